@@ -38,9 +38,9 @@ from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import compute_choice_scores
 from embassay.protocols.sage.protocol import SageProtocol
-from embassay.protocols.sage.retrieval import compute_retention
+from embassay.protocols.sage.retrieval import compute_ndcg_retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, SageContext
-from embassay.records import Result, SummaryComparisons, TaskOutcome
+from embassay.records import ResultRow, SummaryComparisons, TaskOutcome
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_finished_record
 from embassay.text import open_tokenizer
 
@@ -175,10 +175,10 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
     return path
 
 
-def _rows(records: Sequence[CellRecord]) -> Iterator[Result]:
+def _rows(records: Sequence[CellRecord]) -> Iterator[ResultRow]:
     for one in records:
         for row in one.scores:
-            yield Result(
+            yield ResultRow(
                 "sage", one.task, DATASET, "", "", "", SYSTEM, row.measure, row.value, row.n, row.ci_low,
                 row.ci_high, row.method, 1337,
             )  # fmt: skip
@@ -216,7 +216,7 @@ def _estimates(
         "robustness": _mean((documents > 0.7).astype(np.float64), context, "documents"),
         "sensitivity": _mean(easy.documents - fall + noise(DOCUMENTS), context, "documents"),
         "clustering": _mean(easy.sets + noise(SETS), context, "sets"),
-        "retrieval": estimate(kept, compute_retention, context, "queries"),
+        "retrieval": estimate(kept, compute_ndcg_retention, context, "queries"),
     }
 
 

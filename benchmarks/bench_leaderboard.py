@@ -32,7 +32,7 @@ from embassay.protocols.kernel.comparisons import (
     SystemStanding,
     write_standings,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 
 TASKS = {
@@ -124,8 +124,10 @@ def _places(shape: Shape) -> Iterator[tuple[str, str, str]]:
             yield from ((task, f"data{number}", measure) for number in range(shape.datasets))
 
 
-def _row(task: str, dataset: str, measure: str, name: str, value: float, low: float, high: float) -> Result:
-    return Result(
+def _row(
+    task: str, dataset: str, measure: str, name: str, value: float, low: float, high: float
+) -> ResultRow:
+    return ResultRow(
         "sage", task, dataset, "", "en" if dataset else "", "", name, measure, value, ITEMS, float(low), float(high),
         "bootstrap over documents", SEED,
     )  # fmt: skip

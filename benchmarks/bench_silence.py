@@ -27,8 +27,8 @@ from embassay.randomness import make_seeded_generator
 from embassay.search.bm25 import BM25Index
 from embassay.stats.silence import (
     SilenceAims,
-    compute_score_signals,
     find_silence_threshold,
+    measure_top_score_and_margin,
     rank_answerability_signals,
 )
 from embassay.systems import open_system
@@ -139,7 +139,7 @@ def _signals(
     collection: Collection, asked: Sequence[tuple[str, list[tuple[str, float]]]]
 ) -> dict[str, Values]:
     """Signal -> its value for each question, of its list; the reranker is wordllama over the first ten passages."""
-    told = [compute_score_signals([score for _, score in hits]) for _, hits in asked]
+    told = [measure_top_score_and_margin([score for _, score in hits]) for _, hits in asked]
     signals = {name: np.array([values[name] for values in told]) for name in ("score", "margin")}
     reranker = _reranker()
     best = []

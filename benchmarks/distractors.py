@@ -20,7 +20,7 @@ from recall_loss import lay_out
 import embassay as eb
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.answers.figures import CHANGE, HEADLINE, PER_DISTRACTOR
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.search.bm25 import BM25Index
 from embassay.stats import bootstrap_ci
@@ -29,7 +29,7 @@ CORPORA = ("scifact", "cranfield", "med", "cosqa", "wikiqa", "qags")
 READERS = ("extract:jaccard", "extract:wordllama", "extract:minilm")
 GRADES = {"cranfield": "1=2,2=3,3=4,4=5"}
 NUMBERS, NEARNESS, K, SEED = (1, 3, 5), ("near", "middle", "random"), 10, 1337
-Rows = Mapping[tuple[str, str, str, str], Result]
+Rows = Mapping[tuple[str, str, str, str], ResultRow]
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/distractors"))
     parser.add_argument("--limit", type=int, default=120)
     asked = parser.parse_args()
-    rows: list[Result] = []
+    rows: list[ResultRow] = []
     for name in CORPORA:
         folder = Path(
             lay_out(COLLECTIONS[name](Files(asked.data), name), asked.work / name, questions=asked.limit)
@@ -71,7 +71,7 @@ def _read_texts(path: Path) -> dict[str, str]:
     return {row["_id"]: row["text"] for row in rows}
 
 
-def page(rows: Sequence[Result], limit: int) -> Iterator[str]:
+def page(rows: Sequence[ResultRow], limit: int) -> Iterator[str]:
     """The page of results."""
     by_key = {(row.dataset, row.system, row.measure, row.variant): row for row in rows}
     corpora = list(dict.fromkeys(row.dataset for row in rows))
@@ -147,15 +147,15 @@ def _mean(values: np.ndarray) -> str:
     return f"{numbers.format_change(mean.value, 3)} ({numbers.format_interval(mean.low, mean.high, 3)})"
 
 
-def _plain(row: Result) -> str:
+def _plain(row: ResultRow) -> str:
     return "–" if row.value is None else f"{row.value:.3f}{_ends(row)}"
 
 
-def _signed(row: Result) -> str:
+def _signed(row: ResultRow) -> str:
     return "–" if row.value is None else f"{numbers.format_change(row.value, 3)}{_ends(row)}"
 
 
-def _ends(row: Result) -> str:
+def _ends(row: ResultRow) -> str:
     if row.ci_low is None or row.ci_high is None:
         return ""
     return f" ({numbers.format_interval(row.ci_low, row.ci_high, 2)})"

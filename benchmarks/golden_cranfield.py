@@ -266,7 +266,7 @@ def curves(
             ranker, size = rankers[question.id], len(candidates)
             look(question.id, size)
             capped = name == "bayes" and made[question.id] >= max(SHARES) * size
-            proposals = () if capped else ranker.proposals()
+            proposals = () if capped else ranker.propose_batches()
             if proposals:
                 calls = [asyncio.run(answer(judge, question, passages, shown)) for shown in proposals]
                 ranker.learn(calls)

@@ -19,7 +19,7 @@ import embassay as eb
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.guards import ALONE, ANSWERED, GUARDS, HEADLINE, PRICE, TIME, find_cheapest_guard
 from embassay.protocols.sage.options import SageOptions
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.stats import bootstrap_ci
 
@@ -27,7 +27,7 @@ CORPORA = ("scifact", "cranfield", "med", "cosqa", "wikiqa", "newsgroups")
 SYSTEMS = ("minilm", "wordllama", "bm25")
 EDITS = ("capitalize", "delete10", "numerize", "typos", "speech")
 KEEP, SEED = 0.95, 1337
-Rows = Mapping[tuple[str, str, str, str], Result]
+Rows = Mapping[tuple[str, str, str, str], ResultRow]
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def page(
-    rows: Sequence[Result], counts: Mapping[tuple[str, str], Mapping[str, int]], limit: int
+    rows: Sequence[ResultRow], counts: Mapping[tuple[str, str], Mapping[str, int]], limit: int
 ) -> Iterator[str]:
     """The page of results."""
     by_key = {(row.dataset, row.system, row.measure, row.variant): row for row in rows if row.dataset}
@@ -167,7 +167,7 @@ def _kept(rows: Rows, system: str) -> Iterator[str]:
     yield ""
 
 
-def _said(row: Result) -> str:
+def _said(row: ResultRow) -> str:
     if row.value is None:
         return "–"
     ends = "" if row.ci_low is None else f" ({numbers.format_interval(row.ci_low, row.ci_high or 0.0, 2)})"

@@ -17,7 +17,7 @@ from pathlib import Path
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.questions import LEVELS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 
 LANGUAGES = {"en": "English", "fr": "French"}
@@ -59,38 +59,38 @@ class Rows:
         self.systems = sorted(systems, key=lambda one: ORDER.index(one) if one in ORDER else len(ORDER))
 
     def cell(
-        self, dataset: str, system: str, variant: str, measure: str, how: Callable[[Result], str]
+        self, dataset: str, system: str, variant: str, measure: str, how: Callable[[ResultRow], str]
     ) -> str:
         """The row as text, a dash where there is none."""
         row = self.by_key.get((dataset, system, variant, measure))
         return "–" if row is None or row.value is None else how(row)
 
 
-def plain(decimals: int = 3) -> Callable[[Result], str]:
+def plain(decimals: int = 3) -> Callable[[ResultRow], str]:
     """Value (low to high)."""
 
-    def said(row: Result) -> str:
+    def said(row: ResultRow) -> str:
         text = numbers.format_score(row.value or 0.0, decimals)
         return text + _ends(row, decimals)
 
     return said
 
 
-def signed(decimals: int = 3) -> Callable[[Result], str]:
+def signed(decimals: int = 3) -> Callable[[ResultRow], str]:
     """The same of a change."""
 
-    def said(row: Result) -> str:
+    def said(row: ResultRow) -> str:
         return numbers.format_change(row.value or 0.0, decimals) + _ends(row, decimals)
 
     return said
 
 
-def bare(decimals: int = 3) -> Callable[[Result], str]:
+def bare(decimals: int = 3) -> Callable[[ResultRow], str]:
     """The value alone."""
     return lambda row: numbers.format_score(row.value or 0.0, decimals)
 
 
-def _ends(row: Result, decimals: int) -> str:
+def _ends(row: ResultRow, decimals: int) -> str:
     if row.ci_low is None or row.ci_high is None:
         return ""
     return f" ({numbers.format_interval(row.ci_low, row.ci_high, decimals)})"
@@ -264,7 +264,7 @@ def retrieval(rows: Rows) -> str:
     return table(heads, body)
 
 
-def _p(row: Result) -> str:
+def _p(row: ResultRow) -> str:
     return numbers.format_p_value(row.value or 0.0)
 
 

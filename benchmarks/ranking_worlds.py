@@ -502,7 +502,7 @@ class _Game:
 
     def round(self, clock: _Clock) -> bool:
         """Ask one round of proposals; false when there is none, or no call left for it."""
-        shown = clock.time(self.ranker.proposals)
+        shown = clock.time(self.ranker.propose_batches)
         wanted = len(self._calls) + len(shown)  # type: ignore[arg-type]
         over = not shown or wanted > self.max_calls
         while self._due and (over or self._due[0] < wanted):

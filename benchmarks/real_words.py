@@ -24,8 +24,8 @@ import numpy as np
 import polars as pl
 
 import embassay as eb
-from embassay.protocols.pteb.checks import find_answering_fault, find_lost_number_or_name, is_near_copy
-from embassay.protocols.pteb.paraphrasing import judge_paraphrase
+from embassay.protocols.pteb.checks import explain_wording_as_answer, find_lost_number_or_name, is_near_copy
+from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
 from embassay.protocols.rag.golden.panel import JudgeGrades, compare_judges_and_make_panel
 from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer
 from embassay.randomness import make_seeded_generator
@@ -270,7 +270,7 @@ def labelled(folder: Path) -> Iterator[tuple[str, list[Row], Callable[[Row], boo
 
 
 def _caught(row: Row) -> bool:
-    return not judge_paraphrase(row["original"], row["paraphrase"], lang="en", meaning=True).usable
+    return not check_paraphrase_answer(row["original"], row["paraphrase"], lang="en", meaning=True).usable
 
 
 def _drops(
@@ -321,13 +321,13 @@ def checks(folder: Path, given: argparse.Namespace) -> Iterator[str]:
         ("SNIPS: slots", snips, says("slot"),
          lambda row: bool(find_lost_number_or_name(row["original"], row["paraphrase"])), "slots"),
         ("SNIPS: answering, questioning", snips, says("answering", "questioning"),
-         lambda row: bool(find_answering_fault(row["original"], row["paraphrase"])), "answers"),
+         lambda row: bool(explain_wording_as_answer(row["original"], row["paraphrase"])), "answers"),
         ("SNIPS: duplication", snips, says("duplication"),
          lambda row: row["original"].strip() == row["paraphrase"].strip(), "copies, before"),
         ("SNIPS: duplication", snips, says("duplication"),
          lambda row: is_near_copy(row["original"], row["paraphrase"]), "copies"),
         ("ChatGPT: remarks around it", chat, lambda row: not row["human_clean_format"],
-         lambda row: bool(find_answering_fault(row["original"], row["paraphrase"])), "answers"),
+         lambda row: bool(explain_wording_as_answer(row["original"], row["paraphrase"])), "answers"),
     ]  # fmt: skip
     yield table(
         ["Labels", "Check", "Rewordings", "Invalid", "Rejected", "Precision (95%)", "Recall (95%)"],
@@ -348,7 +348,7 @@ def _near(row: Row) -> bool:
 
 
 def _gated(row: Row) -> bool:
-    return not judge_paraphrase(row["original"], row["paraphrase"], lang="en").usable
+    return not check_paraphrase_answer(row["original"], row["paraphrase"], lang="en").usable
 
 
 def _rates(

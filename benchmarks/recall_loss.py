@@ -25,7 +25,7 @@ from embassay.protocols.rag.probes.names import PERCENT
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.rag.probes.signatures import TASK
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.stats import bootstrap_ci
 from embassay.stats.resampling import draw_resample_rows
@@ -113,7 +113,7 @@ def _write_lines(path: Path, texts: Mapping[str, str]) -> None:
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def losses_of(rows: Sequence[Result]) -> list[Loss]:
+def losses_of(rows: Sequence[ResultRow]) -> list[Loss]:
     """Every ablation that changed a corpus, for every system."""
     forecasts = {
         (row.system, row.variant): row.value
@@ -180,7 +180,7 @@ def forecast_errors(losses: Sequence[Loss], corpus: str) -> Mapping[str, float]:
     return {name: float(np.mean(of_name)) for name, of_name in errors.items()}
 
 
-def page(rows: Sequence[Result], limit: int) -> Iterator[str]:
+def page(rows: Sequence[ResultRow], limit: int) -> Iterator[str]:
     """The page of results."""
     losses = losses_of(rows)
     corpora = list(dict.fromkeys(one.corpus for one in losses))
@@ -243,7 +243,7 @@ def _errors(losses: Sequence[Loss], corpora: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _losses(rows: Sequence[Result], corpora: Sequence[str]) -> Iterator[str]:
+def _losses(rows: Sequence[ResultRow], corpora: Sequence[str]) -> Iterator[str]:
     yield "## Every loss"
     yield ""
     by_key = {(row.dataset, row.system, row.variant, row.measure): row for row in rows}
@@ -264,7 +264,7 @@ def _losses(rows: Sequence[Result], corpora: Sequence[str]) -> Iterator[str]:
         yield ""
 
 
-def _said(row: Result | None) -> str:
+def _said(row: ResultRow | None) -> str:
     if row is None or row.value is None:
         return "–"
     ends = "" if row.ci_low is None else f" ({numbers.format_interval(row.ci_low, row.ci_high or 0.0, 2)})"

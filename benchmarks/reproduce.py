@@ -21,7 +21,7 @@ from pathlib import Path
 import published
 from reproducing import hume, pteb, rag, sage
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_number
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def every(reference: Path, data: Path, run: Path) -> Iterator[ReproducedFigure]:
     yield from rag.figures(reference)
     yield from hume.figures(reference)
     for name, printed, here, _ in published.figures(data):
-        yield make_reproduced_number("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
+        yield make_reproduced_figure("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
 
 
 def write_figures(figures: Iterable[ReproducedFigure]) -> str:

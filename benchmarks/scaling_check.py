@@ -43,7 +43,7 @@ SEED = 1337
 def corpus_of(folder: str, limit: int | None, edits: str) -> Corpus:
     """The size of what a run would search, and the mean length of some of its documents and of their versions."""
     data: Any = load_task_dataset(
-        SageProtocol().import_path, "retrieval", DatasetRequest(folder), limit, SEED
+        SageProtocol().protocol_import_path, "retrieval", DatasetRequest(folder), limit, SEED
     ).data
     texts = data.corpus.texts
     some = list(texts[:: max(1, len(texts) // COUNTED)])

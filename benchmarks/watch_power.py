@@ -251,7 +251,7 @@ def nights_until_found(world: World, noise: float, rng: np.random.Generator) -> 
     for night in range(1, NIGHTS + 1):
         now = world.step(jitter(world.now(rng), larger, rng, is_unit=world.is_unit))
         evidence = run_answer_tests(fingerprint, rows, now, earlier)
-        if evidence.is_alarm(LEVEL):
+        if evidence.has_detected_change(LEVEL):
             return night, named_kind(fingerprint, evidence, larger > noise)
         earlier.append(SimpleNamespace(mask="".join(str(int(moved)) for moved in evidence.moved)))
     return 0, ""

@@ -17,7 +17,7 @@ from embassay.protocols.kernel.comparisons import (
     write_standings,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import HeadlineComponent, Result, Score
+from embassay.records import HeadlineComponent, ResultRow, Score
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_failed_record, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
 
@@ -131,9 +131,9 @@ def _scored(name: str, dataset: str, level: float | None, items: int) -> SystemH
     return SystemHeadlineValue(name, float(own.mean()), items, draws, "bootstrap over items")
 
 
-def _hume_row(one: SystemHeadlineValue, task: str, dataset: str, measure: str) -> Result:
+def _hume_row(one: SystemHeadlineValue, task: str, dataset: str, measure: str) -> ResultRow:
     low, high = one.interval
-    return Result(
+    return ResultRow(
         "hume", task, dataset, "", "eng" if dataset else "", "", one.system, measure, one.value, one.n, low, high,
         "b", 7, "",
     )  # fmt: skip
@@ -231,9 +231,9 @@ def _overall(name: str, parts: Sequence[SystemHeadlineValue]) -> SystemHeadlineV
     )
 
 
-def _row(headline: SystemHeadlineValue, task: str, dataset: str, measure: str, seed: int) -> Result:
+def _row(headline: SystemHeadlineValue, task: str, dataset: str, measure: str, seed: int) -> ResultRow:
     low, high = percentile_interval(headline.replicates) if len(headline.replicates) else (None, None)
-    return Result(
+    return ResultRow(
         "sage", task, dataset, "", "en" if dataset else "", "", headline.system, measure, headline.value, headline.n,
         None if low is None else float(low), None if high is None else float(high), "b", seed, headline.reason,
     )  # fmt: skip

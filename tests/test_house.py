@@ -222,7 +222,7 @@ LIFE = (
     (2, "runs/folder.py", "read_manifest"),
     (2, "runs/spending.py", "__init__"),
     (3, "protocols/kernel/evaluation.py", "plan_run"),
-    (4, "protocols/kernel/session.py", "begin_attempt"),
+    (4, "protocols/kernel/session.py", "begin_run_attempt"),
     (4, "protocols/kernel/forecast.py", "cells"),
     (5, "runs/execution.py", "do"),
     (6, "protocols/kernel/evaluation.py", "evaluate_cell"),

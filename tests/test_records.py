@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay import records
-from embassay.records import Documents, HeadlineComponent, Result, RetrievalSet, Score, TaskOutcome
+from embassay.records import Documents, HeadlineComponent, ResultRow, RetrievalSet, Score, TaskOutcome
 
 COLUMNS = [
     "protocol",
@@ -32,8 +32,8 @@ COLUMNS = [
 ]
 
 
-def _result(**changes: object) -> Result:
-    base = Result("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.25, 48)
+def _result(**changes: object) -> ResultRow:
+    base = ResultRow("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.25, 48)
     return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -58,7 +58,7 @@ floats = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 def test_results_round_trip_as_json(value, low, high, text, n, seed) -> None:
     """A result written as JSON reads back as the same result, digit for digit."""
     row = _result(value=value, ci_low=low, ci_high=high, system=text, reason=text, n=n, seed=seed)
-    assert Result(**json.loads(json.dumps(row.as_dict()))) == row
+    assert ResultRow(**json.loads(json.dumps(row.as_dict()))) == row
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from embassay.protocols.kernel.comparisons import (
     write_standings,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
 
@@ -49,7 +49,7 @@ def write_run(
         low, high = (None, None) if np.isnan(ends[0]) else ends
         for task, measure in ((TASK, MEASURE), (OVERALL, OVERALL)):
             rows.append(
-                Result(
+                ResultRow(
                     "sage",
                     task,
                     "",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_number
-from embassay.protocols.hume.published.conversion import published_pairs
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
+from embassay.protocols.hume.published.conversion import convert_results_to_pairs
 from embassay.protocols.hume.published.paper import load_hume_paper_study, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     ModelAndPeopleScores,
+    build_score_matrix,
     count_people_wins_by_group,
-    rank_by_mean_score,
+    rank_models_by_mean_score,
     rank_people_on_every_pair,
-    score_matrix,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
@@ -22,7 +22,7 @@ from embassay.protocols.hume.published.tables import (
     dataset_scores_table,
     family_language_table,
     family_scores_table,
-    group_pairs_by_column,
+    make_column_filters,
     read_llm_scores,
 )
 from embassay.protocols.hume.tables import printed_people_table
@@ -36,7 +36,7 @@ def human_leads(matrix: ModelAndPeopleScores) -> list[str]:
     """The columns of table 1, overall left out, where people are strictly above every model."""
     means = {
         name: matrix.means(wanted)
-        for name, wanted in group_pairs_by_column(matrix).items()
+        for name, wanted in make_column_filters(matrix).items()
         if name != "overall"
     }
     return [name for name, mean in means.items() if all(mean[HUMAN] > mean[m] for m in matrix.models)]
@@ -46,7 +46,7 @@ def figures(reference: Path) -> Iterator[ReproducedFigure]:
     """From `reference`/hume: the paper's tables, and the result files they were made from."""
     folder = reference / "hume"
     published = read_results(folder / "results.json.gz")
-    matrix = score_matrix(published)
+    matrix = build_score_matrix(published)
     llms = read_llm_scores([folder / f"table{number}.csv" for number in (10, 11, 12)])
     yield from _cells("table 1", family_language_table(matrix), folder / "table1.csv")
     yield from _families(folder, llms, matrix)
@@ -54,7 +54,7 @@ def figures(reference: Path) -> Iterator[ReproducedFigure]:
         table = dataset_scores_table(family, published, every_subset=True)
         yield from _cells(f"table {number}", table, folder / f"table{number}.csv")
     people = _written(
-        printed_people_table(published_pairs(published, load_hume_paper_study()), matrix.models)
+        printed_people_table(convert_results_to_pairs(published, load_hume_paper_study()), matrix.models)
     )
     yield from _pairs(folder, people)
     yield from _difficulty(folder, llms)
@@ -67,7 +67,7 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigu
     for row in rows(path):
         for column, value in row.items():
             if column != "model" and row["model"] != "n_datasets":
-                yield make_reproduced_number(
+                yield make_reproduced_figure(
                     "HUME", name, row["model"], column, value, ours[row["model"]][column]
                 )
 
@@ -81,7 +81,7 @@ def _families(
         ours = dict(zip(names, values, strict=True))
         for column, value in row.items():
             if value and column not in ("category", "best_embedding_model"):
-                yield make_reproduced_number(
+                yield make_reproduced_figure(
                     "HUME", "table 2", row["category"], column, value, float(ours[column] or 0)
                 )
 
@@ -91,8 +91,8 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Reprod
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
             if row[column]:
-                yield make_reproduced_number("HUME", "table 8", where, column, row[column], mine[column])
-        yield make_reproduced_number(
+                yield make_reproduced_figure("HUME", "table 8", where, column, row[column], mine[column])
+        yield make_reproduced_figure(
             "HUME", "table 8", where, "outside the interval", row["significant"], mine["outside_interval"]
         )
 
@@ -101,7 +101,7 @@ def _difficulty(folder: Path, llms: ModelAndPeopleScores) -> Iterator[Reproduced
     for one, row in zip(correlate_llm_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
-            yield make_reproduced_number(
+            yield make_reproduced_figure(
                 "HUME", "table 13", row["llm"], column, row[column], float(value or 0)
             )
 
@@ -113,14 +113,14 @@ def _text(
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
             said = row["quantity"].replace("_", " ")
-            yield make_reproduced_number(
+            yield make_reproduced_figure(
                 "HUME", "text and figures", row["source"], said, row["value"], ours[row["quantity"]]
             )
 
 
 def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
     """What abstract, text and captions say in numbers."""
-    order = rank_by_mean_score(matrix)
+    order = rank_models_by_mean_score(matrix)
     human = next(one for one in order if one.system == HUMAN)
     every = rank_people_on_every_pair(matrix)
     best, median, mean = count_people_wins_by_group(every)

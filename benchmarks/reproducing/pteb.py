@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_number
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
 from embassay.protocols.pteb.drops import count_words_by_dataset
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 from reproducing.printed import rows
@@ -43,9 +43,9 @@ def _words(folder: Path, data: Path) -> Iterator[ReproducedFigure]:
     ours = {one.dataset: one.mean for one in count_words_by_dataset(texts)}
     printed = {row["dataset"]: row["word_count"] for row in rows(folder / "table1.csv")}
     for name, mean in ours.items():
-        yield make_reproduced_number("PTEB", "table 1", name, "words per text", printed[name], mean)
+        yield make_reproduced_figure("PTEB", "table 1", name, "words per text", printed[name], mean)
     others = [float(value) for name, value in printed.items() if name != "Average"]
-    yield make_reproduced_number(
+    yield make_reproduced_figure(
         "PTEB", "table 1", "Average", "words per text", printed["Average"], fmean(others)
     )
 
@@ -59,7 +59,7 @@ def _judges(folder: Path) -> Iterator[ReproducedFigure]:
     *cells, average = rows(folder / "table2.csv")
     for judge in list(average)[1:]:
         mean = fmean(float(row[judge]) for row in cells)
-        yield make_reproduced_number("PTEB", "table 2", "Average", judge, average[judge], mean)
+        yield make_reproduced_figure("PTEB", "table 2", "Average", judge, average[judge], mean)
 
 
 def _deltas(folder: Path, number: int) -> Iterator[ReproducedFigure]:
@@ -68,20 +68,20 @@ def _deltas(folder: Path, number: int) -> Iterator[ReproducedFigure]:
     cells = [row for row in printed if row["dataset"] != "Average"]
     for row in cells:
         delta = float(row["pteb"]) - float(row["orig"])
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "PTEB", f"table {number}", f"{row['dataset']}, {row['model']}", "delta", row["delta"], delta
         )
     for row in printed[len(cells) :]:
         own = [one for one in cells if one["model"] == row["model"]]
         for column in ("orig", "pteb", "delta"):
             mean = fmean(float(one[column]) for one in own)
-            yield make_reproduced_number(
+            yield make_reproduced_figure(
                 "PTEB", f"table {number}", f"Average, {row['model']}", column, row[column], mean
             )
     for row in rows(folder / f"table{number}_average_delta.csv"):
         own = [one for one in cells if row["dataset"] in (one["dataset"], "Average")]
         mean = fmean(float(one["delta"]) for one in own)
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "PTEB", f"table {number}", f"{row['dataset']}, all models", "delta", row["average_delta"], mean
         )
 
@@ -91,7 +91,7 @@ def _pooled(folder: Path) -> Iterator[ReproducedFigure]:
     printed = {row["model"]: row["p_holm"] for row in rows(folder / "table7.csv")}
     p = holm([wilcoxon(_differences(statistic)).p for statistic in STATISTICS.values()])
     for model, ours in zip(STATISTICS, p, strict=True):
-        yield make_reproduced_number("PTEB", "table 7", model, "p by Holm", printed[model], float(ours))
+        yield make_reproduced_figure("PTEB", "table 7", model, "p by Holm", printed[model], float(ours))
 
 
 def _differences(statistic: int) -> list[int]:
@@ -116,9 +116,9 @@ def _averaged(folder: Path) -> Iterator[ReproducedFigure]:
     p = holm([wilcoxon(shift).p for shift in shifts])
     for row, shift, ours in zip(printed, shifts, p, strict=True):
         moved = hodges_lehmann(np.round(shift, 2)).value
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "PTEB", "table 14", row["model"], "Hodges-Lehmann shift", row["hl_shift"], float(moved)
         )
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "PTEB", "table 14", row["model"], "p by Holm", row["p_holm"], float(ours)
         )

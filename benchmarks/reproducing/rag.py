@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_number
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
 from embassay.measures import percent_proc
 from embassay.protocols.rag.tradeoffs import (
     average_weighted_measures,
@@ -52,16 +52,16 @@ def _costs(folder: Path) -> Iterator[ReproducedFigure]:
         ours = compute_reranking_cost(
             int(row["k"]), float(row["tokens_per_candidate"]), prices[row["reranker"]]
         )
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "RAG", "3.2.1 reranking", f"{row['reranker']}, K={row['k']}", "USD", row["usd"], ours
         )
     for row in rows(folder / "generator_input_cost_per_1000_queries.csv"):
         ours = compute_generation_cost(int(row["chunks_per_query"]), TOKENS, GENERATORS[row["model"]])
         where = f"{row['model']}, {row['chunks_per_query']} passages"
-        yield make_reproduced_number("RAG", "3.2.1 generation", where, "USD", row["usd"], ours)
+        yield make_reproduced_figure("RAG", "3.2.1 generation", where, "USD", row["usd"], ours)
     for row in rows(folder / "scenario_matrix.csv"):
         ours = compute_reranking_cost(int(row["candidate_k"]), TOKENS, prices[row["reranker"]])
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "RAG", "5.5 scenarios", row["scenario"], "USD", row["cost_usd_per_1000_queries"], ours
         )
 
@@ -71,7 +71,7 @@ def _memory(folder: Path) -> Iterator[ReproducedFigure]:
         if row["quantity"] in MEMORY:
             size = MEMORY[row["quantity"]] // MILLION
             ours = compute_stored_vector_bytes(MILLION, 1024, bytes_per_value=size) / GIB
-            yield make_reproduced_number(
+            yield make_reproduced_figure(
                 "RAG", "5.3 memory", row["quantity"], "GiB per million", row["value"], ours
             )
 
@@ -79,7 +79,7 @@ def _memory(folder: Path) -> Iterator[ReproducedFigure]:
 def _ceilings(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "hybrid_rerank_reference.csv"):
         ours = 100 * percent_proc([float(row["actual"])], [float(row["proc"])]).share
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "RAG", "5.2 %PROC", f"{row['metric']}@{row['k']}", "%PROC", row["percent_proc"], ours
         )
     printed = {
@@ -89,7 +89,7 @@ def _ceilings(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "leaderboard_dense_reranked.csv"):
         where = (row["model"], row["dim"], row["candidate_k"])
         ours = printed[where][f"ra_nwg@{row['cutoff']}"]
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "RAG", "5.2 ceilings", f"{', '.join(where)}, @{row['cutoff']}", "PROC", row["ceiling_proc"], ours
         )
 
@@ -98,7 +98,7 @@ def _efficiency(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "efficiency_leaderboard.csv"):
         ours = compute_performance_per_second(float(row["avg_performance"]), float(row["latency_ms"]))
         where = f"{row['rank']}: {row['model']}, {row['dim']}, {row['reranker']}"
-        yield make_reproduced_number("RAG", "A.1 efficiency", where, "per second", row["efficiency"], ours)
+        yield make_reproduced_figure("RAG", "A.1 efficiency", where, "per second", row["efficiency"], ours)
     for scenario in rows(folder / "scenario_matrix.csv"):
         if scenario["scenario"] == "Baseline":
             # The stack comparison has its N-Recall4+@30, which the scenarios leave out.
@@ -111,7 +111,7 @@ def _efficiency(folder: Path) -> Iterator[ReproducedFigure]:
             }  # fmt: skip
             first = next(rows(folder / "efficiency_leaderboard.csv"))
             ours = average_weighted_measures(quality)
-            yield make_reproduced_number(
+            yield make_reproduced_figure(
                 "RAG", "A.1 efficiency", "1: mean of four measures", "AvgPerf", first["avg_performance"], ours
             )
 
@@ -122,7 +122,7 @@ def _probes(folder: Path) -> Iterator[ReproducedFigure]:
         own = margins[row["lang"], row["model"]]
         ours = float(own["delta_name"]) / float(own["delta_topic"])
         where = f"{row['lang']}, {row['model']}"
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "RAG", "A.3 name over topic", where, "ratio", row["name_topic_ratio"], ours
         )
     cosine = {
@@ -132,7 +132,7 @@ def _probes(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "noise_drop_percent.csv"):
         clean, noisy = (cosine[row["lang"], row["model_size"], level] for level in ("0", "4"))
         where = f"{row['lang']}, {row['model_size']}"
-        yield make_reproduced_number(
+        yield make_reproduced_figure(
             "RAG", "4.4 noise", where, "drop in percent", row["drop_percent"], 100 * (clean - noisy) / clean
         )
 
@@ -142,6 +142,6 @@ def _indexes(folder: Path) -> Iterator[ReproducedFigure]:
     for row in others:
         for column in CHANGES:
             ours = 100 * (float(row[column]) / float(flat[column]) - 1)
-            yield make_reproduced_number(
+            yield make_reproduced_figure(
                 "RAG", "5.3 indexes", row["setup"], f"{column}, %", row[f"{column}_change_percent"], ours
             )

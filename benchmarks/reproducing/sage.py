@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_number
+from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
 from reproducing.printed import rows
 
 SYSTEMS = {
@@ -42,7 +42,7 @@ def headlines(tables: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator
             "overall": fmean(float(row[part]) for part in PARTS),
         }
         for column, value in ours.items():
-            yield make_reproduced_number("SAGE", "table 1", system, column, row[column], value)
+            yield make_reproduced_figure("SAGE", "table 1", system, column, row[column], value)
 
 
 def measured(tables: Mapping[int, Mapping[str, Mapping[str, str]]], run: Path) -> Iterator[ReproducedFigure]:
@@ -53,7 +53,7 @@ def measured(tables: Mapping[int, Mapping[str, Mapping[str, str]]], run: Path) -
             for column, dataset in DATA.items():
                 own = dataset + (part if dataset == "sumpubmed" else "")
                 value = _value(found, task, variant, own, system)
-                yield make_reproduced_number(
+                yield make_reproduced_figure(
                     "SAGE", f"table {number}", name, column, tables[number][name][column], value
                 )
 

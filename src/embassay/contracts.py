@@ -63,7 +63,7 @@ class Tokenizer(Protocol):
         ...
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` for many texts."""
+        """Encode many texts as `encode` does one."""
         ...
 
     def pieces(self, text: str) -> list[bytes]:
@@ -91,7 +91,7 @@ class Encoder(Protocol):
         ...
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        """How many of the texts are longer than `max_tokens`."""
+        """Count the texts that are longer than `max_tokens`."""
         ...
 
 
@@ -117,11 +117,11 @@ class EncoderStandIn:
 
     @property
     def max_tokens(self) -> int | None:
-        """The encoder's limit."""
+        """The encoder's limit of tokens."""
         return self.encoder.max_tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        """The encoder's count."""
+        """Count the texts that are too long for the encoder."""
         return self.encoder.count_truncated(texts)
 
 
@@ -130,7 +130,7 @@ Ragged = NDArray[Any]
 
 
 def make_ragged_array(rows: Sequence[NDArray[np.float32]]) -> Ragged:
-    """Arrays with any numbers of rows as one array of objects."""
+    """Make one array of objects of arrays with any numbers of rows."""
     # One by one: of arrays of equal shape, np.array would make one block.
     column = np.empty(len(rows), dtype=object)
     for i, row in enumerate(rows):
@@ -205,7 +205,7 @@ class RemoteEncoder(Encoder, Protocol):
 
     @property
     def chunk_size(self) -> int:
-        """Texts per request."""
+        """The size of a chunk: texts per request."""
         ...
 
     def encode_chunks(
@@ -228,7 +228,7 @@ class RankedCandidates:
     scores: NDArray[np.float64]
 
     @classmethod
-    def make_empty(cls, queries: int, k: int) -> RankedCandidates:
+    def make_empty_candidates(cls, queries: int, k: int) -> RankedCandidates:
         """No candidate for any of so many queries: to be filled in."""
         return cls(np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf))
 
@@ -245,15 +245,15 @@ class ShardSearch(ABC):
         *,
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
-        """See `Similarity.search_shards`."""
+        """Search each shard in order, as `Similarity.search_shards` says."""
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The k best texts of the corpus for each query, as `search_shards` finds them in one shard."""
+        """Search the corpus for the k best texts of each query, as `search_shards` does in one shard."""
         return next(self.search_shards(queries, [corpus], k))
 
 
 class Similarity(Protocol):
-    """Anything SAGE can evaluate. Similarities are floats, 1 for equal texts; higher is more similar."""
+    """A similarity of texts that SAGE can evaluate: floats, 1 for equal texts, higher for more similar."""
 
     @property
     def name(self) -> str:
@@ -278,7 +278,7 @@ class Similarity(Protocol):
         ...
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The k most similar corpus texts of each query."""
+        """Search the corpus for the k most similar texts of each query."""
         ...
 
     def search_shards(
@@ -416,27 +416,27 @@ class SpendingJournal(Protocol):
     that a killed process forgets no money. Called from one thread at a time."""
 
     def note_request_reserved(self, number: int, model: str, usd: float) -> None:
-        """Request `number` of this process is about to be sent and may cost `usd`."""
+        """Note that request `number` of this process is about to be sent and may cost `usd`."""
         ...
 
     def note_request_settled(
         self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
     ) -> None:
-        """It was answered, or refused: this is what it cost."""
+        """Note that a request was answered, or refused, and what it cost."""
         ...
 
     def note_request_unanswered(
         self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float
     ) -> None:
-        """It was sent and brought nothing that can be used: up to `usd` may be billed for it."""
+        """Note that a request was sent and brought nothing usable: up to `usd` may be billed for it."""
         ...
 
     def note_request_released(self, number: int) -> None:
-        """It was never sent."""
+        """Note that a reserved request was never sent."""
         ...
 
     def note_call_failed(self, model: str) -> None:
-        """A call, with all its requests, has failed for good."""
+        """Note that a call, with all its requests, has failed for good."""
         ...
 
 

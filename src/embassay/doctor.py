@@ -54,7 +54,7 @@ def examine_installation(cache: Path) -> Iterator[DoctorCheck]:
 
 
 def _run_doctor_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorCheck:
-    """`do` tells what it found, or raises."""
+    """Run a check: `do` tells what it found, or raises."""
     from embassay.errors import EmbassayError
 
     try:
@@ -81,7 +81,9 @@ def _check_encoder(name: str) -> str:
     system = open_system(name, tokenizer=open_tokenizer("words"))
     similar = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
     if not similar[0] > similar[1]:
-        raise ValueError(f"it finds {similar[0]:.3f} and {similar[1]:.3f}, but the first should be larger")
+        raise ValueError(
+            f"similar texts scored {similar[0]:.3f}, which is not above {similar[1]:.3f} for unrelated texts"
+        )
     return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 
@@ -92,14 +94,14 @@ def _check_tokenizer_vocabulary() -> str:
 
     if not is_vocabulary_cached():
         raise ModelError(
-            "its vocabulary is missing; the first run that counts the paper's tokens downloads it",
+            "the vocabulary is missing; the first run that counts cl100k tokens downloads it",
             mend="Set TIKTOKEN_CACHE_DIR to a folder that contains it, or use --tokenizer words.",
         )
     return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
 
 
 def _check_cache_writable(cache: Path) -> str:
-    """A file can be made, read and removed."""
+    """Check that a file can be made, read and removed in the cache."""
     cache.mkdir(parents=True, exist_ok=True)
     probe = cache / f".doctor-{os.getpid()}"
     probe.write_bytes(b"embassay")
@@ -112,7 +114,7 @@ def _check_cache_writable(cache: Path) -> str:
 
 
 def _check_vendor_keys() -> DoctorCheck:
-    """Which vendors' keys are set; a key itself is never looked at."""
+    """Check which vendors' keys are set; a key itself is never looked at."""
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
     names = ("OPENAI_API_KEY", *(name for vendor in (COHERE, VOYAGE, JINA, GEMINI) for name in vendor.keys))
@@ -120,33 +122,33 @@ def _check_vendor_keys() -> DoctorCheck:
     if present:
         return DoctorCheck("keys", "ok", f"{', '.join(present)} set")
     return DoctorCheck(
-        "keys", "absent", "none is set: models behind a server need one", f"export {names[0]}=..."
+        "keys", "absent", "no API key is set; hosted models need one", f"export {names[0]}=..."
     )
 
 
 PURPOSES: Mapping[str, str] = MappingProxyType({
-    "onnx": "minilm and other ONNX folders, without torch",
-    "openvino": "minilm and other ONNX folders, faster",
+    "onnx": "minilm and other ONNX models, without torch",
+    "openvino": "faster inference with minilm and other ONNX models",
     "static": "model2vec models",
     "torch": "sentence-transformers models",
-    "spelling": "correction of English words before a system (?clean=spelling)",
-    "mteb": "models of mteb's registry",
-    "documents": "PDF, Word, PowerPoint and EPUB in a folder of documents",
-    "hub": "datasets of the Hugging Face hub",
-    "llm": "chat models and embeddings behind a server",
-    "mcp": "a tool of an MCP server as retriever (--retriever mcp:...)",
+    "spelling": "spelling correction of English texts before scoring (?clean=spelling)",
+    "mteb": "models from the mteb registry",
+    "documents": "PDF, Word, PowerPoint and EPUB files in a folder of documents",
+    "hub": "datasets from the Hugging Face Hub",
+    "llm": "chat and embedding models on a server",
+    "mcp": "MCP server tools as retrievers (--retriever mcp:...)",
     "ray": "runs on a cluster (--engine ray)",
     "ann": "approximate indexes",
     "pg": "indexes and studies in PostgreSQL",
     "elastic": "indexes in Elasticsearch",
     "web": "annotation pages and leaderboards",
-    "ir": "our measures inside ir_measures",
-    "mlflow": "runs logged in MLflow",
-    "figures": "figures of runs as SVG and PDF",
-    "wandb": "runs logged in Weights & Biases",
-    "trackio": "runs logged in Trackio",
-    "chunkers": "other libraries' splitters on a sweep's chunk axis",
-    "train": "scores while sentence-transformers trains a model"
+    "ir": "Embassay's measures in ir_measures",
+    "mlflow": "logging runs to MLflow",
+    "figures": "figures as SVG and PDF files",
+    "wandb": "logging runs to Weights & Biases",
+    "trackio": "logging runs to Trackio",
+    "chunkers": "text splitters from other libraries for the chunk axis of a sweep",
+    "train": "evaluation during training with sentence-transformers"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""
 _REQUIREMENT = re.compile(
@@ -173,7 +175,7 @@ class PackageExtra:
 
     @property
     def mend(self) -> str:
-        """How it is had."""
+        """The command that installs the extra."""
         return f"pip install 'embassay[{self.name}]'"
 
 
@@ -268,7 +270,7 @@ def examine_ray_cluster(address: str | None) -> ClusterFacts:
 
 
 def _read_node_facts(ray: Any, seen: NodeFindings) -> ClusterNodeFacts:
-    """What Embassay finds on a node; nothing where it is not there or does not answer."""
+    """Read what Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
         return ClusterNodeFacts(seen)
     strategy = make_node_schedule_strategy(ray, seen.node.id)
@@ -284,7 +286,7 @@ def _read_node_facts(ray: Any, seen: NodeFindings) -> ClusterNodeFacts:
 
 
 def _examine_cluster_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
-    """On a node: accelerators, extras, free bytes."""
+    """Examine the node it runs on: accelerators, extras, free bytes."""
     from embassay.machine import find_cache_folder
 
     machine = examine_machine(find_cache_folder())
@@ -301,7 +303,7 @@ def _check_nodes(seen: Sequence[NodeFindings]) -> DoctorCheck:
         check_cluster_nodes(seen)
     except UsageError as error:
         return DoctorCheck("cluster", "broken", error.message, error.mend)
-    return DoctorCheck("cluster", "ok", "every node can do the work of a run")
+    return DoctorCheck("cluster", "ok", "all nodes are ready for a run")
 
 
 _GROUP = Path("/sys/fs/cgroup")
@@ -348,17 +350,17 @@ def choose_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
     try:
         device = choose_cuda_card()
     except UsageError as error:
-        return None, f"none, and every run with vectors stops. {error}"
+        return None, f"none, so every run that needs vectors fails. {error}"
     if device is not None:
-        return device, f"{device}{f', as {VARIABLE} says' if named else ''}"
+        return device, f"{device}{f', set by {VARIABLE}' if named else ''}"
     if named.lower() == "cpu":
-        return "cpu", f"the processor, as {VARIABLE} says"
+        return "cpu", f"the CPU, set by {VARIABLE}"
     if accelerators:
         return (
             "cpu",
-            "the CPU, although there is a card: torch for CUDA is not installed, or does not find it",
+            "the CPU, although there is a GPU: torch for CUDA is not installed or does not detect it",
         )
-    return "cpu", "the CPU: there is no CUDA card"
+    return "cpu", "the CPU: there is no CUDA GPU"
 
 
 def _count_cores(built_in: int) -> int:
@@ -371,7 +373,7 @@ def _count_cores(built_in: int) -> int:
 
 
 def _read_memory_sizes() -> tuple[int | None, int | None]:
-    """What is built in, and what /proc calls available; less where a container allows less."""
+    """Read the memory built in, and what /proc calls available; less where a container allows less."""
     rows = (line.split() for line in _read_first_line(Path("/proc/meminfo")).splitlines())
     available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
     total, free = measure_installed_memory(), int(available) * 1024 if available.isdigit() else None

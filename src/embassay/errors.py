@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 
 class EmbassayError(Exception):
-    """Root of the tree: one line that says what is wrong and one that says the mend."""
+    """The root of Embassay's errors: one line that says what is wrong and one that says the mend."""
 
     exit_code = 1
 

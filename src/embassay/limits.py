@@ -46,7 +46,7 @@ class SizeLimit:
 
     @property
     def most(self) -> int:
-        """What is allowed now; UsageError where the variable holds no number."""
+        """The limit that is allowed now; UsageError where the variable holds no number."""
         value = os.environ.get(self.environment_variable, "").strip()
         return parse_size(value, self.environment_variable) if value else self.usual
 
@@ -57,11 +57,11 @@ class SizeLimit:
         return f"{self.environment_variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
 
     def shown(self, number: int) -> str:
-        """`number` of what is limited, in words."""
+        """Format `number` of what is limited, in words."""
         return format_size(number) if self.bytes else f"{number:,}"
 
     def make_exceeded_error(self, path: Path | str | None = None, line: int | None = None) -> DataError:
-        """The refusal of what is larger, which names the variable."""
+        """Make the error for what exceeds the limit, which names the variable that raises it."""
         return DataError(
             f"{self.of} larger than Embassay's limit" if self.bytes else f"more {self.of} than Embassay's limit",
             path=path, line=line, expected=f"at most {self.shown(self.most)}",
@@ -71,7 +71,7 @@ class SizeLimit:
 
 WHOLE = SizeLimit(
     "whole", 4 * 2**30, "a file",
-    "runs and judgements are held in memory; ten million lines of a run are 500 MB"
+    "runs and judgements are held in memory; ten million lines of a run take 500 MB"
 )  # fmt: skip
 DOCUMENT = SizeLimit(
     "document", 256 * 2**20, "a document",
@@ -80,12 +80,12 @@ DOCUMENT = SizeLimit(
 )  # fmt: skip
 LINE = SizeLimit(
     "line", 64 * 2**20, "a line",
-    "a line of JSON Lines, or a row of CSV, is one item: the longest novels have 10 MB"
+    "a line of JSON Lines, or a row of CSV, is one item; the longest novels are 10 MB"
 )  # fmt: skip
 COLUMNS = SizeLimit("columns", 10_000, "columns", "wide tables have hundreds of columns", bytes=False)
 FILES = SizeLimit(
     "files", 1_000_000, "files in a folder",
-    "the published results of MTEB are some hundred thousand files",
+    "the published MTEB results are several hundred thousand files",
     bytes=False
 )  # fmt: skip
 ROWS = SizeLimit(
@@ -94,8 +94,8 @@ ROWS = SizeLimit(
     bytes=False
 )  # fmt: skip
 TIMES = SizeLimit(
-    "times", 100, "times a packed file's own size",
-    "text unpacks to 3 to 20 times its packed size, a bomb to a thousand",
+    "times", 100, "times a compressed file's own size",
+    "compressed text expands to 3 to 20 times its size, and a zip bomb to 1,000 times",
     bytes=False
 )  # fmt: skip
 TABLE = SizeLimit(
@@ -104,11 +104,11 @@ TABLE = SizeLimit(
 )  # fmt: skip
 PROSE = SizeLimit(
     "prose", 64 * 2**20, "a text, Markdown or HTML document",
-    "the longest novels have 10 MB; converted PDF and Word files may be as long"
+    "the longest novels are 10 MB; converted PDF and Word files can be as long"
 )  # fmt: skip
 CONVERTED = SizeLimit(
     "converted", 256 * 2**20, "a PDF, Word, PowerPoint or EPUB file",
-    "scanned books have 100 MB, nearly all of it pictures"
+    "scanned books are 100 MB, nearly all of it images"
 )  # fmt: skip
 CONVERTER = SizeLimit(
     "converter", 2 * 2**30, "a document in memory",
@@ -116,24 +116,24 @@ CONVERTER = SizeLimit(
 )  # fmt: skip
 SECONDS = SizeLimit(
     "seconds", 60, "seconds for one document",
-    "a PDF of a thousand pages takes ten", bytes=False
+    "a PDF of a thousand pages takes ten seconds", bytes=False
 )  # fmt: skip
 CONVERSIONS = SizeLimit(
     "conversions", 1_800, "seconds for all documents of a folder",
-    "five thousand PDF files take half an hour, once: converted documents are kept", bytes=False
+    "five thousand PDF files take half an hour, but only once: converted documents are kept", bytes=False
 )  # fmt: skip
 READING = SizeLimit(
     "reading", 1_800, "seconds to read one file, or to list a folder",
-    "twenty million rows take a quarter of an hour", bytes=False
+    "twenty million rows take 15 minutes", bytes=False
 )  # fmt: skip
 NODES = SizeLimit(
-    "nodes", 100_000, "values in a YAML file, aliases written out,",
+    "nodes", 100_000, "values in a YAML file with its aliases expanded",
     "descriptions and configurations are written by hand",
     bytes=False
 )  # fmt: skip
 ANSWER = SizeLimit(
     "answer", 256 * 2**20, "a server's answer",
-    "2,048 vectors of 4,096 numbers are 180 MB of JSON"
+    "2,048 vectors of 4,096 numbers take 180 MB as JSON"
 )  # fmt: skip
 
 LIMITS: tuple[SizeLimit, ...] = (
@@ -211,12 +211,12 @@ def read_bounded_file(path: Path, limit: SizeLimit = DOCUMENT) -> bytes:
 
 
 def _read_at_most_bytes(stream: IO[bytes], most: int, path: Path) -> bytes:
-    """At most so many bytes. A read of the whole limit at once would ask for its memory."""
-    pieces = list(limit_reading_time(_read_pieces(stream, most), path, "piece"))
+    """Read at most so many bytes of a stream, without asking for all their memory at once."""
+    pieces = list(limit_reading_time(_read_stream_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _read_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
+def _read_stream_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
     # What there is, and not all that was asked for: a pipe may give a line a minute for ever.
     read = getattr(stream, "read1", stream.read)
     while most > 0 and (piece := read(min(_PIECE, most))):
@@ -225,7 +225,7 @@ def _read_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether it can be read once only, and only as fast as somebody writes."""
+    """Whether a path is a pipe, which can be read once only and as fast as somebody writes."""
     return stat.S_ISFIFO(path.stat().st_mode)
 
 
@@ -380,7 +380,7 @@ _read_now: list[ReadingProgress] = []
 
 @contextmanager
 def announce_reading(what: str, unit: str = "") -> Iterator[ReadingProgress]:
-    """Have it known to `find_current_reading` that this is being read, for as long as the block runs."""
+    """Announce to `find_current_reading` what is being read, for as long as the block runs."""
     progress = ReadingProgress(what, unit)
     _read_now.append(progress)
     try:
@@ -412,16 +412,16 @@ def parse_bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
     {'a': [1, 2.5]}
     >>> parse_bounded_json("[" * 101 + "]" * 101)
     Traceback (most recent call last):
-    ValueError: brackets are more than 100 deep
+    ValueError: brackets are nested more than 100 levels deep
     """
     value = _parse_json(content)
     # Most lines have too few brackets, digits and escapes to be looked through.
-    if _count_signs(content, "[") + _count_signs(content, "{") > DEPTH:
+    if _count_sign_occurrences(content, "[") + _count_sign_occurrences(content, "{") > DEPTH:
         _check_nesting_depth(value)
     if _pattern_occurs(_LONG_NUMBER, content):
-        _check_numbers(value)
+        _check_integer_sizes(value)
     if not halves and has_surrogate_escapes(content):
-        _check_characters(value)
+        _check_no_surrogate_halves(value)
     return value
 
 
@@ -430,7 +430,7 @@ def parse_record_json(content: str | bytes) -> Any:
     `parse_bounded_json`, and for a number that is not finite: somebody changed it."""
     value = parse_bounded_json(content, halves=True)
     if _pattern_occurs(_LARGE_NUMBER, content) or _pattern_occurs("NaN|Infinity", content):
-        _check_finite(value)
+        _check_numbers_finite(value)
     return value
 
 
@@ -448,10 +448,10 @@ def _parse_json(content: str | bytes) -> Any:
         # These two are kinds of ValueError and say what is wrong; what is left is Python's limit on digits.
         raise
     except ValueError:
-        raise ValueError("an integer of over 4,000 digits") from None
+        raise ValueError("an integer with more than 4,000 digits") from None
 
 
-def _count_signs(content: str | bytes, sign: str) -> int:
+def _count_sign_occurrences(content: str | bytes, sign: str) -> int:
     return content.count(sign) if isinstance(content, str) else content.count(sign.encode())
 
 
@@ -462,7 +462,7 @@ def _pattern_occurs(pattern: str, content: str | bytes) -> bool:
 
 
 def _make_depth_error() -> ValueError:
-    return ValueError(f"brackets are more than {DEPTH} deep")
+    return ValueError(f"brackets are nested more than {DEPTH} levels deep")
 
 
 def _check_nesting_depth(value: Any) -> None:
@@ -482,29 +482,29 @@ def _list_nested_values(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _check_numbers(value: Any) -> None:
+def _check_integer_sizes(value: Any) -> None:
     if isinstance(value, int):
         try:
             float(value)
         except OverflowError:
-            raise ValueError(f"an integer of {len(str(value)):,} digits") from None
+            raise ValueError(f"an integer with {len(str(value)):,} digits") from None
     for inner in _list_nested_values(value):
-        _check_numbers(inner)
+        _check_integer_sizes(inner)
 
 
-def _check_finite(value: Any) -> None:
+def _check_numbers_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no number")
+        raise ValueError(f"{value} is not a finite number")
     for inner in _list_nested_values(value):
-        _check_finite(inner)
+        _check_numbers_finite(inner)
 
 
-def _check_characters(value: Any) -> None:
+def _check_no_surrogate_halves(value: Any) -> None:
     try:
         # JSON can spell one half of a pair, as "\ud83d", but UTF-8 cannot hold it.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair, as from an emoji cut in two") from None
+        raise ValueError("half of a surrogate pair, such as half of an emoji") from None
 
 
 def walk_bounded_folder(
@@ -552,5 +552,5 @@ def find_forbidden_path(path: Path) -> Path | None:
 
 
 def advise_on_denied_reading(path: Path) -> str:
-    """What to do about a file or folder that this user may not read."""
-    return f"Ask its owner; if that is you: chmod u+rX {shlex.quote(str(path))}."
+    """Advise what to do about a file or folder that this user may not read."""
+    return f"Ask the owner for read access. If you are the owner: chmod u+rX {shlex.quote(str(path))}."

@@ -47,7 +47,7 @@ def find_cache_folder() -> Path:
 
 
 def find_corpus_folder() -> Path:
-    """Where the texts of large corpora are kept."""
+    """Find the folder in which the texts of large corpora are kept."""
     return find_cache_folder() / "corpora"
 
 
@@ -75,14 +75,14 @@ def choose_cuda_card() -> str | None:
     missing = _explain_missing_card(named)
     if named is not None and missing:
         raise UsageError(
-            f"{VARIABLE} is {named}, and {missing}.",
+            f"{VARIABLE} is {named}, but {missing}.",
             mend=f"Install torch for CUDA (pip install 'embassay[torch]'), or set {VARIABLE}=cpu.",
         )
     return None if missing else named or "cuda"
 
 
 def _is_cuda_card_possible() -> bool:
-    """Whether it is worth importing torch to ask it."""
+    """Whether a CUDA card is possible, so that it is worth importing torch to ask it."""
     if "torch" in sys.modules:
         return True
     return _has_torch() and (_DRIVER.exists() or shutil.which("nvidia-smi") is not None)
@@ -95,7 +95,7 @@ def _has_torch() -> bool:
 
 @cache
 def _explain_missing_card(asked: str | None) -> str:
-    """Why there is no such card; nothing where there is."""
+    """Explain why there is no card as it is asked for; empty where there is one."""
     if not _has_torch():
         return "torch is not installed"
     import torch

@@ -62,7 +62,7 @@ class GatedRun:
 
     @_hide_package_frames
     def at_most(self, score: str, number: float, *, end: End = "value") -> bool:
-        """The same where it is at most the number."""
+        """True where a score, or an `end` of its 95% interval, is at most the number."""
         __tracebackhide__ = True
         return self._check_gate_bar(f"{score}<={number!r}", end)
 
@@ -90,7 +90,7 @@ def _assert_gate_passes(gate: QualityGateResult) -> bool:
     return True
 
 
-class Embassay:
+class PytestSessionRuns:
     """Runs of a test session: each is opened or made once, under the folder of `--embassay-runs`."""
 
     def __init__(self, folder: Path) -> None:
@@ -130,24 +130,24 @@ def _make_under_lock(out: Path, make: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture(scope="session")
-def embassay(request: pytest.FixtureRequest) -> Embassay:
+def embassay(request: pytest.FixtureRequest) -> PytestSessionRuns:
     """Runs to hold against thresholds, made once a session."""
     given = request.config.getoption("--embassay-runs")
-    return Embassay(Path(given) if given else request.config.rootpath / ".embassay")
+    return PytestSessionRuns(Path(given) if given else request.config.rootpath / ".embassay")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The folder of runs, and whether dear tests run."""
+    """Add the options for the folder of runs, and for whether dear tests run."""
     group = parser.getgroup("embassay")
     group.addoption(
-        "--embassay-runs", metavar="DIR", help="folder of the runs that tests make (default: .embassay)"
+        "--embassay-runs", metavar="DIR", help="folder for the runs that tests create (default: .embassay)"
     )
     group.addoption("--embassay-dear", action="store_true", help="also run tests marked embassay_dear")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark of tests that take too long, or cost too much, for each push."""
-    config.addinivalue_line("markers", f"{_DEAR}: too expensive for every push; runs with --embassay-dear")
+    """Register the mark of tests that take too long, or cost too much, for each push."""
+    config.addinivalue_line("markers", f"{_DEAR}: too expensive for every push; needs --embassay-dear")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -156,4 +156,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         if item.get_closest_marker(_DEAR):
-            item.add_marker(pytest.mark.skip(reason="expensive: runs with --embassay-dear"))
+            item.add_marker(pytest.mark.skip(reason="expensive: runs only with --embassay-dear"))

@@ -215,7 +215,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Result:
+class ResultRow:
     """One row of results, long form. `dataset` is empty for a value over all datasets of a task."""
 
     protocol: str

@@ -57,7 +57,7 @@ def locate_error_in_package(error: BaseException, module: str) -> str:
 
 
 def locate_error_in_plugin(error: BaseException) -> str:
-    """The same in a package that registers something here, or in a module that did so itself."""
+    """Locate an error in a package that registers something here, or in a module that did so."""
     entries = [entry for registry in _registries for entry in list(registry._entries.values())]
     packages = {_top_package(entry.module) for entry in entries if entry.package}
     modules = {entry.module for entry in entries if _top_package(entry.module) not in ("embassay", "")}
@@ -86,7 +86,7 @@ class ParameterRange:
     most: float = inf
     above: bool = False
 
-    def holds(self, number: float) -> bool:
+    def holds_number(self, number: float) -> bool:
         """Whether the number is in it."""
         return (
             isfinite(number)
@@ -150,7 +150,7 @@ class RegistryEntry(Generic[T]):
 
     @property
     def module(self) -> str:
-        """Where the factory is defined."""
+        """The module where the factory is defined."""
         if isinstance(self.factory, str):
             return self.factory.partition(":")[0]
         return str(getattr(self.factory, "__module__", ""))
@@ -180,9 +180,9 @@ class RegistryEntry(Generic[T]):
             if not self.package:
                 raise
             raise UsageError(
-                f"The package {self.package!r} brings {self.name!r}, and {doing} failed: "
+                f"The package {self.package!r} provides {self.name!r}, but {doing} failed: "
                 f"{type(error).__name__}: {error}{locate_error_in_package(error, self.module)}.",
-                mend=f"Fix or uninstall {self.package!r}; with --debug, the traceback is shown.",
+                mend=f"Fix or uninstall {self.package!r}; --debug shows the traceback.",
             ) from error
 
 
@@ -225,7 +225,7 @@ class Registry(Generic[T]):
         self._entries[name] = replace(entry, package=package)
 
     def register(self, name: str, summary: str = "", **facts: str) -> Callable[[Factory[T]], Factory[T]]:
-        """`add` as a decorator; the summary defaults to the factory's first docstring line."""
+        """Register a factory by a decorator; the summary defaults to its first docstring line."""
 
         def decorate(factory: Factory[T]) -> Factory[T]:
             first_line = (inspect.getdoc(factory) or "").partition("\n")[0]
@@ -242,7 +242,7 @@ class Registry(Generic[T]):
         """All entries, those of other packages with what their own code says of them, if it can be loaded."""
         for name in [entry.name for entry in self]:
             if package := self._entries[name].package:
-                whence, summary = _describe_unknown_plugin(package), ""
+                whence, summary = _describe_unread_plugin(package), ""
                 with suppress(EmbassayError):
                     doc = inspect.getdoc(self._entries[name].load()) or ""
                     # Its module may have registered it now, with more to say.
@@ -264,9 +264,9 @@ class Registry(Generic[T]):
             # What another package keeps in a registry of its own, the command does not list.
             listed = self.group.startswith("embassay.")
             where = (
-                f"`embassay list {self.plural}` shows all."
+                f"`embassay list {self.plural}` lists all of them."
                 if listed
-                else f"There is {', '.join(self._entries)}."
+                else f"Available: {', '.join(self._entries)}."
             )
             raise UsageError(
                 f"There is no {self.kind} called {name!r}.",
@@ -292,7 +292,7 @@ class Registry(Generic[T]):
         return spec
 
     def format(self, spec: Spec) -> str:
-        """The canonical text of `spec`; `parse(format(spec)) == spec`."""
+        """Format the canonical text of `spec`; `parse(format(spec)) == spec`."""
         return self.style.format(spec)
 
     def split(self, spec: Spec, common: Callable[..., C]) -> tuple[Spec, C]:
@@ -311,7 +311,7 @@ class Registry(Generic[T]):
         return replace(spec, params=rest), common(**converted)
 
     def parameters(self, name: str) -> tuple[str, ...]:
-        """What a spec string of `name` may set."""
+        """List the parameters that a spec string of `name` may set."""
         return tuple(_list_factory_parameters(self._load_factory(name))[0])
 
     def check_parameter_values(self, spec: Spec) -> None:
@@ -347,7 +347,7 @@ class Registry(Generic[T]):
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
                     mend=(f"Did you mean {near[0]}? " if near else "")
-                    + f"It takes {', '.join(settable) or 'none'}.",
+                    + f"Its parameters: {', '.join(settable) or 'none'}.",
                 )
             arguments[key] = _convert_parameter(self.kind, spec.name, key, value, takes[key].annotation)
         for name, record in records.items():
@@ -403,7 +403,7 @@ class Registry(Generic[T]):
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
             entry: RegistryEntry[T] = RegistryEntry(
-                point.name, point.value, _describe_unknown_plugin(package), package=package
+                point.name, point.value, _describe_unread_plugin(package), package=package
             )
             taken = self._entries.get(point.name)
             if taken is not None and not _are_same_entry(taken, entry):
@@ -415,7 +415,7 @@ class Registry(Generic[T]):
             self._entries[point.name] = replace(taken, package=package) if taken else entry
 
 
-def _describe_unknown_plugin(package: str) -> str:
+def _describe_unread_plugin(package: str) -> str:
     """What is said of a thing whose code was not read."""
     return f"from the package {package}"
 
@@ -443,18 +443,18 @@ def _convert_parameter(kind: str, name: str, key: str, value: Value, annotation:
     error."""
     if get_origin(annotation) is Literal:
         return _check_choice(kind, name, key, value, get_args(annotation))
-    converted = _convert_to_type(kind, name, key, value, annotation)
+    converted = _convert_to_annotated_type(kind, name, key, value, annotation)
     if isinstance(converted, int | float) and not isinstance(converted, bool):
         allowed = RANGES.get(key, _ANY)
-        if not allowed.holds(converted):
+        if not allowed.holds_number(converted):
             raise UsageError(
                 f"The {kind} {name!r} does not accept {key}={format_spec_value(converted)}.",
-                mend=f"{key} is {allowed}.",
+                mend=f"{key} must be {allowed}.",
             )
     return converted
 
 
-def _convert_to_type(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+def _convert_to_annotated_type(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value

@@ -99,13 +99,13 @@ def _format_literal(value: Value) -> str:
     return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 
-def _parse_query_style(text: str) -> Spec:
+def _parse_query_style_spec(text: str) -> Spec:
     head, _, tail = text.partition("?")
     name, _, target = head.partition(":")
     return Spec(_check_spec_name(text, name), unquote(target), _parse_parameter_pairs(text, tail, "&"))
 
 
-def _format_query_style(spec: Spec) -> str:
+def _format_query_style_spec(spec: Spec) -> str:
     target = f":{quote(spec.target, safe='/:.@~+, ')}" if spec.target else ""
     pairs = "&".join(
         f"{key}={quote(format_spec_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items()
@@ -113,12 +113,12 @@ def _format_query_style(spec: Spec) -> str:
     return f"{spec.name}{target}" + (f"?{pairs}" if pairs else "")
 
 
-def _parse_colon_style(text: str) -> Spec:
+def _parse_colon_style_spec(text: str) -> Spec:
     name, _, tail = text.partition(":")
     return Spec(_check_spec_name(text, name), "", _parse_parameter_pairs(text, tail, ","))
 
 
-def _format_colon_style(spec: Spec) -> str:
+def _format_colon_style_spec(spec: Spec) -> str:
     pairs = ",".join(
         f"{key}={quote(format_spec_value(value), safe='/.@~+ ')}" for key, value in spec.params.items()
     )
@@ -128,18 +128,18 @@ def _format_colon_style(spec: Spec) -> str:
 _CALL = re.compile(r"(?P<name>[^()@]+)(?P<call>\(.*\))?(?:@(?P<cutoff>\d+))?", re.DOTALL)
 
 
-def _parse_call_style(text: str) -> Spec:
+def _parse_call_style_spec(text: str) -> Spec:
     match = _CALL.fullmatch(text)
     if match is None:
         raise UsageError(
             f"Cannot read the measure {text!r}.", mend="Write it as NAME(parameter=value)@CUTOFF."
         )
-    params = _parse_keywords(text, match["call"]) if match["call"] else {}
+    params = _parse_call_keywords(text, match["call"]) if match["call"] else {}
     cutoff = int(match["cutoff"]) if match["cutoff"] else None
     return Spec(_check_spec_name(text, match["name"]), "", params, cutoff)
 
 
-def _parse_keywords(text: str, call: str) -> dict[str, Value]:
+def _parse_call_keywords(text: str, call: str) -> dict[str, Value]:
     try:
         body = _parse_expression("f" + call)
         # The function must be the `f` put in front: `m(a=1)(b=2)` calls what another call returns.
@@ -151,7 +151,7 @@ def _parse_keywords(text: str, call: str) -> dict[str, Value]:
         pass
     raise UsageError(
         f"Cannot read the parameters of the measure {text!r}.",
-        mend="Write them as (name=value, ...), each once.",
+        mend="Write (name=value, ...), with each name once.",
     )
 
 
@@ -162,7 +162,7 @@ def _read_keyword_value(word: ast.keyword) -> Value:
     return value
 
 
-def _format_call_style(spec: Spec) -> str:
+def _format_call_style_spec(spec: Spec) -> str:
     pairs = ", ".join(f"{key}={_format_literal(value)}" for key, value in spec.params.items())
     return spec.name + (f"({pairs})" if pairs else "") + ("" if spec.cutoff is None else f"@{spec.cutoff}")
 
@@ -187,6 +187,6 @@ def _parse_parameter_pairs(text: str, tail: str, separator: str) -> dict[str, Va
     return params
 
 
-QUERY = SpecStringSyntax(_parse_query_style, _format_query_style)
-COLON = SpecStringSyntax(_parse_colon_style, _format_colon_style)
-CALL = SpecStringSyntax(_parse_call_style, _format_call_style)
+QUERY = SpecStringSyntax(_parse_query_style_spec, _format_query_style_spec)
+COLON = SpecStringSyntax(_parse_colon_style_spec, _format_colon_style_spec)
+CALL = SpecStringSyntax(_parse_call_style_spec, _format_call_style_spec)

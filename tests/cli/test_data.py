@@ -65,7 +65,7 @@ def test_show_a_file(embassay, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        (["fetch"], 2, "Name datasets to fetch, or a protocol or task"),
+        (["fetch"], 2, "Name datasets, a protocol or a task"),
         (["fetch", "stsbench"], 2, "Did you mean stsbenchmark?"),
         (["fetch", "robust04"], 4, "Sign NIST's agreement"),
         (["show", "nowhere.csv"], 2, "The catalogue has no dataset called 'nowhere.csv'"),
@@ -91,7 +91,7 @@ def test_a_run_names_the_folder_to_fill(embassay, mirror) -> None:
         env={**mirror, "HF_HUB_OFFLINE": "1"}, check_code=4,
     )  # fmt: skip
     assert "FiscalNote/billsum test at main cannot be read from the hub" in done.stderr
-    assert "mirror/billsum with test.jsonl (text, summary): see docs/data.md." in done.stderr
+    assert "mirror/billsum with test.jsonl (text, summary) (see docs/data.md)." in done.stderr
 
 
 def test_several_files_are_checked_each_alone(embassay, tmp_path) -> None:

@@ -158,7 +158,10 @@ def _score(out: Path) -> ScoringRecord:
 
 def _rendered(out: Path, wide: bool) -> list[str]:
     """Each run as its own command shows it."""
-    golden, sweep = read_golden_record(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP)
+    golden, sweep = (
+        read_golden_record(out / "golden" / "golden.json"),
+        read_findings(out / "sweep" / SWEEP),
+    )
     return [
         *(printed(run_view(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
         printed(golden_set_view(golden, out / "golden"), wide=wide),

@@ -51,7 +51,7 @@ def test_broken_files_are_named_and_do_not_stop_it(embassay, here, tmp_path):
     (place / "Broken.json").write_text("{")
     done = embassay("import", "repo", "--out", "run")
     assert "Broken.json" in done.stderr
-    assert "1 fault; all are in run/faults.jsonl." in done.stderr
+    assert "1 problem; it is in run/faults.jsonl." in done.stderr
     said = json.loads(here("import", "repo", "--out", "run", "--json").stdout)
     assert (said["documents"], said["faults"][0]["path"]) == (1, "results/org__model/rev/Broken.json")
     (place / "Toy.json").unlink()

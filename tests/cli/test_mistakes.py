@@ -32,7 +32,7 @@ SYSTEMS = {
     "open-ai:text-embedding-3-small": "openai",
     "bm25?k=1": "k1",
     "minilm?dims=abc": "dims=256",
-    "minilm?dims=-1": "dims is",
+    "minilm?dims=-1": "dims must be from 1",
     "openai/text-embedding-3-small": "-s openai:text-embedding-3-small",
     "ollama/nomic-embed-text": "-s ollama:nomic-embed-text",
     "minilm:384": "Write 'minilm'",

@@ -18,7 +18,7 @@ from embassay.cli.options import (
     RunOptions,
     add_dataclass_options,
     add_record_options,
-    check_finite,
+    check_finite_numbers,
     make_default_run_folder,
 )
 from embassay.cli.session import make_file_access_error
@@ -308,7 +308,7 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embass
     (tmp_path / "qrels").write_text("".join(graded))
     (tmp_path / "run").write_text("".join(found))
     done = embassay("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
-    assert "more than the limit of 512 MiB, and was stopped." in done.stderr
+    assert "over the limit of 512 MiB, and was stopped." in done.stderr
     assert "raise --memory" in done.stderr
 
 
@@ -344,10 +344,10 @@ def test_what_the_system_says_of_files_is_one_line(number, said, mend):
 def test_numbers_that_are_none_are_refused_by_name(given):
     """Whatever the range of an option: nan passes every comparison that would refuse it. Lists too."""
     with pytest.raises(UsageError, match=r"--until-ci is (nan|-?inf)\. Give a finite number"):
-        check_finite({"runs": 3, "dataset": ["a"], "until_ci": given})
+        check_finite_numbers({"runs": 3, "dataset": ["a"], "until_ci": given})
     with pytest.raises(UsageError, match="--share"):
-        check_finite({"share": [0.5, given]})
-    check_finite({"runs": 3, "max_cost": None, "until_ci": 0.5, "share": (0.1,)})
+        check_finite_numbers({"share": [0.5, given]})
+    check_finite_numbers({"runs": 3, "max_cost": None, "until_ci": 0.5, "share": (0.1,)})
 
 
 def test_a_command_refuses_them_before_it_begins(embassay):

@@ -44,7 +44,7 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
     ("arguments", "told"),
     [
         (("-p", "recrded"), "Did you mean recorded"),
-        (("--runs", "2"), "add --original-only"),
+        (("--runs", "2"), "or --original-only"),
         (("-p", "recorded", "--original-only"), "paraphrases nothing"),
         (("-p", "recorded", "--runs", "4"), "3 recorded paraphrases per text"),
         (("-p", "stored:nowhere"), "no set of paraphrases"),

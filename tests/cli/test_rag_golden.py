@@ -95,7 +95,10 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
             ("--judge", "openai:nobody-knows", "--max-cost", "1"),
             "price of 'openai:nobody-knows' is unknown",
         ),
-        (("--confirmations", "1", "--ranking", "grades"), "has no confirmations (command line)"),
+        (
+            ("--confirmations", "1", "--ranking", "grades"),
+            "has no option confirmations (source: command line)",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_a_mend(embassay, tmp_path, grades, arguments, told):
@@ -113,7 +116,7 @@ def test_failed_questions_are_said_loudly(embassay, tmp_path, grades):
     judge = f"simulated:{grades}?failing=0.2"
     done = embassay(*SAMPLE, "--judge", judge, "--failed", "leave-out", "--out", "run", check_code=3)
     assert "OVER 5% OF THE QUESTIONS FAILED" in done.stderr
-    assert "the same command tries them again" in done.stderr
+    assert "repeat the command to try again" in done.stderr
     assert "?answers=schema" in done.stderr
     assert "--failed ungraded" in done.stderr
     assert "3 of 3 questions failed: law-q3 (S4), law-q6 (S4), rivers-q1 (S4)." in done.stdout

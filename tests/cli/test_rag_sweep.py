@@ -121,7 +121,7 @@ def test_an_encoder_that_fails_is_exit_code_3(embassay, tmp_path, config):
     """The others are measured and shown; the last line says what failed and how to go on."""
     config.write_text(CONFIG.replace("encoder: wordllama", "encoder: [wordllama, 'onnx:./nothing']"))
     done = embassay("rag", "sweep", config, "--out", "run", check_code=3)
-    assert "the same command tries the failed cells again" in " ".join(done.stderr.split())
+    assert "repeat the command to retry the failed cells" in " ".join(done.stderr.split())
     assert len(list((tmp_path / "run").glob("items/**/*.parquet"))) == 2
 
 

@@ -25,7 +25,7 @@ def test_the_papers_commands_and_what_they_take(embassay, mirror):
     said = embassay("reproduce", "sage", "-s", "jaccard", "-t", "robustness", *FEW, env=mirror).stdout
     assert "embassay sage run -d sage --text-tokens 512 -s jaccard -t robustness" in said
     assert "2 of 32 sets of sage are on this machine" in said
-    assert "2 of 3 sets of sage" in said
+    assert "2 of 3 datasets of sage" in said
     assert "cells" in said
     every = embassay("reproduce", "rag").stdout
     assert "--step names" in every

@@ -62,8 +62,8 @@ PARQUET = parquet(pl.DataFrame({"text": [f"text {n}" * 20 for n in range(2000)]}
 PACKED = gzip.compress((ROW * 200).encode() + bytes(range(1, 9)))
 
 FAULTS = [
-    one("truncated gz", "x.jsonl.gz", PACKED[: len(PACKED) // 2], "documents", "x.jsonl.gz: ", "cut off"),
-    one("damaged gz", "x.jsonl.gz", PACKED[:-8] + b"12345678", "documents", "cut off or damaged", "CRC"),
+    one("truncated gz", "x.jsonl.gz", PACKED[: len(PACKED) // 2], "documents", "x.jsonl.gz: ", "truncated"),
+    one("damaged gz", "x.jsonl.gz", PACKED[:-8] + b"12345678", "documents", "truncated or damaged", "CRC"),
     one("gz by name only", "x.csv.gz", "text\na\n", "documents", "no gzip header", "Rename it without .gz"),
     one("gz without the name", "x.jsonl", PACKED, "documents", "a gzip header", "Add .gz"),
     one(
@@ -159,8 +159,8 @@ FAULTS = [
     one("missing id", "x.jsonl", ROW + '{"text": "b"}', "documents", "x.jsonl:2: ", "'id'", "found nothing"),
     one("empty file", "x.jsonl", "", "documents", "x.jsonl: the file is empty"),
     one("empty gz", "x.csv.gz", gzip.compress(b""), "documents", "the file is empty"),
-    one("blank lines only", "x.jsonl", "\n\n", "documents", "no line holds anything"),
-    one("header only", "x.csv", "id,text\n", "documents", "no row under the header"),
+    one("blank lines only", "x.jsonl", "\n\n", "documents", "all lines are blank"),
+    one("header only", "x.csv", "id,text\n", "documents", "no rows below the header"),
     one(
         "ragged CSV",
         "x.csv",
@@ -179,7 +179,7 @@ FAULTS = [
         "documents",
         "x.csv:3: ",
         "not closed",
-        "Double the quotes",
+        "Write quotes inside",
     ),
     one("text after a quote", "x.csv", 'id,text\n1,"a"b\n', "documents", "x.csv:2: ", "closing quote"),
     one("column named twice", "x.csv", "text,text\na,b\n", "documents", "x.csv:1: ", "'text' twice"),
@@ -244,7 +244,7 @@ FAULTS = [
     ),
     one("no split column", "x.csv", "text,fold\na,1\n", "documents", "no column 'split'", split="test"),
     one("unknown suffix", "x.jsonn", "[]", "documents", "known suffix", ".parquet", "to .jsonl?"),
-    one("JSON in one piece", "x.json", "[]", "documents", ".json files are not read", "jq -c"),
+    one("JSON in one piece", "x.json", "[]", "documents", "cannot read .json files", "jq -c"),
     one(
         "text called Parquet",
         "x.parquet",
@@ -284,14 +284,14 @@ FAULTS = [
         "qrels of other queries",
         {"qrels/test.tsv": "query-id\tcorpus-id\tscore\nx1\td1\t1\n"},
         "test.tsv",
-        "no judgement names a known query",
+        "no judgement has a known query id",
         "found x1",
         "belong together",
     ),
     folder(
         "qrels of other documents",
         {"qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\tx1\t1\n"},
-        "no judgement names a known document",
+        "no judgement has a known document id",
         "found x1",
     ),
     folder(
@@ -371,7 +371,7 @@ FAULTS = [
     described(
         "YAML unknown field",
         TABLE + "    mapp: {text: body}\n",
-        "no field tables[0].mapp",
+        "unknown field tables[0].mapp",
         "Did you mean map?",
     ),
     described(
@@ -400,9 +400,9 @@ FAULTS = [
         TABLE.replace("documents", "corpus"),
         "needs corpus, queries, qrels, not only corpus",
     ),
-    described("YAML pairs misplaced", TABLE + "    pairs: {group: [a], rank: r}\n", "pairs need shapes"),
-    described("YAML axes misplaced", TABLE + "    axes: {a: b}\n", "axes need ratings"),
-    described("YAML gains misplaced", TABLE + "    gains: {1: 2}\n", "gains need shapes: [qrels]"),
+    described("YAML pairs misplaced", TABLE + "    pairs: {group: [a], rank: r}\n", "pairs requires shapes"),
+    described("YAML axes misplaced", TABLE + "    axes: {a: b}\n", "axes requires ratings in shapes"),
+    described("YAML gains misplaced", TABLE + "    gains: {1: 2}\n", "gains requires shapes: [qrels]"),
     described("YAML column missing", TABLE + "    map: {text: body}\n", "rows.jsonl", "no column 'body'"),
     described(
         "YAML file missing", TABLE.replace("rows", "row"), "row.jsonl", "cannot be read", "No such file"

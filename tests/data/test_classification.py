@@ -80,7 +80,7 @@ def test_a_label_is_one_however_it_is_written(tmp_path: Path, train, test, label
     loaded = open_dataset(str(path)).load("classification")
     assert set(loaded.data.train.labels) == set(loaded.data.test.labels) == labels
     assert [warning.partition(":")[0] for warning in loaded.warnings if "label" in warning] == [
-        "labels written in several ways, read as one"
+        "labels with several spellings, read as one"
     ]
     texts = open_dataset(str(path)).load("labelled")
     assert set(texts.data.labels) == labels
@@ -122,8 +122,8 @@ def test_a_description_of_two_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("a,x,train\nb,y,train\n", "no usable row of the split 'test'"),
-        ("a,x,test\nb,y,dev\n", "no usable row of the split 'train'"),
+        ("a,x,train\nb,y,train\n", "the split 'test' has no usable rows"),
+        ("a,x,test\nb,y,dev\n", "the split 'train' has no usable rows"),
         ("a,x,train\nb,x,train\nc,y,test\n", "the training texts have only one label"),
     ],
 )

@@ -85,5 +85,5 @@ def test_paraphrases(tmp_path: Path) -> None:
 def test_paraphrases_that_disagree(tmp_path: Path) -> None:
     """A text has one list of wordings."""
     rows = ({"text": "a", "paraphrases": [other]} for other in "bc")
-    with pytest.raises(DataError, match=r"p.jsonl:2: the text 'a' appeared before with other paraphrases"):
+    with pytest.raises(DataError, match=r"p.jsonl:2: the text 'a' appeared earlier with different"):
         open_dataset(_write(tmp_path / "p.jsonl", *rows)).load("paraphrases")

@@ -83,7 +83,7 @@ def test_scripts_alone(monkeypatch):
     """Without the identifier, one script in place of another is still seen."""
     monkeypatch.setattr(language, "_load_language_identifier", lambda: None)
     assert explain_language_mismatch(EN, DE) == ""
-    assert explain_language_mismatch(EN, RU) == "written in CYRILLIC letters, the text in LATIN"
+    assert explain_language_mismatch(EN, RU) == "written in CYRILLIC letters; the text is LATIN"
 
 
 def test_letters_of_one_writing_count_as_one():

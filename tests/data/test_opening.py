@@ -180,7 +180,7 @@ def test_options_a_table_does_not_take(options: dict[str, object], match: str, t
 
 def test_options_the_catalogue_does_not_take() -> None:
     """A dataset of the catalogue refuses options that would do nothing."""
-    with pytest.raises(UsageError, match="'sample' takes no --map"):
+    with pytest.raises(UsageError, match="'sample' does not accept --map"):
         open_dataset("sample", mapping={"text": "title"})
 
 

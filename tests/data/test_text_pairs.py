@@ -42,11 +42,11 @@ def test_scored_pairs_under_other_names(table: Table) -> None:
     assert loaded.data.scores.tolist() == [4.5, 0.0]
     assert [(left.reason, left.count) for left in loaded.skipped] == [("no text2", 1), ("no score", 1)]
     assert set(loaded.warnings) == {
-        "repeats of an earlier pair: 1 (4)", "pairs that were judged differently before: 1 (4)",
+        "repeats of an earlier pair: 1 (4)", "pairs with a different earlier judgement: 1 (4)",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("score", "mend"), [("2,4", "2.4"), ("48%", "48"), ("good", "leave the row out")])
+@pytest.mark.parametrize(("score", "mend"), [("2,4", "2.4"), ("48%", "48"), ("good", "remove the row")])
 def test_numbers_of_spreadsheets_are_told_how_to_be_written(table: Table, score: str, mend: str) -> None:
     path = table({"text": "a", "text2": "b", "score": score}, {"text": "c", "text2": "d", "score": "1"})
     with pytest.raises(DataError, match="expected a number") as refused:

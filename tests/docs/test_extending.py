@@ -189,7 +189,7 @@ def test_a_table_that_fails_costs_no_run(shout: Any, tmp_path: Path, then: Any, 
     """The tables before it are written, results and all, and a note names what went wrong."""
     run = _run(_with_tables(shout, then), tmp_path / "run")
     (warning,) = run.manifest["warnings"]
-    assert "stop after shout_missed" in warning
+    assert "failed after shout_missed" in warning
     assert said in warning
     assert run.manifest["status"] == "finished"
     assert run.table("shout_missed").height == 3

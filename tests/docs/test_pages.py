@@ -18,7 +18,7 @@ from embassay import errors
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.sensitivity import KINDS, compute_expected_similarity
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS
-from embassay.records import Result
+from embassay.records import ResultRow
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -136,7 +136,7 @@ def test_result_columns_are_in_the_page() -> None:
     section = _page("runs").partition("## `results.jsonl`")[2].partition("## ")[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    assert listed == [field.name for field in dataclasses.fields(Result)]
+    assert listed == [field.name for field in dataclasses.fields(ResultRow)]
 
 
 @pytest.mark.slow

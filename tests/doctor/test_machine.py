@@ -71,10 +71,10 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
     device, said = choose_device(["NVIDIA H100"])
     assert device == "cpu"
-    assert "though there is a card: torch for CUDA is not installed" in said
-    assert choose_device([]) == ("cpu", "the CPU: there is no CUDA card")
+    assert "though there is a GPU: torch for CUDA is not installed" in said
+    assert choose_device([]) == ("cpu", "the CPU: there is no CUDA GPU")
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
-    assert choose_device(["NVIDIA H100"]) == ("cpu", "the processor, as EMBASSAY_DEVICE says")
+    assert choose_device(["NVIDIA H100"]) == ("cpu", "the CPU, set by EMBASSAY_DEVICE")
     for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "not a device")):
         monkeypatch.setenv(accelerator.VARIABLE, asked)
         device, said = choose_device([])

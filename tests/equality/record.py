@@ -52,7 +52,7 @@ PASSING = frozenset({
     "forecast", "command", "checksum", "sha256", "workers",
 })  # fmt: skip
 """Keys of what a clock, a machine, a place or a version says, and digests of files that hold such."""
-_LOAD = re.compile(r"load average up to [\d.]+ on \d+ cores?")
+_LOAD = re.compile(r"load average of up to [\d.]+ on \d+ cores?")
 _DIGEST = re.compile(r"(?<![.\d])\b[0-9a-f]{16,64}\b|unicode-[\d.]+")
 _NUMBER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e-?\d+)?")
 

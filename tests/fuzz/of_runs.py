@@ -133,11 +133,11 @@ def checks(content: bytes, folder: Path) -> object:
 def checks_file() -> bytes:
     """A check, and a recording before it."""
     from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
-    from embassay.protocols.watch.kinds import NamedChange
+    from embassay.protocols.watch.kinds import AnswerChangeKind
 
     check = FingerprintCheck(
         "f", "2026-01-01T00:00:00Z", 1, "a", "a/1", "changed", "two are off", 0.0, 0.1, 2, 0, 2, 0.5, 0.0,
-        (NamedChange("pooling", "all"),), (TextGroupChange("length", 2, 2, 0.5),), "11", 0.1, None
+        (AnswerChangeKind("pooling", "all"),), (TextGroupChange("length", 2, 2, 0.5),), "11", 0.1, None
     )  # fmt: skip
     return lines({"event": "recorded"}, check.as_dict())
 
@@ -190,9 +190,9 @@ def served(name: str) -> Read:
         run.mkdir()
         _run(run, name, content)
         library = RunLibrary(folder)
-        library.refresh()
+        library.refresh_changed_runs()
         service = LeaderboardService(library)
-        for line in library.view().boards.boards:
+        for line in library.wait_for_snapshot().boards.boards:
             service.page(line.id)
         return service.boards()
 

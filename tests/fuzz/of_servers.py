@@ -58,8 +58,8 @@ def _leaderboard() -> tuple[Any, str]:
     for name, content in run_files().items():
         (folder / "run" / name).write_bytes(content)
     library = RunLibrary(folder)
-    library.refresh()
-    return make_library_app(library, LeaderboardOptions()), library.view().boards.boards[0].id
+    library.refresh_changed_runs()
+    return make_library_app(library, LeaderboardOptions()), library.wait_for_snapshot().boards.boards[0].id
 
 
 def leaderboard(content: bytes, folder: Path) -> object:

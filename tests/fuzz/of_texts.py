@@ -69,7 +69,7 @@ def similarities(content: bytes, folder: Path) -> object:
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
     from embassay.protocols.hteb.transformers import read_answer_text
-    from embassay.protocols.pteb.paraphrasing import judge_paraphrase
+    from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
     from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_thinking
@@ -80,7 +80,7 @@ def wordings(content: bytes, folder: Path) -> object:
         lambda: rewriting.parse_rewriting(text, "What is known of foxes?"), lambda: extract_answer_json(text),
         lambda: parse_schema_answer(extract_answer_json(text), OrderAnswer),
         lambda: parse_schema_answer(text, OrderAnswer),
-        lambda: judge_paraphrase("A fox.", text), lambda: judge_paraphrase(text, "A fox."),
+        lambda: check_paraphrase_answer("A fox.", text), lambda: check_paraphrase_answer(text, "A fox."),
         lambda: strip_thinking(text),
         lambda: read_answer_text(text),
     )  # fmt: skip

@@ -116,7 +116,7 @@ def test_sage_row_by_row(tmp_path: Path) -> None:
     assert found["jaccard", "cnn_dailymail"].verdict == "exact"
     assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
     assert table.summarize_differences().startswith(
-        "3 of 27 printed figures have a counterpart here; 1 of 3 comparisons"
+        "3 of 27 published values have a counterpart here; 1 of 3 comparisons"
     )
     assert "+0.022 (Jaccard Similarity, billsum)" in table.summarize_differences()
     told = table.as_dict()
@@ -229,7 +229,7 @@ def test_a_recipe_gives_way_to_options() -> None:
     assert words[-4:] == ["-s", "minilm", "--limit", "9"]
     assert tuple(words[2:4]) == ("-d", "pteb-en")
     assert "-d" not in english.words(["--dataset=mine.csv"])
-    assert RECIPES["rag"].step("sweep").lacking(["--dataset", "x"]) == []
+    assert RECIPES["rag"].step("sweep").list_missing_options(["--dataset", "x"]) == []
     with pytest.raises(UsageError, match="no step 'judge'"):
         RECIPES["pteb"].step("judge")
 

@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.interchange import bundle_of, export, import_results, read_documents, read_results
 from embassay.protocols.mteb.survey import are_same_json
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, records
 from written_runs import write_run
@@ -49,14 +49,16 @@ def test_what_stands_in_a_file(real_runs: Path, tmp_path: Path) -> None:
     assert entry["main_score"] == entry["spearman"] == head.value
     assert entry["original/spearman"] != entry["main_score"]
     block = body["embassay"]
-    assert Result(**block["rows"][block["main"][0]]) == head
+    assert ResultRow(**block["rows"][block["main"][0]]) == head
     assert (block["run"]["seed"], block["run"]["headline"]) == (head.seed, "spearman")
     assert body["evaluation_time"] > 0
 
 
 def test_a_headline_without_a_value_is_nan_for_mteb(tmp_path: Path) -> None:
     """And null with its reason for us."""
-    row = Result("sage", "robustness", "sample", "", "en", "", "s", "robustness", None, 0, reason="it failed")
+    row = ResultRow(
+        "sage", "robustness", "sample", "", "en", "", "s", "robustness", None, 0, reason="it failed"
+    )
     RunFolder(tmp_path / "run").path.mkdir()
     RunFolder(tmp_path / "run").write_manifest({"protocol": "sage"})
     RunFolder(tmp_path / "run").write_results([row])
@@ -101,7 +103,7 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a sweep run, which measures something MTEB has no task for"):
         export([tmp_path / "runs"], "mteb", tmp_path / "out")
     for name in ("one", "two"):
-        row = Result("sage", "robustness", "d", "", "en", "", "s", "robustness", 0.5, 3)
+        row = ResultRow("sage", "robustness", "d", "", "en", "", "s", "robustness", 0.5, 3)
         run = write_run(tmp_path / "runs" / name, {"a": [0.1, 0.2]})
         RunFolder(run).write_results([row])
     with pytest.raises(UsageError, match="two results for"):

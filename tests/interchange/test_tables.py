@@ -20,7 +20,7 @@ from embassay.interchange import export, long_frame
 from embassay.interchange.papers import write_latex_table
 from embassay.interchange.tables import find_runs_in_folders, make_wide_table, read_run_tables
 from embassay.protocols.kernel.tables import escape_latex
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, format_value_as_json
 from written_runs import write_run
 
@@ -32,7 +32,7 @@ def run(tmp_path: Path) -> Path:
     """Two systems, a hostile name among them, and one without a value."""
     write_run(tmp_path / "runs" / "one", {"good": [0.9, 0.8, 0.7] * 9, HOSTILE: [0.1, 0.2, 0.3] * 9})
     folder = RunFolder(tmp_path / "runs" / "one")
-    missing = Result(
+    missing = ResultRow(
         "sage", "robustness", "", "", "", "", "lost", "robustness", None, 0, reason='it, "broke"\nhere'
     )
     folder.write_results([*folder.read_results(), missing])
@@ -87,7 +87,7 @@ def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
     text = write_latex_table(make_wide_table(read_run_tables(run)))
     assert r"1 & good & \textbf{0.800} {\scriptsize" in text
     assert "1--2 & " in text
-    assert "Bold: may be first." in text
+    assert "Bold: may be first according to the tests." in text
     assert "n/a" in text
     assert r"lost, robustness: it, ''broke'' here." in text
     assert r"\textbackslash{}input\{/etc/passwd\}" in text

@@ -127,7 +127,7 @@ def test_resamples_are_repeated_items(ratings: list[list[int | None]], seed: int
     ("ratings", "options", "message"),
     [
         ([[1, 2], [1]], {}, "items"),
-        ([[1, 2], [1, 2]], {"level": "ratio"}, "level is 'ratio'"),
+        ([[1, 2], [1, 2]], {"level": "ratio"}, "level 'ratio'"),
         ([["a", "b"], ["a", "b"]], {}, "not a number"),
         ([[1, 2], [1, 2]], {"counts": [[1, 2, 3]]}, "do not match 2 items"),
         ([], {}, "items"),

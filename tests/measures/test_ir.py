@@ -155,7 +155,7 @@ def test_measures_of_others_as_functions() -> None:
     assert alpha_ndcg(grades, ["a", "b"], 10, source=str) == pytest.approx(1)
     assert alpha_ndcg({"a": 5, "b": 5, "c": 5}, ["a", "b", "c"], 10, {"a": 1, "b": 1, "c": 2}) < 1
     assert nrbp(grades, ["a"], source=str) > nrbp(grades, ["c", "a"], source=str) > 0
-    with pytest.raises(UsageError, match="which documents share a source"):
+    with pytest.raises(UsageError, match="need the source of each document"):
         MEASURES.build("NRBP")(grades, ["a"])
 
 

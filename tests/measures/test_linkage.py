@@ -104,7 +104,7 @@ def test_distances_that_are_not_finite_are_refused(bad):
         (np.ones(5, dtype=np.float32), 4, 2, r"shape \(6,\)"),
         (np.ones((4, 4), dtype=np.float32), 4, 2, r"shape \(4, 4\)"),
         (np.ones(6, dtype=np.float32), 4, 0, "Cannot make 0 clusters of 4"),
-        (np.ones(6, dtype=np.float32), 4, 5, "Ask for 1 to 4"),
+        (np.ones(6, dtype=np.float32), 4, 5, "Use 1 to 4"),
         (np.ones(12, dtype=np.float32)[::2], 4, 2, "writeable, contiguous"),
         (np.broadcast_to(np.float32(1), 6), 4, 2, "writeable, contiguous"),
     ],

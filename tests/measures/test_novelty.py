@@ -98,9 +98,9 @@ def test_the_ideal_is_the_best_set(grades: dict[str, int], k: int, beta: float) 
 
 def test_what_is_missing_is_said() -> None:
     """No sources, a source that is not known, settings out of range."""
-    with pytest.raises(UsageError, match="which documents share a source"):
+    with pytest.raises(UsageError, match="need the source of each document"):
         MEASURES.build("RA-nWG-novelty@10")({"a": 5}, ["a"])
-    with pytest.raises(UsageError, match="no source of the document 'b'"):
+    with pytest.raises(UsageError, match="document 'b' has no source"):
         ra_nwg_novelty({"a": 5, "b": 4}, ["a"], 10, {"a": "x"})
     with pytest.raises(UsageError, match=r"beta is 1\.5"):
         MEASURES.build("RA-nWG-novelty(beta=1.5)@10")

@@ -91,7 +91,7 @@ def test_the_grid_can_be_chosen() -> None:
     assert found.largest_change == 0
     with pytest.raises(UsageError, match="lacks the default"):
         sensitivity_grid(systems, 5, alphas=[0])
-    with pytest.raises(UsageError, match="nothing to vary"):
+    with pytest.raises(UsageError, match="no systems"):
         sensitivity_grid({}, 5)
 
 

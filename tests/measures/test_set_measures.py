@@ -260,7 +260,7 @@ def test_arrays_alone_are_enough() -> None:
     assert MEASURES.build("RA-nWG@10")(Graded(counts, top)).tolist() == [about(0.594156)]
     with pytest.raises(UsageError, match=r"shapes \(1, 4\)"):
         Graded(counts[:, :4], top)
-    with pytest.raises(UsageError, match="1 and 2 queries"):
+    with pytest.raises(UsageError, match="1 and 2 rows"):
         Graded(counts, np.vstack([top, top]))
     with pytest.raises(UsageError, match="grades from 0 to 7"):
         Graded(counts, np.array([[7, 0]]))
@@ -274,7 +274,7 @@ def test_values_above_1_are_shown() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ra_nwg({"q": {"a": 0}}, {"q": ["a"]}, 5), "1 grade cannot be used, the first of query 'q'"),
+        (lambda: ra_nwg({"q": {"a": 0}}, {"q": ["a"]}, 5), "1 grade cannot be used, the first for query 'q'"),
         (lambda: harm({"a": 2.5}, ["a"], 5), "must be 1, 2, 3, 4 or 5"),
         (lambda: harm({"a": "good"}, ["a"], 5), "grade or score is not a number.*'good'"),
         (lambda: harm({"a": 2}, ["a"], 0), "cutoff is 0"),
@@ -290,7 +290,7 @@ def test_values_above_1_are_shown() -> None:
         (lambda: evaluate_graded(["ARI"], grade({"a": 2}, ["a"])), "ARI is not a measure of rankings"),
         (lambda: MEASURES.build("RA-nWG"), "needs a cutoff. Write RA-nWG@10"),
         (lambda: MEASURES.build("RA-nGW@10"), "Did you mean RA-nWG"),
-        (lambda: MEASURES.build("RA-nWG(gamma=1)@10"), "It takes alpha, cap4, cap3, fallback_w3"),
+        (lambda: MEASURES.build("RA-nWG(gamma=1)@10"), "parameters: alpha, cap4, cap3, fallback_w3"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(call: object, message: str) -> None:

@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused() -> None:
     """Other lengths, answers that are no share, tables."""
     with pytest.raises(UsageError, match="2 hits, 1 answers"):
         accuracy_given_hit([1, 0], [1])
-    with pytest.raises(UsageError, match="not between 0 and 1"):
+    with pytest.raises(UsageError, match="not from 0"):
         accuracy_given_hit([1], [2])
     with pytest.raises(UsageError, match="2 values and 1 ceilings"):
         percent_proc([1, 0], [1])

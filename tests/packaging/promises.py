@@ -155,9 +155,9 @@ def _run() -> Iterator[str]:
     """The files of a small run, the keys of its manifest and the columns of its tables."""
     import polars
 
-    from embassay.records import Result
+    from embassay.records import ResultRow
 
-    yield from (f"results.jsonl: {one.name}" for one in fields(Result))
+    yield from (f"results.jsonl: {one.name}" for one in fields(ResultRow))
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "run")
         command = (

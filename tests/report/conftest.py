@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, format_value_as_json, slugify_name, write_parquet_columns
 
 from .pteb_run import Pteb, write_pteb
@@ -81,7 +81,7 @@ class _Writer:
             name: made.levels.get(name, 0.9 - 0.1 * i if self.all[name] != "reference" else 0.3)
             for i, name in enumerate(self.all)
         }
-        self.rows: list[Result] = []
+        self.rows: list[ResultRow] = []
 
     def write(self) -> Path:
         made = self.made
@@ -127,7 +127,7 @@ class _Writer:
             low, high = value - half, value + half
         lang = "en" if dataset else ""
         self.rows.append(
-            Result(
+            ResultRow(
                 "sage",
                 task,
                 dataset,

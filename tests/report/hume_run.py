@@ -29,7 +29,7 @@ from embassay.protocols.hume.record import (
     write_summary,
 )
 from embassay.protocols.hume.study import Family
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.stats import Estimate
 
@@ -337,8 +337,8 @@ def write_hume_run(path: Path, made: Summary | None = None, *, name: str = "") -
     return path
 
 
-def _row(one: DatasetLanguageRecord, of: SystemScore) -> Result:
-    return Result(
+def _row(one: DatasetLanguageRecord, of: SystemScore) -> ResultRow:
+    return ResultRow(
         "hume", one.family, one.dataset, "", one.lang, "", of.system, one.measure, of.score.value, one.n, None, None,
         "", 1337, of.score.reason,
     )  # fmt: skip

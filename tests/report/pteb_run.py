@@ -20,7 +20,7 @@ from embassay.protocols.wordings.scores import (
     WordingSourceInRun,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
-from embassay.records import HeadlineComponent, Result
+from embassay.records import HeadlineComponent, ResultRow
 from embassay.runs.folder import CellRecord, RunFolder, format_value_as_json, write_parquet_columns
 
 HEADLINES = {
@@ -80,7 +80,7 @@ class _Writer:
         self.rng = np.random.default_rng(11)
         self.kinds = {**made.systems, "constant": "reference", "random": "reference"}
         self.seeds = tuple(range(1337, 1337 + made.runs))
-        self.rows: list[Result] = []
+        self.rows: list[ResultRow] = []
         self.records: list[CellRecord] = []
 
     def write(self) -> Path:
@@ -159,7 +159,7 @@ class _Writer:
     ) -> None:
         low, high = bootstrap_interval(part.replicates, part.value)
         self.rows.append(
-            Result("pteb", task, dataset, "", "en", variant, system, measure, part.value, part.n, low, high,
+            ResultRow("pteb", task, dataset, "", "en", variant, system, measure, part.value, part.n, low, high,
                    "bootstrap over items", 1337)
         )  # fmt: skip
 
@@ -171,7 +171,7 @@ class _Writer:
                                "retries": 0.05, "rejected:too long": 0.01}  # fmt: skip
                     for measure, value in figures.items():
                         self.rows.append(
-                            Result("pteb", "paraphrases", dataset, "", "en", variant, "ollama:gemma3:27b", measure,
+                            ResultRow("pteb", "paraphrases", dataset, "", "en", variant, "ollama:gemma3:27b", measure,
                                    value + float(self.rng.normal(0, 0.002)), 2 * self.made.n, method="distinct texts")
                         )  # fmt: skip
 
@@ -199,7 +199,7 @@ class _Writer:
         write_parquet_columns(self.folder.locate_task_texts(task, dataset), columns)
 
     def _paraphrases(self) -> list[dict[str, Any]]:
-        kept = ParaphraseSet.create(self.folder.path / "paraphrases")
+        kept = ParaphraseSet.create_in_folder(self.folder.path / "paraphrases")
         told = []
         for label in self.made.labels:
             name = label or "recorded"

@@ -113,7 +113,7 @@ def golden(**changes: Any) -> GoldenRunRecord:
         ),
         {"qrels": "export/qrels.tsv", "jsonl": "export/golden.jsonl"},
         (
-            "1 of 3 questions failed (over 5%): the set does not represent the questions that were asked.",
+            "1 of 3 questions failed (over 5%), so the set does not represent the questions asked.",
             "documents without text: 2",
         ),
     )  # fmt: skip

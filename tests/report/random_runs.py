@@ -15,7 +15,7 @@ import numpy as np
 
 from claims import Tables, Tested
 from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import build_record_board
 from embassay.report.record import (
     ComparisonScope,
@@ -54,7 +54,7 @@ class Drawn:
     kind: str
     seed: int
     most: int = 4
-    rows: list[Result] = field(default_factory=list)
+    rows: list[ResultRow] = field(default_factory=list)
     compared: dict[str, Any] = field(default_factory=dict)
     manifest: dict[str, Any] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ class Drawn:
         """A row of the results."""
         reason = "" if value is not None else "out of memory"
         self.rows.append(
-            Result(
+            ResultRow(
                 self.kind, task, dataset, subset, "en", variant, system, measure, value,
                 self.items if n is None else n, low, high, "bootstrap", 1, reason,
             )

@@ -17,9 +17,9 @@ from embassay.document.blocks import VerdictText, convert_sentence_to_text
 from embassay.protocols.choose.belief import SystemScoreBelief
 from embassay.protocols.choose.conclusions import (
     SystemAnswers,
+    make_choice_conclusions,
     make_choice_record,
     make_choice_rows,
-    make_choice_standing,
 )
 from embassay.protocols.choose.questions import FAMILIES
 from embassay.protocols.compare import compare_systems, list_ranked_system_groups
@@ -45,7 +45,7 @@ from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.run_values import ComparableRun
 from embassay.protocols.thresholds import ResultsForThresholds
 from embassay.protocols.thresholds import ScoreThreshold as Threshold
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import build_record_board
 from embassay.report.hume.conclusions import describe_hume_verdict
 from embassay.report.mteb import mteb_verdict
@@ -57,7 +57,7 @@ from embassay.report.rag.name_probe import MASK, name_probe_verdict
 from embassay.report.rag.probes import noise_verdict
 from embassay.report.rag.questions import describe_questions_verdict as questions_verdict
 from embassay.report.record import RunRecord, SystemOfRun, index_rows_by_key
-from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
+from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_groups_view
 from embassay.stats import Estimate, compare_replicates
 from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
 from embassay.web.leaderboard.ranking import compare_standings
@@ -71,7 +71,7 @@ from .random_runs import NAMES, Drawn, ends_of
 EMPTY = RunRecord(Path("made"), {"protocol": "rag"}, (), (), {}, {})
 
 
-def record_of(kind: str, rows: list[Result], names: tuple[str, ...], **more: Any) -> RunRecord:
+def record_of(kind: str, rows: list[ResultRow], names: tuple[str, ...], **more: Any) -> RunRecord:
     """A record of such rows."""
     systems = tuple(
         SystemOfRun(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names)
@@ -99,7 +99,7 @@ def of_choice(seed: int) -> Made:
         )
         for name, level in zip(names, skill, strict=True)
     }
-    found = make_choice_standing("sea", "en", answers, 0.03, seed)
+    found = make_choice_conclusions("sea", "en", answers, 0.03, seed)
     choice, belief = make_choice_record(found), cast(SystemScoreBelief, found.belief)
     record = record_of(
         "choose", list(make_choice_rows(found, seed)), names, compared={"choice": {"sea": choice}}
@@ -280,17 +280,17 @@ def of_questions(seed: int) -> Made:
 
 def probe_row(
     kind: str, name: str, dataset: str, measure: str, value: float, *ends: float | None, variant: str = ""
-) -> Result:
+) -> ResultRow:
     """A row of a probe."""
     low, high = ends or (None, None)
-    return Result("rag", kind, dataset, "", "en", variant, name, measure, value, 20, low, high, "b", 1)
+    return ResultRow("rag", kind, dataset, "", "en", variant, name, measure, value, 20, low, high, "b", 1)
 
 
 def of_names(seed: int) -> Made:
     """Margins, what ablations take of them, and what masks leave."""
     rng = np.random.default_rng([seed, 47])
     names, datasets = NAMES[: int(rng.integers(1, 4))], ("sea", "river")[: int(rng.integers(1, 3))]
-    rows: list[Result] = []
+    rows: list[ResultRow] = []
     margins: dict[tuple[str, str], float] = {}
     moved: dict[str, list[float]] = {"identity": [], "form": []}
     masks: list[float] = []
@@ -330,7 +330,7 @@ def of_noise(seed: int) -> Made:
     """What small talk takes, what rewriting brings back, and whose recall falls."""
     rng = np.random.default_rng([seed, 48])
     names = NAMES[: int(rng.integers(1, 4))]
-    rows: list[Result] = []
+    rows: list[ResultRow] = []
     spoken = [name for place, name in enumerate(names) if place % 2] or list(names)
     shares: dict[str, float] = {}
     back: dict[str, float] = {}
@@ -368,9 +368,10 @@ def of_mteb(seed: int) -> Made:
     rng = np.random.default_rng([seed, 49])
     means = {name: round(float(rng.uniform(0, 1)), 1) for name in NAMES if rng.random() < 0.8}
     rows = [
-        Result("mteb", "overall", "", "", "", "", name, "overall", value, 9) for name, value in means.items()
+        ResultRow("mteb", "overall", "", "", "", "", name, "overall", value, 9)
+        for name, value in means.items()
     ]
-    rows += [Result("mteb", "sts", "sea", "", "", "", name, "main_score", 0.5, 9) for name in NAMES]
+    rows += [ResultRow("mteb", "sts", "sea", "", "", "", name, "main_score", 0.5, 9) for name in NAMES]
 
     def highest(claim: Claim) -> bool:
         return claim.value == max(means.values()) == means[claim.subject] and claim.of == len(means)
@@ -423,7 +424,7 @@ def of_fields(seed: int) -> Made:
     """All systems of a run, place by place: the verdict is that of the first place with ranks."""
     drawn = Drawn("pteb", seed)
     found = list(list_ranked_system_groups(random_run(drawn)))
-    blocks = [block for block in ranked_fields_view(found, "pteb") if isinstance(block, VerdictText)]
+    blocks = [block for block in ranked_groups_view(found, "pteb") if isinstance(block, VerdictText)]
     verdict = next((block for block in blocks if block.claims), blocks[0])
     tables = drawn.tables()
     named = {task: drawn.tasks.get(task, OVERALL) for task in drawn.headlines}
@@ -496,7 +497,7 @@ def of_gate(seed: int) -> Made:
         ends = ends_of(rng, value) if value is not None else (None, None)
         measure = f"m{place}"
         rows.append(
-            Result("sage", "preference", "", "", "en", "", "alder", measure, value, 9, *ends, "b", 1, "")
+            ResultRow("sage", "preference", "", "", "en", "", "alder", measure, value, 9, *ends, "b", 1, "")
         )
         sign, end = str(rng.choice([">=", "<=", ">", "<"])), str(rng.choice(["value", "lower", "upper"]))
         number = round(float(rng.uniform(0, 1)), 1)
@@ -596,9 +597,9 @@ def of_validation(seed: int) -> Made:
     return validation_verdict(record, build_record_board(EMPTY)), tables
 
 
-def _rated(lang: str, measure: str, value: float | None, *ends: float | None) -> Result:
+def _rated(lang: str, measure: str, value: float | None, *ends: float | None) -> ResultRow:
     low, high = ends or (None, None)
-    return Result(
+    return ResultRow(
         "pteb", "validation", "", lang, lang, "", "people", measure, value, 9, low, high, "b", 1,
         "" if value is not None else "too few",
     )  # fmt: skip

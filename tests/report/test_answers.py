@@ -173,7 +173,7 @@ def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) 
 def test_scripts_are_no_people() -> None:
     """What they answered is shown, and the question is not asked."""
     found = _answer_from_evidence(BY_NAME["people"], evidence(9, [(1, 1), (2, 2)], note="scripts answered"))
-    assert (found.level, found.answer, len(found.top)) == ("not run", "not asked", 2)
+    assert (found.level, found.answer, len(found.top)) == ("not run", "not tested", 2)
 
 
 def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
@@ -260,7 +260,7 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     fast = ReportAnswer(BY_NAME["price"], "sure", ("b",))
     neither, rest = recommend_systems([unsure, fast, ReportAnswer(BY_NAME["groups"], "not run")])
     assert "do not decide between a or b" in neither.replace("and", "or")
-    assert neither.endswith("b.")
+    assert neither.endswith("choose b, the fastest.")
     assert "search" in rest
     assert "groups" in rest
     assert recommend_systems([]) == ("", "")

@@ -347,7 +347,7 @@ def test_items_differ_most_first_and_open(opened: Open, plain_run: Path) -> None
     gaps = [abs(float(text.replace("−", "-"))) for text in page.locator("#item-list b").all_inner_texts()]
     assert gaps == sorted(gaps, reverse=True)
     assert page.locator("#item-list [aria-selected=true]").count() == 1
-    assert "One item has no interval" in page.locator("#item").inner_text()
+    assert "A single item has no interval" in page.locator("#item").inner_text()
     assert page.locator("#item ins").count() > 5
 
 

@@ -263,7 +263,7 @@ def test_what_stood_before_the_first_relevant_document(see: See) -> None:
         grades = [lines.nth(place).locator(".good").count() for place in range(lines.count())]
         before = grades.index(1) if 1 in grades else 0
         assert page.locator("#item .ranking").nth(i).locator(".before-gold").count() == before
-        words = "Before the first" if before else "is first" if 1 in grades else "Nothing relevant"
+        words = "Before the first" if before else "is first" if 1 in grades else "No relevant document"
         assert words in said
 
 

@@ -172,7 +172,7 @@ def test_a_wide_interval_is_no_merit(make_pteb: Callable[..., Path], width: floa
     card = cards(path)["bm25"]
     said = " ".join(convert_sentence_to_text(one.clause) for one in card.good)
     assert ("loses little or nothing" in said) == (width < 0.02)
-    assert any("Undecided" in one for one in card.unknown) == (width > 0.02)
+    assert any("is uncertain" in one for one in card.unknown) == (width > 0.02)
 
 
 def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
             continue
         for task in board.tasks:
             ranges = record.rank_range(task.name, card.row.system.name)
-            of, word = len(record.scope(task.name).systems), task.short.lower()
+            of, word = len(record.find_comparison_scope(task.name).systems), task.short.lower()
             tested = ranges is not None and of > 1
             assert (word in verbs(card.good, "beats every other")) == (tested and ranges == (1, 1))
             assert (word in verbs(card.bad, "is beaten by every other")) == (tested and ranges == (of, of))
@@ -224,7 +224,7 @@ def test_two_sentences_stand_on_every_ranked_card(plain_run: Path, pteb_run: Pat
     """The first has the ranks of both runs, the second what breaks it; references have one."""
     found = cards(plain_run, pteb_run)
     aster = [convert_sentence_to_text(one) for one in found["aster-large"].sentences]
-    assert aster[0].startswith("aster-large holds rank 1 of 3 systems overall in SAGE, ")
+    assert aster[0].startswith("aster-large has rank 1 of 3 systems overall in SAGE, ")
     assert "overall in PTEB, " in aster[0]
     assert all(len(card.sentences) == (2 if card.row.system.ranked else 1) for card in found.values())
     birch = convert_sentence_to_text(found["birch-base"].sentences[1])
@@ -243,11 +243,11 @@ def test_what_is_not_known_is_told(plain_run: Path, make_run: MakeRun) -> None:
     """Questions that no run asked, tasks that are missing, small n, values without interval."""
     card = cards(plain_run)["birch-base"]
     assert card.unknown[0].startswith(
-        "Not tested here: what paraphrases cost (PTEB), the cost of other styles, lengths"
+        "Not tested here: how much paraphrases lower its scores (PTEB), how much other styles, lengths"
     )
-    assert "No score where cells have failed: retrieval on sample." in card.unknown
-    assert "Has no interval: Clustering on sample." in card.unknown
-    assert "Whether it was trained on this data is unknown." in card.unknown
+    assert "No score because of failed cells: retrieval on sample." in card.unknown
+    assert "No interval: Clustering on sample." in card.unknown
+    assert "It is unknown whether it was trained on this data." in card.unknown
     few = cards(make_run(tasks=("robustness", "sensitivity"), documents=12))["bm25"]
     assert "Preference, Clustering and Retrieval were not part of the run." in few.unknown
     assert (
@@ -265,7 +265,10 @@ def test_one_name_for_two_models_is_told(make_run: MakeRun, make_pteb: MakeRun) 
         one["identity"] = f"{one['name']} 1" if one["name"] != "aster-large" else "aster-large 2"
     (second / "manifest.json").write_text(json.dumps(manifest))
     found = cards(first, second)
-    told = {name: [one for one in card.unknown if "identity differs" in one] for name, card in found.items()}
+    told = {
+        name: [one for one in card.unknown if "identity is not the same" in one]
+        for name, card in found.items()
+    }
     assert len(told["aster-large"]) == 1
     assert told["birch-base"] == []
 
@@ -285,13 +288,13 @@ def test_price_and_time_are_those_of_the_manifest(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     found = cards(run)
     price = found["aster-large"].price
-    assert price.price == "Price: $0.1300 per million tokens, as known on 20 Nov 2026."
+    assert price.price == "Price: $0.1300 per million tokens, as of 20 Nov 2026."
     assert (price.runs[0].paid, price.runs[0].encoded, price.runs[0].pace) == ("$0.0016", "15,000", "2,500")
     assert [convert_sentence_to_text(one) for one in price.sentences] == [
-        "Faster than its 2,500 texts per second, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
+        "It encodes 2,500 texts per second. Faster, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
         "second)."
     ]
-    assert found["birch-base"].price.price == "Price: none; it runs on your machine."
+    assert found["birch-base"].price.price == "Price: none, because it runs on your machine."
     assert found["birch-base"].price.sentences == ()
     assert found["jaccard"].price.runs[0].pace == ""
 
@@ -304,7 +307,7 @@ def test_an_unknown_price_is_told(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     card = cards(run)["aster-large"]
     assert card.price.price == "Price: not known."
-    assert "Its price is unknown: give price= in its name." in card.unknown
+    assert "Its price is unknown; add price= to its name." in card.unknown
 
 
 def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: MakeRun) -> None:

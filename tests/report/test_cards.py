@@ -23,9 +23,12 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     record = read_run_record(plain_run)
     cards = {card.row.label: card for card in make_cards_of_run(record, build_record_board(record)) or ()}
     aster = cards["aster-large"]
-    assert aster.about == "An embedding model, compared by cosine, 256 dimensions, reads up to 512 tokens."
+    assert (
+        aster.about
+        == "An embedding model, compared by cosine similarity, 256 dimensions, reads up to 512 tokens."
+    )
     assert convert_sentence_to_text(aster.standings[0].place).startswith(
-        "Rank 1 of 3 ranked systems overall; best, or cannot be told apart from the best, on"
+        "Rank 1 of 3 ranked systems overall; it is best, or cannot be told apart from the best, on"
     )
     scores = aster.standings[0].scores
     assert scores[0].title == "Overall"

@@ -16,7 +16,7 @@ from claims import Tables, walk
 from embassay.document.blocks import convert_sentence_to_text
 from embassay.measures import agreement_band
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.answers import (
     QUESTIONS,
     ReportAnswer,
@@ -135,7 +135,7 @@ def test_nothing_is_recommended_by_what_is_kept_or_by_grouping_alone() -> None:
         use, _ = recommend_systems([ReportAnswer(BY_NAME["search"], "not run"), *answers])
         assert "use levenshtein" not in use
         assert "rag score" in use
-        assert "out everywhere: minilm" in use
+        assert "ruled out everywhere: minilm" in use
 
 
 def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
@@ -149,7 +149,7 @@ def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
     assert "use a" not in recommend_systems([wide])[0]
 
 
-def record(kind: str, rows: list[Result], path: Path, **more: Any) -> RunRecord:
+def record(kind: str, rows: list[ResultRow], path: Path, **more: Any) -> RunRecord:
     """A record of systems a, b and c."""
     names = list(dict.fromkeys(row.system for row in rows))
     return RunRecord(
@@ -161,10 +161,10 @@ def record(kind: str, rows: list[Result], path: Path, **more: Any) -> RunRecord:
 
 def row(
     task: str, system: str, measure: str, value: float | None, variant: str = "", dataset: str = "d"
-) -> Result:
+) -> ResultRow:
     """A row of a run."""
     reason = "" if value is not None else "too few labels"
-    return Result(
+    return ResultRow(
         "x", task, dataset, "", "en", variant, system, measure, value, 40, None, None, "", 1, reason
     )
 
@@ -259,7 +259,7 @@ def test_a_calibration_says_that_no_threshold_holds_only_where_none_does(tmp_pat
     assert "No threshold" not in heading
     assert "0.700" in heading
     none = record("calibration", [one for one in rows if one.value != 0.7], tmp_path)
-    assert "any of 2 systems" in str(calibration_verdict(none, build_record_board(none)).heading)
+    assert "None of the 2 systems" in str(calibration_verdict(none, build_record_board(none)).heading)
 
 
 def test_a_percent_of_people_needs_people_who_agree() -> None:

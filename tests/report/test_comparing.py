@@ -12,8 +12,8 @@ from embassay.protocols.compare import (
     SystemPairComparison,
     SystemRankAtPlace,
 )
-from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
-from embassay.report.terminal import choose_verdict_contrast, compared_pair_view, ranked_fields_view
+from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
+from embassay.report.terminal import choose_verdict_contrast, compared_pair_view, ranked_groups_view
 from report.pages import printed
 
 NONE = SystemContrast(
@@ -50,7 +50,7 @@ def test_what_more_items_would_buy_is_in_the_units_of_the_run() -> None:
     open_ = SystemPairComparison(
         (replace(OVER, p=0.2, p_adjusted=0.2, low=-0.05, high=0.25),), (), ReplicatePairing(True)
     )
-    half = forecast_more_items_for_pair(0.1, 0.15, 40)[0].half
+    half = forecast_gain_of_more_items(0.1, 0.15, 40)[0].half
     assert f"± {half:.3f}" in printed(compared_pair_view(open_, "sage"))
     assert f"± {100 * half:.2f}" in printed(compared_pair_view(open_, "hume"))
 
@@ -72,7 +72,7 @@ def test_what_has_no_ranks_comes_last() -> None:
         "",
         (_entrant("a", 0.5, 0.4, 0.6, 1, 1, 0.99), _entrant("b", 0.2, 0.1, 0.3, 2, 2, 0.01)),
     )
-    text = printed(ranked_fields_view([bare, full], "sage"))
+    text = printed(ranked_groups_view([bare, full], "sage"))
     assert text.index("sts. a beats every other system.") < text.index("overall. No ranks")
 
 
@@ -83,6 +83,6 @@ def test_who_alone_may_be_first_is_not_said_to_be_first() -> None:
     entrants = tuple(_entrant(name, value, None, None, low, high, 0.3) for name, value, low, high in rows)
     below = RankedSystemGroup("sts", "", "sts", "", entrants, floor=0.35)
     assert "sts. Only a may be first and scores above the baselines." in printed(
-        ranked_fields_view([below], "sage")
+        ranked_groups_view([below], "sage")
     )
-    assert "sts. a and c may be first." in printed(ranked_fields_view([replace(below, floor=None)], "sage"))
+    assert "sts. a and c may be first." in printed(ranked_groups_view([replace(below, floor=None)], "sage"))

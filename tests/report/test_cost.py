@@ -43,9 +43,12 @@ def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
     planned, took = zip(*cost.figures, strict=True)
     assert planned == ("4,000", "about 90,000", "40", "$0.0900", "about 1 min")
     assert took[1:4] == ("91,500", "44", "$0.0915")
-    assert cost.calls == "4 retries, 1 call failed finally, 2 min of waiting, summed over parallel requests"
+    assert (
+        cost.calls == "4 retries, 1 call failed permanently, 2 min of waiting, summed over parallel requests"
+    )
     assert say_total_paid(record) == (
-        "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. 2 were in flight when a process died."
+        "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. "
+        "Requests in flight when a process died: 2."
     )
 
 

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from embassay.errors import DataError
 from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel.tables import POINTS, SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardValue
 from embassay.report.cards.card import make_system_cards
 from embassay.report.headlines import (
@@ -34,7 +34,7 @@ from .hume_run import write_hume_run
 def _leader(
     value: float, low: float | None, high: float | None, unit: object = SCORE, **more: object
 ) -> SystemHeadlineFigure:
-    row = Result("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
+    row = ResultRow("p", "overall", "", "", "", "", "s", "overall", value, 5, low, high, "b", 0, "")
     return SystemHeadlineFigure("embedding", BoardValue("value", row, unit=unit), **more)  # type: ignore[arg-type]
 
 
@@ -61,8 +61,8 @@ def test_values_carry_intervals_and_ranks() -> None:
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in text.splitlines() if line}
     assert rows["a-long-name"] == "0.456 0.432–0.477 1 70.00 –"
     assert rows["b"] == "0.400 0.350–0.450 2 85.50 80.00–90.00 1–2*"
-    assert "HUME: points" in text
-    assert "* ranked separately" in text
+    assert "(100 times the measure): HUME" in text
+    assert "* Ranked separately" in text
     assert "HUME: mean of 3 pairs; people 81.0, rank 1 of 2 by the mean." in text
 
 
@@ -80,7 +80,7 @@ def test_a_system_of_one_run_alone_is_counted_not_shown() -> None:
     more = replace(SAGE, leaders={**SAGE.leaders, "c": _leader(0.2, 0.1, 0.3)})
     text = printed(headlines_view([HUME, more], width=100), width=100)
     assert "\nc " not in text
-    assert "1 system only in a later run" in text
+    assert "Only in a later run: 1 system" in text
     assert "\nc " in printed(headlines_view([more, HUME], width=100), width=100)
 
 
@@ -144,7 +144,7 @@ def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
     of_score = find_run_headlines(score)
     assert of_score is not None
-    scope = score.record.scope("score")
+    scope = score.record.find_comparison_scope("score")
     assert {name: one.rank for name, one in of_score.leaders.items()} == dict(scope.ranges)
     assert of_score.measure.startswith("RA-nWG@")
     of_hume = find_run_headlines(hume)

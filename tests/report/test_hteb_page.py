@@ -7,7 +7,7 @@ from embassay.document.blocks import BlockBox, Heading, convert_sentence_to_text
 from embassay.protocols.hteb.options import AXES, HtebOptions
 from embassay.report import write_report
 from embassay.report.cards.card import make_system_cards
-from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_transformation_profiles
+from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_system_profiles
 from embassay.report.runs import read_report_runs
 from report.pages import every, tables
 
@@ -47,7 +47,7 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     """That with the lowest change, of the systems that lose most there; its heading claims it only where a loss is
     certain: an interval below 0."""
     [run] = read_report_runs([family / "hteb"])
-    found = [one for one in make_transformation_profiles(run.record, run.board) if one.row.system.ranked]
+    found = [one for one in make_system_profiles(run.record, run.board) if one.row.system.ranked]
     verdict = hteb_verdict(run.record, run.board)
     certain = any(row.ci_high < 0 for one in found for row in one.axes.values())
     heading, whole = (
@@ -56,7 +56,7 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     )
     assert ("No system has a certain loss" in heading) == (not certain)
     titles = {"style": "lexical and style", "length": "length", "language": "language"}
-    assert any(f"the axis of {titles[one.worst[0]]}" in whole for one in found)
+    assert any(f"the {titles[one.worst[0]]} axis" in whole for one in found)
 
 
 def test_both_protocols_are_one_family(family):

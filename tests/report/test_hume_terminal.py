@@ -10,7 +10,7 @@ from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
 from embassay.report import write_report
 from embassay.report.hume.conclusions import describe_hume_verdict, hume_view
 from embassay.report.hume.differences import make_pair_difference_plots
@@ -74,7 +74,7 @@ def test_more_items_are_told_of_where_the_best_model_and_people_cannot_be_told_a
         if open_ and best is not None and best.difference is not None:
             told.add(pair.pair.name)
             bar = best.difference
-            first = forecast_more_items_for_pair(
+            first = forecast_gain_of_more_items(
                 bar.value or 0.0, ((bar.high or 0) - (bar.low or 0)) / 2, 40, len(rows)
             )[0]
             cost = 50 * 0.25 * len(people[pair.pair.name].annotators)

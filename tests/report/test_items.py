@@ -19,15 +19,16 @@ from embassay.report.items import (
     MOST,
     ExcerptStore,
     ItemGroup,
-    ItemPage,
+    ItemsPage,
     describe_edit,
-    item_page,
+    make_item_pages,
     pick_items_for_page,
     read_item_groups,
     share_item_budget,
     shorten_text,
 )
 from embassay.report.record import SystemOfRun, read_run_record
+from embassay.report.runs import ReportRun
 from embassay.report.sage.edits import cut_change_window, find_change_span
 from embassay.runs.folder import RunFolder
 
@@ -35,9 +36,9 @@ MakeRun = Callable[..., Path]
 words = st.text("ab c", max_size=40)
 
 
-def page_of(run: Path) -> ItemPage:
+def page_of(run: Path) -> ItemsPage:
     record = read_run_record(run)
-    page = item_page(record, build_record_board(record))
+    page = make_item_pages((ReportRun(record, build_record_board(record)),))
     assert page is not None
     return page
 
@@ -241,7 +242,7 @@ def test_no_items_no_page(make_full_run: MakeRun) -> None:
     run = make_full_run()
     shutil.rmtree(run / "items")
     record = read_run_record(run)
-    assert item_page(record, build_record_board(record)) is None
+    assert make_item_pages((ReportRun(record, build_record_board(record)),)) is None
 
 
 def test_edits_have_words() -> None:

@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Block, Figure, VerdictText, convert_sentence_to_text, file_tables
-from embassay.records import Result
+from embassay.document.blocks import (
+    Block,
+    Figure,
+    VerdictText,
+    convert_sentence_to_text,
+    file_tables,
+)
+from embassay.records import ResultRow
 from embassay.report import write_report
 from embassay.report.board import build_record_board
 from embassay.report.html import list_report_sections
@@ -26,11 +32,11 @@ Row = tuple[str, str, str, str, float | None]
 MakeStep = Callable[..., Path]
 
 
-def result(task: str, row: Row, subset: str = "", n: int = 40) -> Result:
+def result(task: str, row: Row, subset: str = "", n: int = 40) -> ResultRow:
     system, dataset, variant, measure, value = row
     ends = (None, None) if value is None else (value - 0.05, value + 0.05)
     reason = "over 5% failed, so no score" if value is None else ""
-    return Result(
+    return ResultRow(
         "pteb", task, dataset, subset, "en", variant, system, measure, value, n, *ends, "", 1337, reason
     )
 
@@ -47,7 +53,7 @@ def make_step(tmp_path: Path) -> MakeStep:
     """Write a run of another PTEB command from its rows."""
 
     def made(
-        step: str, rows: Sequence[Result], *, options: dict[str, Any] | None = None, **more: Any
+        step: str, rows: Sequence[ResultRow], *, options: dict[str, Any] | None = None, **more: Any
     ) -> Path:
         folder = RunFolder(tmp_path / step)
         folder.path.mkdir(exist_ok=True)
@@ -91,7 +97,7 @@ def judged(make_step: MakeStep) -> Path:
         for bin in ("1-10", "11-20")
     ]
     rows.append(
-        Result(
+        ResultRow(
             "pteb", "judge", "", "", "", "words=over 50", "mean of judges", "spearman", None, 6, reason="few"
         )
     )
@@ -133,7 +139,7 @@ def test_a_judge_that_may_rate_at_chance_is_said_to(make_step: MakeStep) -> None
     no interval leaves 0 out, nobody knows."""
     headings = []
     for low, high in ((-0.129, 0.508), (0.464, 0.822), (None, None)):
-        row = Result(
+        row = ResultRow(
             "pteb", "judge", "", "", "", "", "small", "spearman", 0.212, 60, ci_low=low, ci_high=high
         )
         verdict = judge_verdict(*read(make_step("judge", [row])))
@@ -171,7 +177,7 @@ CANDIDATES: tuple[tuple[str, float | None, float, float], ...] = (
 )  # fmt: skip
 
 
-def candidates(given: Sequence[tuple[str, float | None, float, float]]) -> list[Result]:
+def candidates(given: Sequence[tuple[str, float | None, float, float]]) -> list[ResultRow]:
     names = ("similarity", "edit_distance", "seconds")
     rows = [
         (name, "", "", measure, value)
@@ -190,7 +196,7 @@ def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
     assert told["gemma"] == "✓ chosen"
     assert "copies" in told["copier"]
     (figure,) = every(page, Figure)
-    assert "the rule: at least 4" in figure.drawing
+    assert "rule: at least 4" in figure.drawing
     assert all(f">{name}</text>" in figure.drawing for name, *_ in CANDIDATES)
 
 
@@ -220,7 +226,7 @@ def test_other_judges_stand_by_their_names(make_step: MakeStep) -> None:
     ]
 
 
-def validated() -> list[Result]:
+def validated() -> list[ResultRow]:
     rows = []
     for lang, mean, accepted in (("fra", 3.8, 1.0), ("hau", 2.4, 0.0), ("", 3.1, 0.0)):
         figures: list[tuple[str, str, float | None]] = [
@@ -244,7 +250,7 @@ def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
     found = validation_verdict(record, board)
     assert convert_sentence_to_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
     assert [convert_sentence_to_text(one) for one in found.lede] == [
-        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the threshold 3.",
+        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5; the threshold is 3.",
         "Not accepted: hau.",
     ]
 
@@ -283,7 +289,7 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
     columns = (Column("group", "text"), Column("delta", "signed"), Column("n", decimals=0))
     table = ColumnTable("drop_by_x", "Drop by x", columns, (("a|b", -1.23456, 4), ("c", None, 0)), "A note.")
     (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "drop_by_x.md").write_text(table.as_markdown())
+    (tmp_path / "tables" / "drop_by_x.md").write_text(table.format_table_as_markdown())
     (tmp_path / "tables" / "drop_by_x.csv").write_text(table.as_csv())
     (found,) = file_tables(tmp_path)
     assert (found.title, found.note, found.heading) == ("Drop by x", "A note.", "group")
@@ -299,7 +305,11 @@ def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     for name in ("pteb_table10", "drop_mixed", "pteb_table9"):
         (tmp_path / "tables" / f"{name}.md").write_text(f"**{name}**\n\n| a | b |\n|---|---:|\n| x | 1 |\n")
-    assert [table.title for table in file_tables(tmp_path)] == ["pteb_table9", "pteb_table10", "drop_mixed"]
+    assert [table.title for table in file_tables(tmp_path)] == [
+        "pteb_table9",
+        "pteb_table10",
+        "drop_mixed",
+    ]
 
 
 def test_the_terminal_shows_the_value_with_its_interval_first(make_step: MakeStep, judged: Path) -> None:

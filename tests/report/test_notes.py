@@ -36,7 +36,7 @@ def test_cut_texts_are_counted_with_the_limit(plain_run: Path) -> None:
     """How many, of how many, where, at which limit."""
     cut = next(note for note in list_run_notes(read_run_record(plain_run)) if note.kind == "truncated")
     assert cut.what.startswith(
-        "7.1% (856 of 12,000) texts were cut at the input limit of birch-base, 512 tokens"
+        "7.1% (856 of 12,000) of the texts were cut at the input limit of birch-base, 512 tokens"
     )
 
 
@@ -67,7 +67,7 @@ def test_the_texts_of_one_clustering_set_are_not_sets(make_run: MakeRun) -> None
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     for row in rows:
         if row["task"] == "clustering" and row["dataset"]:
-            row["method"] = "bootstrap over 6 texts of the only set, clusters held"
+            row["method"] = "bootstrap over 6 texts of the only set, clusters held fixed"
     (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert not any(
         "set" in note.what for note in list_run_notes(read_run_record(run)) if note.kind == "small n"
@@ -113,7 +113,7 @@ def test_what_one_system_lost_is_said_of_it(make_run: MakeRun) -> None:
             cell["skipped"] = [{"reason": "could not be encoded: too long", "count": 2, "examples": ["a"]}]
     (run / "manifest.json").write_text(json.dumps(manifest))
     plain = [note.plain for note in list_run_notes(read_run_record(run))]
-    what = "2 items of sample left out of sensitivity for birch-base alone"
+    what = "2 items of sample left out of sensitivity for birch-base only"
     assert f"{what}: could not be encoded: too long." in plain
 
 

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from embassay.report.board import build_record_board
-from embassay.report.items import item_page
+from embassay.report.items import make_item_pages
 from embassay.report.pteb import drops as module
 from embassay.report.record import read_run_record
+from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
 from .pteb_run import text_of
@@ -23,7 +24,7 @@ MakePteb = Callable[..., Path]
 
 def groups(run: Path) -> tuple[list[dict[str, Any]], list[str]]:
     record = read_run_record(run)
-    made = item_page(record, build_record_board(record))
+    made = make_item_pages((ReportRun(record, build_record_board(record)),))
     assert made is not None
     texts = [made.data["texts"][place] for place in made.data["places"]]
     return made.data["groups"], texts

@@ -66,11 +66,11 @@ def test_headlines_are_those_of_the_protocol() -> None:
         ({}, "Every system loses points when texts are paraphrased: "),
         (
             {"jaccard": -0.05, "bm25": 0.0},
-            "2 of 4 scores fall when texts are paraphrased; for two this is certain; one gains",
+            "2 of 4 scores fall when texts are paraphrased; the loss is certain for two; one gains",
         ),
         (
             dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), 0.0),
-            "2 of 4 scores fall when texts are paraphrased; this is certain for none",
+            "2 of 4 scores fall when texts are paraphrased; the loss is certain for none",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_an_unfinished_task_leaves_no_overall_drop(make_pteb: MakePteb) -> None:
     run = make_pteb(failed=tuple(("retrieval", name) for name in systems), items=False)
     assert sentences(verdict(run)) == [
         "No system has a score on every task, so there is no overall drop",
-        "There are drops on STS, Classification.",
+        "Drops are available for STS, Classification.",
     ]
 
 
@@ -202,7 +202,7 @@ def test_scopes_of_one_dataset_are_not_plotted_beside_others(pteb_run: Path) -> 
 def test_stability_says_how_often_a_system_stands_above_another(pteb_run: Path) -> None:
     """A heat cell per pair, none on the diagonal; tau-b in words."""
     first = page(pteb_run).stability[0]
-    assert "original and paraphrased scores 1.00" in first.said
+    assert "original and paraphrased scores: 1.00" in first.said
     for i, row in enumerate(first.rows):
         assert row.beats[i] == (numbers.NONE, 0, None)
     assert [table.title for table in page(pteb_run).stability] == [
@@ -236,7 +236,7 @@ def test_damaged_paraphrases_cost_only_their_part_of_the_page(make_pteb: MakePte
     next((run / "paraphrases").rglob("*.parquet")).write_bytes(b"damaged")
     made = page(run)
     assert made.wordings == ()
-    assert "not the ones that were written" in made.wordings_reason
+    assert "were changed after they were written" in made.wordings_reason
     assert made.dumbbells
 
 
@@ -257,7 +257,7 @@ def test_runs_of_controls_are_no_part_of_the_ticks(make_pteb: MakePteb) -> None:
     manifest["paraphrases"]["sources"][1]["paraphraser"] = "copied"
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert {len(one.loss.runs) for one in page(run).dumbbells[0].rows} == {3}
-    assert "(4 of 492) paraphrases cannot be used" in " ".join(
+    assert "(4 of 492) of the paraphrases cannot be used" in " ".join(
         note.what for note in list_run_notes(read_run_record(run))
     )
 
@@ -266,7 +266,8 @@ def test_notes_count_what_could_not_be_used(pteb_run: Path, make_pteb: MakePteb)
     """Failed paraphrases by kind and what follows; a single run is told."""
     lost = next(note for note in list_run_notes(read_run_record(pteb_run)) if note.kind == "lost")
     assert lost.plain == (
-        "0.8% (4 of 492) paraphrases cannot be used: 4 too long. Their items are left out on both sides in that run."
+        "0.8% (4 of 492) of the paraphrases cannot be used: 4 too long. Their items are left out of both scores in "
+        "that run."
     )
     single = make_pteb(runs=1, items=False)
     assert "There is one run." in [note.what for note in list_run_notes(read_run_record(single))]
@@ -329,7 +330,7 @@ def test_a_control_is_no_paraphrase(make_pteb: MakePteb) -> None:
     manifest["paraphrases"]["sources"] = [{"paraphraser": "permuted", "label": ""}]
     (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     said = " ".join(sentences(verdict(run)))
-    assert "points when words change order" in said
+    assert "points when words are reordered" in said
     assert "paraphrased" not in said
     kinds = [kind for kind, *_ in pteb_notes(read_run_record(run))]
     assert kinds[0] == "control"

@@ -74,10 +74,10 @@ def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     said = " ".join([convert_sentence_to_text(verdict.heading), *map(convert_sentence_to_text, verdict.lede)])
     assert convert_sentence_to_text(verdict.heading) == "3 systems on 2 tasks, as published"
     assert (
-        "Among 2 systems with every task, the highest mean is "
-        f"{SCORE.format_value_in_text((0.61 + 0.68) / 2)}, of org/second." in said
+        "Among 2 systems with a score on every task, org/second has the highest mean: "
+        f"{SCORE.format_value_in_text((0.61 + 0.68) / 2)}." in said
     )
-    assert "no interval, no test, no rank" in said
+    assert "no interval, no test and no rank" in said
     assert not re.search(r"beats|first|told apart", said)
 
 

@@ -52,7 +52,7 @@ def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
     for panel in panels:
         assert [cutoff for cutoff, _ in panel.groups] == ["@5", "@10"]
         for cutoff, lines in panel.groups:
-            comparison = score.find_comparison(panel.title + cutoff)
+            comparison = score.find_measure_comparison(panel.title + cutoff)
             assert comparison is not None
             assert tuple(line.label for line in lines) == comparison.runs
             for line in lines:
@@ -83,7 +83,7 @@ def test_differences_name_who_beats_whom(score_run: Path) -> None:
     made, score = page(score_run), score_of(score_run)
     forest = tables(made)["pairs-0"]
     assert forest.title == score.headline
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     assert comparison is not None
     for line, pair in zip(forest.lines, comparison.pairs, strict=True):
         *_, p, n, words = line.entries
@@ -97,7 +97,7 @@ def test_bold_is_who_may_be_first_where_not_all_may(score_run: Path) -> None:
     measures, score = tables(page(score_run))["measures"], score_of(score_run)
     runs = [run.name for run in score.runs]
     for line, measure in zip(measures.lines, score.measures, strict=True):
-        comparison = score.find_comparison(measure.name)
+        comparison = score.find_measure_comparison(measure.name)
         first = [] if comparison is None else [
             run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1
         ]  # fmt: skip

@@ -28,8 +28,8 @@ def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
     assert [system.name for system in record.references] == ["constant", "random"]
     assert record.protocols == ("sage",)
     assert record.datasets("robustness") == ("sample",)
-    pair = record.scope("overall").pair("aster-large", "bm25")
-    turned = record.scope("overall").pair("bm25", "aster-large")
+    pair = record.find_comparison_scope("overall").pair("aster-large", "bm25")
+    turned = record.find_comparison_scope("overall").pair("bm25", "aster-large")
     assert pair is not None
     assert turned is not None
     assert turned.difference == -pair.difference
@@ -39,7 +39,7 @@ def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
 def test_first_are_those_whose_range_includes_1(make_run: MakeRun) -> None:
     """Not the best value, but every rank range that includes 1."""
     run = make_run(levels={"aster-large": 0.9, "birch-base": 0.88})
-    scope = read_run_record(run).scope("overall")
+    scope = read_run_record(run).find_comparison_scope("overall")
     assert scope.first == tuple(name for name, (low, _) in scope.ranges.items() if low == 1)
     assert scope.first == ("aster-large", "birch-base")
 
@@ -82,7 +82,7 @@ def test_a_manifest_without_systems_is_an_error(make_run: MakeRun) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["systems"]
     (run / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match="do not fit together"):
+    with pytest.raises(DataError, match="are inconsistent"):
         read_run_record(run)
 
 
@@ -90,7 +90,7 @@ def test_a_run_without_comparisons_can_be_read(make_run: MakeRun) -> None:
     """They are written last: a run that was stopped has none."""
     run = make_run()
     (run / "comparisons.json").unlink()
-    scope = read_run_record(run).scope("overall")
+    scope = read_run_record(run).find_comparison_scope("overall")
     assert scope.first == ()
     assert "no comparisons" in scope.reason
 

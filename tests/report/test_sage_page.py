@@ -204,7 +204,7 @@ def test_bold_is_the_best_and_all_not_told_apart(make_run: MakeRun) -> None:
     table, *others = named(page, "sage_table")
     column = [one.title for one in table.heads].index("Overall")
     bold = {line.label for line in table.lines if line.entries[column].bold}
-    assert bold == set(record.scope("overall").best) == {"aster-large", "birch-base"}
+    assert bold == set(record.find_comparison_scope("overall").best) == {"aster-large", "birch-base"}
     assert not any(entry.bold for one in others for line in one.lines for entry in line.entries)
 
 
@@ -236,7 +236,7 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
             for one in every(page, ParagraphBlock)
             if "With all copies" in convert_sentence_to_text(one.said)
         )
-        copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
+        copies = how.partition("the corpus also contains ")[2].partition(" of every document")[0]
         return copies, next(task.how for task in list_run_tasks(record) if task.name == "retrieval")
 
     whole = read_run_record(plain_run)

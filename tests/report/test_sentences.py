@@ -32,7 +32,7 @@ from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings, S
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report.pteb.tables import plot_change_by_original_score
 from embassay.report.rag.tables import scoring_view
-from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_fields_view
+from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_groups_view
 from embassay.stats import compare_replicates, holm
 from protocols.rag.sweep.sweeps import drawn as draw_sweep
 from stub.ranked import qrels
@@ -43,6 +43,7 @@ from .random_studies import of_fields, random_run
 
 STATES = re.compile(
     r"\b(beats?|scores (higher|lower)|more|less|fewer|better|worse|ahead|behind|cannot be told apart|lies? within|"
+    r"reorders|hybrid pool|"
     r"fastest|slowest|cheapest|highest|lowest|largest|smallest|most|least|best|loses|helps?|enough|tell the two)\b",
     re.IGNORECASE,
 )
@@ -148,21 +149,21 @@ class ScoredWorld:
             b, a, k, gain, way, advice = match.groups()
             apart = self.value(b, f"RA-nWG@{k}") - self.value(a, f"RA-nWG@{k}")
             same = all(self.runs[a][query].keys() == self.runs[b][query].keys() for query in self.runs[a])
-            if way == "no more":
+            if way == "no higher":
                 return same and abs(apart) < 5e-4 and advice != "It helps."
-            is_so = (way == "more") == (apart > 0) and abs(abs(apart) - float(gain)) < 1.1e-3
+            is_so = (way == "higher") == (apart > 0) and abs(abs(apart) - float(gain)) < 1.1e-3
             return same and is_so and (advice != "It helps." or apart > 0)
 
         def pool(match: re.Match[str]) -> bool:
             depth, a, b, k, ceiling, gain, way, advice = match.groups()
             alone = max(self.value(run, f"PROC@{k}") for run in (a, b))
             apart = float(ceiling) - alone
-            is_so = abs(apart) < 1e-3 if way == "no more" else (way == "more") == (apart > 0)
+            is_so = abs(apart) < 1e-3 if way == "no higher" else (way == "higher") == (apart > 0)
             return (
                 int(depth) > 0
                 and is_so
                 and (advice != "It helps." or apart > 0)
-                and (way == "no more" or abs(abs(apart) - float(gain)) < 1.1e-3)
+                and (way == "no higher" or abs(abs(apart) - float(gain)) < 1.1e-3)
             )
 
         def loses(match: re.Match[str]) -> bool:
@@ -179,11 +180,11 @@ class ScoredWorld:
             rf"^{name} beats {name} on (\S+) by {gap}, p (\S+) \(Holm\)": beats,
             rf"^{name} scores (higher|lower) than {name} on \S+ by {gap}.*fewer graded passages": scores,
             rf"^{name} and {name} cannot be told apart on \S+: {gap}, p (\S+) \(Holm\)": level,
-            rf"^{name} reorders the documents of {name}: RA-nWG@(\d+) is (?:{gap} )?(no more|more|less).* "
+            rf"^{name} reorders the documents of {name}: RA-nWG@(\d+) is (?:{gap} )?(no higher|higher|lower).* "
             r"(It helps\.|It does not help\.|Undecided on these queries\.)$": orders,
-            rf"^A hybrid pool of (\d+) distinct documents, of {name} and {name} in turn, PROC@(\d+) {gap}: (?:{gap} )?"
-            r"(no more|more|less).* than the better one alone\. (It helps\.|It does not help\.|Undecided on .*)$": pool,
-            rf"^{name}@(\d+): (the pool|the ordering|both|undecided on these queries)\.(.*loses.*)$": loses,
+            rf"^A hybrid pool of (\d+) distinct documents, alternating {name} and {name}, PROC@(\d+) {gap}: (?:{gap} )?"
+            r"(no higher|higher|lower).* better run alone\. (It helps\.|It does not help\.|Undecided on .*)$": pool,
+            rf"^{name}@(\d+): (the pool|the ordering|both|undecided[^.]*?)(?: loses more| lose)?\.(.*loses.*)$": loses,
         }  # fmt: skip
 
 
@@ -240,10 +241,14 @@ def hold_sweep(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> in
             for stack in part.stacks
             if stack is not chosen and keeps(stack) and abs(stack.latency - chosen.latency) <= asked.jitter_ms
         ]
-        return int(n) == len(close) and (noun, verb) == (("stack", "lies") if n == "1" else ("stacks", "lie"))
+        return int(n) == len(close) and (noun, verb) == (
+            ("stack", "differs") if n == "1" else ("stacks", "differ")
+        )
 
     return held(
-        iter(part.notes), {r"^(\d+) feasible (stacks?) (lies?) within": near}, passing="too few|machine"
+        iter(part.notes),
+        {r"^(\d+) feasible (stacks?) (differs?) in latency": near},
+        passing="too few|machine",
     )
 
 
@@ -306,7 +311,7 @@ def test_bold_is_who_may_be_first() -> None:
     for seed in range(60):
         _, tables = of_fields(seed)
         blocks = list(
-            ranked_fields_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb")
+            ranked_groups_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb")
         )
         for said, table in pairwise(blocks):
             if not (isinstance(said, VerdictText) and isinstance(table, Table) and said.claims):
@@ -361,7 +366,7 @@ def test_the_largest_loss_is_one(drops: tuple[float, ...], said: str) -> None:
         rows=[SimpleNamespace(name=name, system=SimpleNamespace(ranked=True)) for name, _ in points],
         board=SimpleNamespace(tasks=[SimpleNamespace(name="sts")]),
         record=SimpleNamespace(datasets=lambda task: [dataset for _, dataset in points]),
-        on_dataset=lambda row, task, dataset: points.get((row.name, dataset), missing),
+        find_dataset_loss=lambda row, task, dataset: points.get((row.name, dataset), missing),
     )
     found = plot_change_by_original_score(cast(Any, losses))
     assert found is not None

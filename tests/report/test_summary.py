@@ -104,7 +104,7 @@ def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> N
     ratio = values[highest][1] / values[fastest][1]
     assert told is None or float(told[1].replace(",", "")) == pytest.approx(ratio, rel=0.1)
     assert told is not None or ratio < 1.06
-    assert f"{highest}, whose" in figure.title
+    assert f"{highest}, which has the highest" in figure.title
 
 
 def test_a_single_run_shows_every_task_on_the_second_page(tmp_path: Path, runs: list[ReportRun]) -> None:

@@ -13,7 +13,7 @@ from markupsafe import escape
 from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
 from embassay.protocols.rag.sweep.findings import SweepFindings, compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.record import FILE, AlternativeStack
 from embassay.protocols.rag.sweep.stacks import SweepRules
@@ -188,7 +188,7 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
-    for one in forecast_more_items_for_pair(-0.02, 0.04, 19):
+    for one in forecast_gain_of_more_items(-0.02, 0.04, 19):
         cost = f"${one.more * 3:,.2f}"
         pattern = (
             rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"

@@ -246,7 +246,7 @@ def test_a_refused_text_fails_alone(cache, at_once):
 def test_a_server_that_refuses_everything_is_not_asked_for_every_text(cache):
     """When no text is taken it is the server's failure, found with a few calls."""
     encoder = Server()
-    with pytest.raises(ModelError, match="No text is taken: not allowed"):
+    with pytest.raises(ModelError, match="The model refuses every text: not allowed"):
         CachedEncoder(encoder, cache).encode([f"{i}!" for i in range(400)])
     assert len(encoder.calls) < 100 + 20
 
@@ -336,8 +336,8 @@ TEXTS = ["a", "bb", "ccc", "dada", "eeeee"]
     ("vice", "said"),
     [
         ("none", ()),
-        ("equal", ("all 5 texts have the same vector; ",)),
-        ("zero", ("all 5 texts have the same vector, and only zeros",)),
+        ("equal", ("all 5 texts have the same vector, so ",)),
+        ("zero", ("all 5 texts have the same vector, which contains only zeros",)),
         ("one direction", ("the vectors of all 5 texts have the same direction",)),
         ("some zero", ("1 of 5 texts have a vector of zeros",)),
         ("shared", ("3 of 5 texts have the same vector",)),

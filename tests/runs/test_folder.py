@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunCell, RunFolder, make_failed_record, write_parquet_columns
 
 CELL = RunCell("robustness", "sample", "bm25", "abc", 10, job=None)
-ROW = Result("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)
+ROW = ResultRow("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)
 
 
 def test_a_folder_without_a_run_has_no_manifest(tmp_path):

@@ -10,7 +10,7 @@ from embassay.runs.forecast import (
     CellForecast,
     EncoderWorkload,
     EncoderWorkloadCounter,
-    RehearsalSimilarity,
+    RehearsalSimilarityStandIn,
     RunForecast,
     build_forecast_table,
     count_tokens_by_sample,
@@ -135,7 +135,7 @@ def test_words_and_sums():
 def test_a_rehearsal_hears_what_an_encoder_would():
     """Pairs are two calls, a search is one for the queries and one for each shard, with their roles."""
     heard = []
-    rehearsal = RehearsalSimilarity(lambda texts, role: heard.append((list(texts), role)))
+    rehearsal = RehearsalSimilarityStandIn(lambda texts, role: heard.append((list(texts), role)))
     assert rehearsal.pairs(["a"], ["b"]).shape == (1,)
     assert rehearsal.distances(["a", "b", "c"]).shape == (3,)
     assert rehearsal.compare_indexed_pairs(["a", "b"], np.array([0, 1, 1]), np.array([1, 1, 0])).shape == (3,)

@@ -120,7 +120,7 @@ def test_what_was_held_is_measured():
     assert told is not None
     assert told["held_bytes"] > 2**29
     assert not told["kept"]
-    assert "more than the 512 MiB promised" in describe_broken_memory_promise(told)
+    assert "more than the 512 MiB set" in describe_broken_memory_promise(told)
 
 
 def hold(amount: int) -> None:
@@ -159,8 +159,8 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     amount = too_much()
     with pytest.raises(UsageError) as raised, enforce_memory_limit(held_now() + 2**27, stop=True):
         hold(amount)
-    assert "It reached" in str(raised.value)
-    assert "and was stopped. Give it less data" in str(raised.value)
+    assert "The run reached" in str(raised.value)
+    assert "and was stopped. Use less data" in str(raised.value)
     assert not {LIMIT, CLAIMS} & set(os.environ)
 
 
@@ -179,7 +179,7 @@ def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     """It answers the interrupt by ending, not by an error."""
     PeakMemory()
     amount = too_much()
-    said = pytest.raises(UsageError, match="It reached")
+    said = pytest.raises(UsageError, match="The run reached")
     with said, enforce_memory_limit(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
         hold(amount)
 
@@ -192,7 +192,7 @@ def test_a_job_in_the_background_is_stopped_too(before):
     PeakMemory()
     amount = too_much()
     try:
-        said = pytest.raises(UsageError, match="It reached")
+        said = pytest.raises(UsageError, match="The run reached")
         with said, enforce_memory_limit(held_now() + 2**27, stop=True):
             if before == signal.SIG_IGN:
                 signal.raise_signal(signal.SIGINT)

@@ -87,8 +87,8 @@ def test_three_kinds_of_money(tmp_path):
     told = describe_spending(spending, 1.0)
     assert (told["usd"], told["possible_usd"], told["reserved_usd"]) == (0.01, 0.05, 0.2)
     assert summarise_spending(told) == (
-        "Spent $0.0100 of $1.00, in 2 requests with 11 tokens. Up to $0.0500 more may be billed, for requests without "
-        "a usable answer. $0.2000 is held aside for requests in flight."
+        "Spent $0.0100 of $1.00, in 2 requests with 11 tokens. Up to $0.0500 more may be billed for requests "
+        "without a usable answer. $0.2000 is reserved for requests in flight."
     )
     again = RunSpendingJournal(tmp_path / "spending.jsonl", "second")
     assert (again.usd, again.possibly_billed_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)

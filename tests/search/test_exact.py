@@ -67,7 +67,7 @@ def test_shards_are_searched_as_if_stacked(seed, cuts, k, block, spread):
 def test_long_vectors_are_refused_before_they_overflow():
     """Products beyond float32 would be infinite, and rank at random."""
     long = np.full((2, 4), 1e19, np.float32)
-    with pytest.raises(ModelError, match="beyond float32"):
+    with pytest.raises(ModelError, match="overflow float32"):
         exact_search(long, long, 1)
 
 
@@ -160,7 +160,7 @@ def test_ids_are_those_of_faiss_but_in_ties():
 
 def test_refuses_what_does_not_fit():
     """Other dimensions, other axes, k below 1, values that are not finite."""
-    with pytest.raises(UsageError, match=r"vectors \(3, 5\) for queries \(2, 4\)"):
+    with pytest.raises(UsageError, match=r"vectors of shape \(3, 5\) for the best 1 with queries \(2, 4\)"):
         exact_search(np.zeros((2, 4), np.float32), np.zeros((3, 5), np.float32), 1)
     with pytest.raises(UsageError, match="the best 0"):
         exact_search(np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32), 0)

@@ -52,7 +52,7 @@ def test_it_is_the_sum_of_reciprocals(dense, sparse, c):
 @pytest.mark.parametrize("c", [-1, float("nan"), float("inf")])
 def test_an_impossible_constant_is_refused(c):
     """Not a ranking of nonsense."""
-    with pytest.raises(UsageError, match="constant of RRF"):
+    with pytest.raises(UsageError, match="RRF constant"):
         fuse_by_reciprocal_rank([["a"]], c)
 
 

@@ -148,7 +148,7 @@ def test_exact_search_uses_the_card(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"), [(np.nan, "not finite"), (np.inf, "not finite"), (1e19, "beyond float32")]
+    ("bad", "said"), [(np.nan, "not finite"), (np.inf, "not finite"), (1e19, "overflow float32")]
 )
 def test_bad_values_are_refused_as_on_the_processor(bad, said):
     """In vectors as in queries."""

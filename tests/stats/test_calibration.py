@@ -34,8 +34,8 @@ def test_beta_finds_a_logistic_curve():
     scores, same = drawn(np.random.default_rng(1), 4_000)
     at = np.linspace(-2, 2, 9)
     theirs = LogisticRegression(C=1e6).fit(scores[:, None], same).predict_proba(at[:, None])[:, 1]
-    assert np.abs(BetaCalibrationCurve.fit(scores, same)(at) - theirs).max() < 0.03
-    assert np.abs(BetaCalibrationCurve.fit(scores, same)(at) - curve(at)).max() < 0.05
+    assert np.abs(BetaCalibrationCurve.fit_to_labels(scores, same)(at) - theirs).max() < 0.03
+    assert np.abs(BetaCalibrationCurve.fit_to_labels(scores, same)(at) - curve(at)).max() < 0.05
 
 
 def test_isotonic_is_that_of_scikit_learn():
@@ -43,7 +43,7 @@ def test_isotonic_is_that_of_scikit_learn():
     scores, same = drawn(np.random.default_rng(2), 500)
     scores = scores.round(1)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, same).predict(scores)
-    ours = IsotonicCalibrationCurve.fit(scores, same)(scores)
+    ours = IsotonicCalibrationCurve.fit_to_labels(scores, same)(scores)
     assert ours == pytest.approx(theirs.clip(0.5 / 501, 1 - 0.5 / 501))
 
 
@@ -55,7 +55,7 @@ def test_curves_never_fall_and_stay_between_0_and_1(seed, n, scale, middle):
     same = rng.random(n) < 0.5
     at = np.linspace(scores.min(), scores.max(), 30)
     for kind in (BetaCalibrationCurve, IsotonicCalibrationCurve):
-        found = kind.fit(scores, same)(at)
+        found = kind.fit_to_labels(scores, same)(at)
         assert (np.diff(found) >= -1e-9).all()
         assert ((found >= 0) & (found <= 1)).all()
     low, high = compute_probability_band(at, scores, same)

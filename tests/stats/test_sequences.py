@@ -15,7 +15,7 @@ from embassay.stats.sequences import (
     compute_log_bet_stakes,
     compute_totals_interval,
     decide_totals_against_bars,
-    draw_block_order,
+    draw_weighted_item_order,
     join_sequential_draws,
 )
 
@@ -74,7 +74,7 @@ def test_bounds_hold_and_the_end_is_certain(n, seed) -> None:
     rng = make_seeded_generator(seed, "bounds")
     values = rng.random((n, 1)).round(2)
     left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), rng.random(n) + 0.1)
-    order = draw_block_order(left.weight, rng)
+    order = draw_weighted_item_order(left.weight, rng)
     draws = build_block_draws(left, order, values[order], np.zeros(1))
     assert (draws.found >= draws.low - 1e-9).all()
     assert (draws.found <= draws.high + 1e-9).all()
@@ -98,7 +98,8 @@ def test_blocks_follow_each_other() -> None:
 def test_chances_are_like_weights() -> None:
     """The item of thrice the weight comes first three times in four."""
     first = [
-        int(draw_block_order(np.array([3.0, 1.0]), make_seeded_generator(i, "order"))[0]) for i in range(2000)
+        int(draw_weighted_item_order(np.array([3.0, 1.0]), make_seeded_generator(i, "order"))[0])
+        for i in range(2000)
     ]
     assert np.mean(first) == pytest.approx(0.25, abs=0.04)
 
@@ -116,7 +117,7 @@ def _studied(rng, size, found, foretold):
     left = RemainingPopulation(
         np.minimum(size, 0)[:, None], np.maximum(size, 0)[:, None], (size * foretold)[:, None], weight
     )
-    order = draw_block_order(weight, rng)
+    order = draw_weighted_item_order(weight, rng)
     return build_block_draws(left, order, value[order], np.zeros(1))
 
 

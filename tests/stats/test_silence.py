@@ -11,9 +11,9 @@ from scipy.stats import beta, norm
 from embassay.errors import UsageError
 from embassay.stats.silence import (
     SilenceAims,
-    compute_score_signals,
     count_least_unanswerable,
     find_silence_threshold,
+    measure_top_score_and_margin,
     rank_answerability_signals,
 )
 
@@ -96,8 +96,8 @@ def test_the_signal_that_tells_more_comes_first() -> None:
 
 def test_what_a_list_tells_of_itself() -> None:
     """A list of one passage has no margin."""
-    assert compute_score_signals([0.5]) == {"score": 0.5, "margin": -math.inf}
-    assert compute_score_signals([]) == {"score": -math.inf, "margin": -math.inf}
+    assert measure_top_score_and_margin([0.5]) == {"score": 0.5, "margin": -math.inf}
+    assert measure_top_score_and_margin([]) == {"score": -math.inf, "margin": -math.inf}
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

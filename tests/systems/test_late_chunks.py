@@ -49,19 +49,19 @@ class Counting:
         self.token_room = token_room
         self.read: list[str] = []
 
-    def token_places(self, texts: Any) -> list[Any]:
+    def locate_text_tokens(self, texts: Any) -> list[Any]:
         return [
             np.array([match.span() for match in re.finditer(r"\S+", text)], dtype=np.int64).reshape(-1, 2)
             for text in texts
         ]
 
-    def encode_tokens(self, texts: Any, *, role: Any = None) -> list[Any]:
+    def encode_token_vectors(self, texts: Any, *, role: Any = None) -> list[Any]:
         assert role == "document"
         self.read += texts
         sizes = [len(text.split()) for text in texts]
         return [np.array([(i, n) for i in range(n)], dtype=np.float32).reshape(-1, 2) for n in sizes]
 
-    def finish_means(self, means: Any) -> Any:
+    def finish_mean_vectors(self, means: Any) -> Any:
         return means
 
 
@@ -117,7 +117,7 @@ def test_minilm_by_its_own_tokens() -> None:
     pytest.importorskip("onnxruntime")
     encoder = MiniLMEncoder()
     document = cut(DOCUMENT, "The turbine", "It failed", "Nobody", "The canteen")
-    [states] = encoder.encode_tokens([DOCUMENT])
+    [states] = encoder.encode_token_vectors([DOCUMENT])
     encoding = encoder.tokenizer.encode(DOCUMENT)
     expected = []
     for start, end in document.passages:
@@ -173,7 +173,7 @@ class TestSentenceTransformers:
         encoder = self.open(folder, max_length=26)
         assert encoder.token_room == 24
         [vectors] = encode_late_chunks(encoder, [document])
-        windows = plan_passage_windows(encoder.token_places([text])[0], document.passages, 24)
+        windows = plan_passage_windows(encoder.locate_text_tokens([text])[0], document.passages, 24)
         assert len(windows) > 1
         chosen = choose_passage_windows(windows, 5)
         for row, number in enumerate(chosen):

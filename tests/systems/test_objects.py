@@ -178,7 +178,7 @@ class Rearranging:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (list.sort, "in 1 of 2 calls, in 1 of them their order, so vectors belong to other texts"),
+        (list.sort, "in 1 of 2 calls, reordering it in 1 of them, so vectors belong to the wrong texts"),
         (lambda texts: texts.__setitem__(0, "z"), "in 2 of 2 calls"),
         (lambda texts: None, ""),
     ],

@@ -16,7 +16,7 @@ from embassay.systems.own import (
     NamedVectorSimilarity,
     compute_row_similarities,
     find_model_own_similarity,
-    list_replaced_similarities,
+    find_systems_forced_to_cosine,
 )
 
 DIRECT = {
@@ -167,12 +167,12 @@ def test_models_that_are_compared_by_cosine_though_made_for_another_similarity(v
     """Alone and as members of an ensemble; not those that are compared by their own, nor those made for the cosine."""
     dot, usual = Cosine(Table(vectors, "dot"), name="d"), Cosine(Table(vectors, "cosine"), name="c")
     by_own = NamedVectorSimilarity(Table(vectors, "euclidean"), "euclidean", name="e")
-    assert list_replaced_similarities(dot) == {"d": "dot"}
+    assert find_systems_forced_to_cosine(dot) == {"d": "dot"}
     assert (
-        list_replaced_similarities(usual)
-        == list_replaced_similarities(by_own)
-        == list_replaced_similarities(None)
+        find_systems_forced_to_cosine(usual)
+        == find_systems_forced_to_cosine(by_own)
+        == find_systems_forced_to_cosine(None)
         == {}
     )
     inner = SimpleNamespace(members=[usual, dot])
-    assert list_replaced_similarities(SimpleNamespace(members=[by_own, inner])) == {"d": "dot"}
+    assert find_systems_forced_to_cosine(SimpleNamespace(members=[by_own, inner])) == {"d": "dot"}

@@ -76,10 +76,10 @@ def test_an_unknown_name_gets_the_nearest(tokenizer):
 def test_a_parameter_that_does_not_exist_is_refused(tokenizer):
     """The error lists what there is: the factory's own parameters and those of every encoder."""
     with pytest.raises(
-        UsageError, match=r"has no parameter 'dim'. Did you mean dims\? It takes dims, normalize, q"
+        UsageError, match=r"has no parameter 'dim'. Did you mean dims\? Its parameters: dims, normalize, q"
     ):
         open_system("wordllama?dim=64", tokenizer=tokenizer)
-    with pytest.raises(UsageError, match=r"'constant' has no parameter 'dim'. It takes clean"):
+    with pytest.raises(UsageError, match=r"'constant' has no parameter 'dim'. Its parameters: clean"):
         open_system("constant?dim=64", tokenizer=tokenizer)
 
 
@@ -112,7 +112,7 @@ def test_a_metric_without_vectors_has_none_to_change(tokenizer):
     ("text", "message"),
     [
         ("wordllama?dims=257", "has 256 dimensions.*Use 1 to 256"),
-        ("wordllama?dims=0", "dims is from 1"),
+        ("wordllama?dims=0", "dims must be from 1"),
         ("wordllama?dims=small", "needs dims as int, found 'small'"),
         ("wordllama?quantize=int4", "no quantize 'int4'. Use one of float32, float16, int8, binary"),
     ],

@@ -149,7 +149,7 @@ def test_empty_lines_are_no_passage() -> None:
 @pytest.mark.parametrize(("limit", "overlap"), [(0, 0), (10, 6), (10, -1)])
 def test_impossible_settings(limit: int, overlap: int) -> None:
     """They are refused with the mend."""
-    with pytest.raises(UsageError, match="overlap from 0 to half of it"):
+    with pytest.raises(UsageError, match="overlap from 0 to half the limit"):
         Chunking(limit, overlap)
 
 

@@ -10,34 +10,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.perturbations import make_needle_of_token_count, repeat_needle
+from embassay.text.perturbations import make_needle_of_token_count, make_needle_of_word_count
 from embassay.text.tokenizers import WordTokenizer
 
 
 def test_opening() -> None:
     """It begins as Lorem ipsum always does."""
-    assert repeat_needle(1).startswith(
+    assert make_needle_of_word_count(1).startswith(
         "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod"
     )
-    assert repeat_needle(1).endswith("mollit anim id est laborum.")
+    assert make_needle_of_word_count(1).endswith("mollit anim id est laborum.")
 
 
 def test_it_never_changes() -> None:
     """The first 100,000 words are these and no others."""
-    assert sha256(repeat_needle(100_000).encode()).hexdigest()[:16] == "89d75801857a3b0d"
+    assert sha256(make_needle_of_word_count(100_000).encode()).hexdigest()[:16] == "89d75801857a3b0d"
 
 
 @given(st.integers(1, 5000), st.integers(1, 5000))
 def test_a_longer_one_begins_with_the_shorter(a: int, b: int) -> None:
     """Growing the needle does not change its beginning, and it has the words asked for."""
     short, long = sorted((a, b))
-    assert repeat_needle(long).startswith(repeat_needle(short))
-    assert len(repeat_needle(long).split()) >= long
+    assert make_needle_of_word_count(long).startswith(make_needle_of_word_count(short))
+    assert len(make_needle_of_word_count(long).split()) >= long
 
 
 def test_sentences_are_natural() -> None:
     """4 to 19 words, a capital first, a full stop last, ASCII throughout, no repeats."""
-    sentences = re.split(r"(?<=\.) ", repeat_needle(20_000))
+    sentences = re.split(r"(?<=\.) ", make_needle_of_word_count(20_000))
     assert all(4 <= len(sentence.split()) <= 19 for sentence in sentences)
     assert all(re.fullmatch(r"[A-Z][a-z, ]+\.", sentence) for sentence in sentences)
     assert len(set(sentences)) == len(sentences)

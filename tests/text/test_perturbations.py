@@ -169,7 +169,7 @@ def test_lists() -> None:
         ("insertion:p=-1,q=0", "found -1"),
         ("insertion:p=1e999,q=0", "does not accept p=1e999"),
         ("removal:p=1.5,q=0", "removal needs p, a number from 0 to 1, found 1.5"),
-        ("removal:p=0.5,q=2", "does not accept q=2. q is from 0 to 1"),
+        ("removal:p=0.5,q=2", "does not accept q=2. q must be from 0 to 1"),
         ("removal:p=half,q=0", "needs p as float"),
         ("delete10:spaces=drop", "spaces"),
         ("capitalise", "capitalize"),

@@ -20,7 +20,7 @@ from embassay.text.tokenizers import (
     TokenByteEnds,
     WordTokenizer,
     encode_as_utf8,
-    find_shared_piece_ends,
+    find_tokenizer_byte_ends,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -113,7 +113,7 @@ def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ends(text).tolist() == list(range(1, len(text) + 1, 2))
     assert seen == ["a b c", "d e", "f g", "a b c"]
     assert _KEPT_TOKENS == 1 << 24
-    assert find_shared_piece_ends(WORDS) is find_shared_piece_ends(WORDS)
+    assert find_tokenizer_byte_ends(WORDS) is find_tokenizer_byte_ends(WORDS)
 
 
 @given(ANY_TEXT)

@@ -17,7 +17,7 @@ from embassay.protocols.hume.llms.annotator import (
     read_rating_from_answer,
     read_relevance_marks,
 )
-from embassay.protocols.pteb.paraphrasing import judge_paraphrase
+from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
 from embassay.protocols.pteb.ratings import parse_rating
 from embassay.protocols.rag.answers.answerer import is_abstaining_answer, parse_answer_grade
 from embassay.protocols.rag.judges import Passage, Question
@@ -55,11 +55,11 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
     start = time.process_time()
     names = ["A", "B", "C"]
     for read in (
-        lambda: judge_paraphrase("A fox.", answer), lambda: judge_paraphrase(answer, "A fox."),
+        lambda: check_paraphrase_answer("A fox.", answer), lambda: check_paraphrase_answer(answer, "A fox."),
         lambda: strip_thinking(answer), lambda: reading.parse_grade_answer(answer),
         lambda: reading.parse_order_answer(answer, names),
         lambda: reading.complete_partial_order(answer, names), lambda: extract_answer_json(answer),
-        lambda: judge_paraphrase(answer, f"{answer[1:]} x", meaning=True), lambda: strip_tagged_blocks(answer),
+        lambda: check_paraphrase_answer(answer, f"{answer[1:]} x", meaning=True), lambda: strip_tagged_blocks(answer),
         lambda: strip_code_fence(answer), lambda: extract_first_code_fence(answer), lambda: read_answer_text(answer),
         lambda: parse_rating(answer), lambda: parse_answer_grade(answer), lambda: is_abstaining_answer(answer),
         lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_by_rules(answer),

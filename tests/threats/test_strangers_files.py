@@ -100,9 +100,9 @@ def test_links_in_a_folder_of_runs(tmp_path: Path) -> None:
     (runs / "link").symlink_to(tmp_path / "private")
     (runs / "own" / "report.html").symlink_to(tmp_path / "private" / "manifest.json")
     library = RunLibrary(runs)
-    library.refresh()
+    library.refresh_changed_runs()
     service = LeaderboardService(library)
-    boards = library.view().boards.boards
+    boards = library.wait_for_snapshot().boards.boards
     shown = b"".join(service.page(one.id).body for one in boards)
     assert b"own" in shown
     assert b"secret" not in shown

@@ -30,36 +30,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CalibratedRunOptions:
+class RunCalibrationOptions:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
-        (), "An engine's results instead of a system, to find the score above which to answer.",
+        (), "Search results in a file, instead of a system, to find the score above which to answer.",
         name="--run", value="FILE", group=DATA
     )  # fmt: skip
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption,
         "retrievers",
-        help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as in rag score.",
+        help="A retriever to query now instead of --run: SPEC or NAME=SPEC, as in rag score.",
     )
-    queries: str = option("", "With --retriever: the judged questions.", value="FILE", group=DATA)
-    qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
-    cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
+    queries: str = option("", "With --retriever: a file of judged questions.", value="FILE", group=DATA)
+    qrels: str | None = option(
+        None, "With --run: relevance grades of the passages.", value="FILE", group=DATA
+    )
+    cutoff: int = option(10, "With --run: number of passages per answer.", name="-k", least=1)
     no_answer: str | None = option(
         None, "With --run: questions that the documents don't answer (rag questions --no-answer), to find the score "
-        "below which to say nothing.", name="--no-answer", value="FILE", group=DATA
+        "below which to give no answer.", name="--no-answer", value="FILE", group=DATA
     )  # fmt: skip
     reranked: str | None = option(
         None, "With --no-answer: a reranker's scores for the same questions, as a second signal.",
         value="FILE", group=DATA
     )  # fmt: skip
-    silent: float = option(0.9, "With --no-answer: share of each kind that must get no answer.")
+    silent: float = option(
+        0.9, "With --no-answer: share of each kind of these questions that must get no answer."
+    )
     answered: float = option(
-        0.5, "With --no-answer: share of questions with evidence that must still get one."
+        0.5, "With --no-answer: share of questions with evidence that must still get an answer."
     )
     positive: str | None = option(
-        None, "The label of pairs that mean the same, unless 1, yes or true.",
+        None, "Label of the pairs that mean the same. Default: 1, yes or true.",
         value="VALUE"
     )  # fmt: skip
     origin: str | None = option(
@@ -68,7 +72,7 @@ class CalibratedRunOptions:
     )  # fmt: skip
     price: float | None = declare_label_price_option()
     targets: tuple[str, ...] = option(
-        (), "Systems to convert it to. Default: all others.",
+        (), "Systems to convert the threshold to. Default: all others.",
         name="--to", value="SYSTEM", group=DETAILS
     )  # fmt: skip
 
@@ -87,11 +91,11 @@ Words = Annotated[
 @add_memory_option
 @add_record_options(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest, running: WorkerOptions, retrieved: CalibratedRunOptions, words: Words = None
+    request: CalibrationRequest, running: WorkerOptions, retrieved: RunCalibrationOptions, words: Words = None
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
-    Uses labelled or graded pairs, or a run with judgements to find the score above which to answer a question.
+    Uses labelled or graded pairs. With a run and its relevance judgements, finds the score above which to answer.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
@@ -106,7 +110,7 @@ def calibrate(
     check_systems_or_runs_given(request.systems, lists, retrieved.qrels)
     if retrieved.no_answer and not lists:
         raise UsageError(
-            "--no-answer needs --run.", mend="Add --run FILE, with lists for these questions too."
+            "--no-answer needs --run.", mend="Add --run FILE, with results for these questions too."
         )
     _check_thresholds_translatable(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
@@ -130,14 +134,14 @@ def calibrate(
 def _check_calibration_usable(
     words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
 ) -> None:
-    """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
+    """Say whether a calibration can be used on the request's pairs; exit with code 1 if it cannot."""
     from embassay.protocols.calibration.check import compare_pairs_with_calibration
     from embassay.report.calibration.thresholds import calibration_check_view
     from embassay.runs.folder import format_value_as_json
 
     if words[0] != CHECK or len(words) != 2:
         raise UsageError(
-            f"{' '.join(words)!r} is not part of this command.",
+            f"Unexpected argument {' '.join(words)!r}.",
             mend="Write `embassay calibrate check FILE -d NEW`, or name systems with -s.",
         )
     if len(request.datasets) != 1 or request.systems:
@@ -158,9 +162,9 @@ def _check_calibration_usable(
 def check_systems_or_runs_given(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:
     """UsageError unless there are systems, or runs with judgements."""
     if run and not qrels:
-        raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
+        raise UsageError("--run needs relevance judgements.", mend="Add --qrels FILE.")
     if run and systems:
-        raise UsageError("--run replaces --system.", mend="Leave one of them out.")
+        raise UsageError("--run and --system cannot be combined.", mend="Leave one of them out.")
     if qrels and not run:
         raise UsageError("--qrels needs --run.", mend="Add --run FILE.")
     if not run and not systems:
@@ -176,11 +180,9 @@ def _check_thresholds_translatable(
         raise UsageError("--to needs a threshold to convert.", mend="Add --from SYSTEM=SCORE.")
     for name in [*([origin] if origin else []), *targets] if systems else []:
         if not any(name in system for system in systems):
-            raise UsageError(
-                f"There is no system {name!r} to translate.", mend=f"There are {', '.join(systems)}."
-            )
+            raise UsageError(f"No -s option names {name!r}.", mend=f"Use one of these: {', '.join(systems)}.")
     if origin and len(systems) == 1:
-        raise UsageError("There is no system to convert --from to.", mend="Name another one with -s.")
+        raise UsageError("--from needs a second system to convert to.", mend="Name another system with -s.")
 
 
 def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
@@ -192,7 +194,7 @@ def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
     files = wanted.files
     if not files.retrievers:
         raise UsageError(
-            "There is nothing to estimate: runs are files, and calibrating them sends nothing.",
+            "There is nothing to estimate, because calibrating a run file sends no requests.",
             mend="Leave --dry-run out.",
         )
     for line in try_retrievers(
@@ -202,7 +204,7 @@ def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
 
 
 def _calibrate_runs(
-    request: CalibrationRequest, retrieved: CalibratedRunOptions, running: WorkerOptions
+    request: CalibrationRequest, retrieved: RunCalibrationOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
 
@@ -266,7 +268,9 @@ def _parse_system_threshold(text: str) -> tuple[str, float]:
             return name, float(value)
     except ValueError:
         pass
-    raise UsageError(f"--from is {text!r}.", mend="Write a system and its threshold: --from minilm=0.62.")
+    raise UsageError(
+        f"--from must be SYSTEM=SCORE, but it is {text!r}.", mend="For example: --from minilm=0.62."
+    )
 
 
 def _show_translated_thresholds(

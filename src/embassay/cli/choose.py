@@ -14,17 +14,17 @@ from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.runs.folder import format_value_as_json
 
 Corpus = Annotated[
-    str, typer.Argument(help="Your documents: a folder, a table with a column text, or a catalogue name.")
+    str, typer.Argument(help="Your documents: a folder, a table with a `text` column, or a catalogue name.")
 ]
 
 
 @dataclass(frozen=True)
 class ChoicePrintOptions(MatrixPrintOptions):
-    """What is shown beside a choice, or in its place."""
+    """Options for what is printed beside a choice, or in its place."""
 
     show_passages: int = option(
         0,
-        "Print this many passages with their ids and questions, and stop.",
+        "Print this many passages with their ids and questions, and exit.",
         least=0,
         value="N",
         group=OUTPUT,
@@ -51,7 +51,7 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown
 
 
 def _print_passages_and_sentences(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
-    """The id of each, its text, and the sentence that is taken out of it and looked for."""
+    """Print each passage's id and text, and the sentence taken out of it to be looked for."""
     from embassay.protocols.choose.protocol import list_passages_to_search
 
     for passage in list_passages_to_search(request, n):

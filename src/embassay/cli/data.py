@@ -51,7 +51,7 @@ app = TitledCommandApp("Check your data; list and fetch public datasets.")
 
 @dataclass(frozen=True)
 class CatalogueFilter:
-    """Which datasets of the catalogue are meant."""
+    """A filter on the datasets of the catalogue."""
 
     protocol: Literal["sage", "pteb", "hteb", "rag", "hume"] | None = option(
         None, "Only datasets that this protocol uses.", group=DATA
@@ -64,15 +64,15 @@ class CatalogueFilter:
 
 @dataclass(frozen=True)
 class DataCheckOptions:
-    """How data are read, and what is looked for in them."""
+    """Options for how data are read, and what is looked for in them."""
 
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
     grades: str | None = redeclare_option(RunRequest, "grades")
     against: str | None = option(
-        None, "Other data, such as training data, to search for the same texts.", group=DATA
+        None, "Other data, such as training data, to check for the same texts.", group=DATA
     )
-    near: float = option(0.8, "Minimum Jaccard index of near-duplicate texts.")
+    near: float = option(0.8, "Minimum Jaccard index for two texts to count as near-duplicates.")
     by_words: bool = option(False, "Compare sequences of 3 words instead of 5 characters.", name="--by-words")
     no_near: bool = option(False, "Find exact duplicates only.", name="--no-near")
 
@@ -85,7 +85,7 @@ def group() -> None:
 @app.command("list")
 @add_record_options()
 def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
-    """List the catalogue's datasets, and where each is read from.
+    """List the datasets of the catalogue and where each is read from.
 
     Example: embassay data list --task retrieval
     """
@@ -117,7 +117,7 @@ def show(
     name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
     shown: PrintOptions,
 ) -> None:
-    """Show a dataset: facts, source, first rows; or a suite.
+    """Show a dataset (facts, source and first rows) or a suite.
 
     Example: embassay data show sample
     """
@@ -184,14 +184,14 @@ def fetch(
 def check(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH…", help="Your data, or catalogue names. Each is checked alone."),
+        typer.Argument(metavar="PATH…", help="Your data, or catalogue names. Each is checked separately."),
     ],
     asked: DataCheckOptions,
     shown: PrintOptions,
 ) -> None:
-    """Show what your data can be used for, and what is wrong.
+    """Show what your data can be used for, and what is wrong with it.
 
-    Exit code 4: some cannot be used.
+    Exit code 4: some of the data cannot be used.
 
     Example: embassay data check my.jsonl --against train.jsonl
     """
@@ -201,7 +201,7 @@ def check(
 
 
 def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
-    """Whether a run can use what lies there, once its report is printed: with --json one line."""
+    """Check the data at a path, print the report, and return whether a run can use them."""
     from embassay.cli.progress import StderrProgressNotice
     from embassay.data.check import DataCheck, NearDuplicateRule
 
@@ -277,11 +277,11 @@ def print_data_check_report(report: DataCheckReport, *, wide: bool) -> None:
     _print_titled_notes("Numbers", figures)
     _show_text_lengths(report.lengths, wide)
     _print_titled_notes(
-        "Texts that repeat an earlier one",
+        "Repeated texts",
         (line for repeat in report.repeats for line in _describe_repeated_rows(repeat, report)),
     )
     _print_titled_notes(
-        "Texts on both sides",
+        "Overlapping texts",
         (line for overlap in report.overlaps for line in _describe_side_overlap(overlap, report)),
     )
 
@@ -318,21 +318,25 @@ def _show_document_summary(files: DocumentFolderCounts, wide: bool) -> None:
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
     rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
     _print_table(["Documents", "Files", ""], rows, wide)
-    size, overlap = (f"{files.chunk:,} words", f", {files.overlap} of them shared" if files.overlap else "")
-    cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
+    size, overlap = (
+        f"{files.chunk:,} words",
+        f", with {files.overlap} words of overlap" if files.overlap else "",
+    )
+    cut = f"in passages of at most {size}{overlap}. For shorter passages, use DIR?chunk=100."
     lines = [f"{files.characters:,} characters, {cut}"]
     if unusual := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
         lines.append(
-            f"Read as {_format_named_counts(unusual)}; all other text as UTF-8 or by its byte order mark."
+            f"Read as {_format_named_counts(unusual)}; all other files as UTF-8 or by their byte order mark."
         )
     lines.append(f"Languages stated: {_format_named_counts(files.stated, 'none')}.")
     if files.told is None:
-        lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
+        lines.append("To detect the languages of the texts: pip install 'embassay[llm]'.")
     else:
         lines.append(
-            f"Languages detected in the text of {files.looked_at:,}: {_format_named_counts(files.told, 'not sure')}."
+            f"Languages detected in {format_noun_count(files.looked_at, 'document')}: "
+            f"{_format_named_counts(files.told, 'not sure')}."
         )
-    _print_titled_notes("Of the documents", (*lines, *files.notes))
+    _print_titled_notes("About the documents", (*lines, *files.notes))
 
 
 def _format_named_counts(counts: Mapping[str, int], nothing: str = "") -> str:
@@ -351,11 +355,11 @@ def _describe_fault(fault: Fault) -> str:
     if fault.count == 1:
         return f"{fault.example} {fault.mend}".strip()
     lines = ", ".join(map(str, fault.lines)) + (", ..." if fault.count > len(fault.lines) else "")
-    return f"{fault.count:,} times, lines {lines}. The first: {fault.example} {fault.mend}".strip()
+    return f"{fault.count:,} times, on lines {lines}. First case: {fault.example} {fault.mend}".strip()
 
 
 def _merge_equal_lines_of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
-    """Each thing once, with the shapes it is said of."""
+    """Merge equal lines: each is given once, with the shapes it is said of."""
     shapes: dict[str, list[str]] = {}
     for shape, lines in told:
         for line in lines:
@@ -391,7 +395,7 @@ def _describe_label_balance(balance: ValueCounts) -> str:
     ]
     if len(shares) <= _LABELS:
         return ", ".join(shares)
-    return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least often {shares[-1]}"
+    return f"{len(shares):,} different; most frequent: {', '.join(shares[:2])}; least frequent: {shares[-1]}"
 
 
 def _show_text_lengths(lengths: Sequence[TextLengthSummary], wide: bool) -> None:
@@ -416,26 +420,26 @@ def _show_text_lengths(lengths: Sequence[TextLengthSummary], wide: bool) -> None
 
 
 def _describe_repeated_rows(repeats: RepeatedRows, report: DataCheckReport) -> Iterator[str]:
-    odd = f", {repeats.conflicting:,} of them with another label or score" if repeats.conflicting else ""
+    odd = f", {repeats.conflicting:,} of them with a different label or score" if repeats.conflicting else ""
     near = _describe_near_duplicates(repeats.near, report)
-    yield f"{repeats.table}: {repeats.exact:,} of {repeats.texts:,} exactly{odd}; {near}."
+    yield f"{repeats.table}: {repeats.exact:,} exact repeats in {repeats.texts:,} texts{odd}; {near}."
     yield from _list_alike_row_examples(repeats.examples)
 
 
 def _describe_side_overlap(overlap: SplitTextOverlap, report: DataCheckReport) -> Iterator[str]:
     near = _describe_near_duplicates(overlap.near, report)
     yield (
-        f"{overlap.table}: of {overlap.texts:,} rows of {overlap.of}, {overlap.exact:,} are also in "
-        f"{overlap.within} exactly; {near}."
+        f"{overlap.table}: {overlap.exact:,} of {overlap.texts:,} rows of {overlap.of} have an exact copy in "
+        f"{overlap.within}; {near}."
     )
     yield from _list_alike_row_examples(overlap.examples)
 
 
 def _describe_near_duplicates(near: int | None, report: DataCheckReport) -> str:
     return (
-        "nearly: not looked for"
+        "near-duplicates were not searched for"
         if near is None
-        else f"{near:,} nearly (Jaccard index {report.threshold:g} or more)"
+        else f"near-duplicates (Jaccard index {report.threshold:g} or more): {near:,}"
     )
 
 
@@ -446,7 +450,7 @@ def _list_alike_row_examples(examples: Sequence[SimilarRowPair]) -> Iterator[str
     )[:_EXAMPLES]
     for alike in exact:
         yield _cut_text(
-            f"  {alike.second} is {alike.first}: {alike.first_text}", measure_stdout_screen().width
+            f"  {alike.second} equals {alike.first}: {alike.first_text}", measure_stdout_screen().width
         )
     for alike in near:
         line = (
@@ -512,12 +516,12 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. Finished files are kept in {find_data_mirror_folder()}.",
-            mend="The same command continues from there.",
+            mend="Run the same command to continue.",
         ) from None
     _show_fetched_tables(fetched, json=json)
     if failed:
         raise DataError(
-            f"{len(failed)} of the datasets could not be fetched; the first: {failed[0].message}",
+            f"Datasets that could not be fetched: {len(failed)}. First error: {failed[0].message}",
             mend=failed[0].mend,
         )
 
@@ -547,13 +551,13 @@ def _find_dataset_records(names: Sequence[str], protocol: str, task: str) -> lis
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
-            "Name datasets to fetch, or a protocol or task.",
-            mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
+            "There is nothing to fetch.",
+            mend="Name datasets, a protocol or a task. For example: embassay data fetch beir.",
         )
     if names:
         records, files = find_records_and_file_members(dict.fromkeys(names))
         for path in files:
-            _say_on_stderr(f"{path}: left out: it is your own file")
+            _say_on_stderr(f"{path}: left out, because it is your own file")
         return _select_fetchable_records(records) if any(find_suite(name) for name in names) else records
     used = [
         read_catalogue_entries()[overview.name]
@@ -567,7 +571,7 @@ def _select_fetchable_records(used: Sequence[CatalogueDatasetRecord]) -> list[Ca
     """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
-            _say_on_stderr(f"{record.name}: left out: it must be fetched by hand. {record.by_hand}")
+            _say_on_stderr(f"{record.name}: left out, because it must be fetched by hand. {record.by_hand}")
     return [record for record in used if record.hub]
 
 
@@ -586,10 +590,10 @@ def _say_on_stderr(line: str) -> None:
 
 @dataclass(frozen=True)
 class TraceConversionOptions:
-    """What is made of traces."""
+    """Options for what is made of traces."""
 
     files: tuple[Path, ...] = option(
-        MISSING, "JSON lines of OTLP, OpenInference (Phoenix) or Langfuse.", name="FILE..."
+        MISSING, "JSON Lines files from OTLP, OpenInference (Phoenix) or Langfuse.", name="FILE..."
     )
     out: Path = option(MISSING, "A new folder for questions, runs and sessions.", group=OUTPUT)
     mask: bool = option(
@@ -599,9 +603,9 @@ class TraceConversionOptions:
     mask_words: Path | None = option(
         None, "Also mask the words in this file, one per line, such as names.", value="FILE"
     )
-    near: float = option(0.9, "Minimum Jaccard index of questions to merge.")
+    near: float = option(0.9, "Minimum Jaccard index at which two questions are merged.")
     limit: int | None = option(
-        None, "Maximum questions; the same number from each stack.", least=1, group=DATA
+        None, "Maximum number of questions, divided equally among the stacks.", least=1, group=DATA
     )
     seed: int = redeclare_option(RunRequest, "seed")
 
@@ -612,7 +616,7 @@ class TraceConversionOptions:
 def traces(asked: TraceConversionOptions, shown: PrintOptions) -> None:
     """Turn traces into questions, runs and search sessions.
 
-    Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions are merged.
+    Reads OpenTelemetry (GenAI), OpenInference and Langfuse spans. Near-duplicate questions are merged.
 
     Example: embassay data traces spans.jsonl --out traced --mask
     """

@@ -59,9 +59,11 @@ HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """Where the runs are kept, and how they are carried out and shown."""
+    """Options of the demo: where the runs are kept, and how they are carried out and shown."""
 
-    out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
+    out: Path = option(
+        Path("runs/demo"), "Folder for the runs. Repeat the command to resume them.", group=OUTPUT
+    )
     workers: int = redeclare_option(WorkerOptions, "workers")
     wide: bool = redeclare_option(WorkerOptions, "wide")
 
@@ -71,7 +73,7 @@ def demo(asked: DemoOptions) -> None:
     """Try every protocol on the sample data, in about a minute.
 
     Uses the bundled systems, and minilm if it is installed. HUME's answers come from scripts and are marked
-    as simulated. --wide shows whole tables.
+    as simulated. --wide shows full tables.
 
     Example: embassay demo --out runs/demo
     """
@@ -127,11 +129,11 @@ class _StdoutStderrRecorder(io.StringIO):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream which will say it."""
+        """The encoding of the stream that will print the texts."""
         return self._encoding
 
     def write(self, text: str, /) -> int:
-        """Keep a text; bytes are refused, by which click sees that this is a stream of texts."""
+        """Write a text by keeping it; bytes are refused, by which click sees a stream of texts."""
         written = super().write(text)
         self._said.append((self._err, text))
         return written
@@ -140,7 +142,7 @@ class _StdoutStderrRecorder(io.StringIO):
 def _capture_output_and_error(
     work: Callable[[], None], encoding: str
 ) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
-    """What `work` says on stdout and stderr, in its order, and the error that ended it."""
+    """Capture what `work` says on stdout and stderr, in order, and the error that ended it."""
     spoken: list[tuple[bool, str]] = []
     with (
         contextlib.redirect_stdout(_StdoutStderrRecorder(spoken, False, encoding)),
@@ -178,7 +180,7 @@ def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
 
-    _announce_next_step("SAGE: does similarity agree with people, and notice changes to a text?")
+    _announce_next_step("SAGE: does similarity agree with people and detect changes to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
     run_and_show_results(
@@ -207,7 +209,7 @@ def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
 
-    _announce_next_step(f"HTEB: which axis lowers scores: style, length or language? {PAIRS} pairs")
+    _announce_next_step(f"HTEB: which lowers scores most: style, length or language? ({PAIRS} pairs)")
     options = hteb.HtebOptions(languages="reference")
     request = hteb.HtebRequest(
         systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
@@ -218,7 +220,7 @@ def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
 
 
 def _run_rag_and_hume_demos(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
-    """RAG and HUME, which need nothing of the others."""
+    """Run the demos of RAG and HUME, which need nothing of the others."""
     _run_rag_golden_set_demo(systems, out, display)
     _run_bundled_sweep(systems, out / "sweep", display)
     _run_name_and_noise_probes(systems, out, display)
@@ -226,7 +228,7 @@ def _run_rag_and_hume_demos(systems: tuple[str, ...], out: Path, display: Displa
 
 
 def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
-    """A golden set for a dozen of the sample's questions, and what the bundled systems retrieve scored with it."""
+    """Make a golden set for a dozen sample questions, and score what the bundled systems retrieve."""
     from embassay.cli.rag.golden import run_golden_set_request
     from embassay.cli.rag.score import run_and_print_scoring
     from embassay.cli.session import show_run_verdict
@@ -235,14 +237,14 @@ def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: Displ
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _announce_next_step(
-        f"RAG: a golden set of {QUESTIONS} questions, from a judge with recorded answers. Nothing is sent."
+        f"RAG: a golden set of {QUESTIONS} questions, from a judge's recorded answers. Nothing is sent."
     )
     golden = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
         options=GoldenOptions(depth=DEPTH, top=TOP)
     )  # fmt: skip
     run_golden_set_request(golden, out / "golden", display, report=False)
-    _announce_next_step("RAG: these systems' results, scored with that golden set")
+    _announce_next_step("RAG: search results of these systems, scored against that golden set")
     runs = _write_retrieval_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
@@ -254,13 +256,13 @@ def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: Displ
 
 
 def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
-    """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
-    from embassay.protocols.rag.golden.corpus import make_passages, read_golden_inputs
+    """Write the runs that each system, and two of them fused, retrieve of the golden set's passages."""
+    from embassay.protocols.rag.golden.corpus import make_passages_from_documents, read_golden_inputs
     from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve_passages, write_trec
     from embassay.text import open_tokenizer
 
     tokenizer, read = open_tokenizer(TOKENIZER), read_golden_inputs(request)
-    chosen = make_passages(read.documents, request.options, tokenizer)
+    chosen = make_passages_from_documents(read.documents, request.options, tokenizer)
     passages = dict(zip(chosen.ids, chosen.texts, strict=True))
     questions = {question.id: question.text for question in read.questions}
     runs = {
@@ -271,7 +273,7 @@ def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Pa
 
 
 def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
-    """The sweep that is bundled, with both encoders and an approximate index where they can be had."""
+    """Run the bundled sweep, with both encoders and an approximate index where they can be had."""
     from importlib.resources import as_file, files
     from importlib.util import find_spec
 
@@ -289,7 +291,7 @@ def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: DisplayOpti
 
 
 def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
-    """Whose name a text carries, and what small talk does, in English and French."""
+    """Run the probes of names and of noise (small talk), in English and French."""
     from embassay.cli.rag.probes import run_probe_request
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
@@ -297,13 +299,13 @@ def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: Dis
     _announce_next_step("RAG: do names matter? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe_request(names, out / "names", display, report=False)
-    _announce_next_step("RAG: does small talk matter? The second probe")
+    _announce_next_step("RAG: does small talk matter? A second probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe_request(noise, out / "noise", display, report=False)
 
 
 def _run_simulated_hume_study(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
-    """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
+    """Run a HUME study of the sample's English texts that scripts answer, and score the systems."""
     from embassay.cli.hume.results import run_hume_study_request
     from embassay.protocols.hume.collection import KIND, simulate_annotators
     from embassay.protocols.hume.options import StudyRequest
@@ -312,8 +314,7 @@ def _run_simulated_hume_study(systems: tuple[str, ...], out: Path, display: Disp
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _announce_next_step(
-        f"HUME: a study of {ITEMS} items per task. No people took part: {SCRIPTS} scripts answer, right except "
-        "for random errors."
+        f"HUME: a study of {ITEMS} items per task. No people took part: {SCRIPTS} scripts answer, with random errors."
     )
     study = out / "study"
     # Of seven candidates some would be French.

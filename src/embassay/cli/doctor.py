@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ListableKind(StrEnum):
-    """What can be listed."""
+    """A kind of things that can be listed."""
 
     systems = "systems"
     rerankers = "rerankers"
@@ -90,7 +90,7 @@ _MODEL_COLUMNS = {
 
 
 def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
-    """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
+    """List the papers' dataset suites: how many sets and datasets each has, and how many are here."""
     from embassay.data.catalogue.entries import find_dataset_location
     from embassay.data.catalogue.suites import read_all_suites
 
@@ -106,7 +106,7 @@ def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
 
 
 def _list_model_facts() -> list[dict[str, Any]]:
-    """What is known of models, without what is not."""
+    """List what is known of models, without what is not."""
 
     from embassay.systems.models import list_known_models
 
@@ -115,7 +115,7 @@ def _list_model_facts() -> list[dict[str, Any]]:
 
 
 def _list_registry_entries(what: ListableKind) -> Iterator[dict[str, Any]]:
-    """What the registries of a kind hold; each task says whose it is."""
+    """List what the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
     homes = {
@@ -174,13 +174,13 @@ def _print_machine_report(
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
     typer.echo(
-        f"{_describe_cpu_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
+        f"{_describe_cpu_cores(machine)}; memory: {_format_gib(machine.memory)}, {_format_gib(machine.free)} free"
     )
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
     typer.echo(f"Vectors are computed and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     print_table_to_fit_screen(
-        ["Extra", "State", "What it is for"],
+        ["Extra", "State", "Purpose"],
         [
             [
                 extra.name,
@@ -196,7 +196,7 @@ def _print_machine_report(
         [check.name, _SIGNS[check.state], f"{check.told}{f'. {check.mend}' if check.mend else ''}"]
         for check in checks
     ]
-    print_table_to_fit_screen(["Check", "State", "What was found"], rows, wide=False)
+    print_table_to_fit_screen(["Check", "State", "Result"], rows, wide=False)
 
 
 def _show_ray_cluster(address: str | None, json: bool) -> None:
@@ -233,7 +233,7 @@ def _print_cluster_facts(facts: ClusterFacts) -> None:
 
 
 def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]:
-    """What is installed on the nodes, once for all on which it is the same."""
+    """Describe what is installed on the nodes, once for all on which it is the same."""
     groups: dict[tuple[tuple[str, ...], ...], list[ClusterNodeFacts]] = {}
     for node in nodes:
         if node.extras:
@@ -250,27 +250,27 @@ def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]
             ", ".join(sorted({node_facts.seen.node.host for node_facts in alike})),
             f"  Accelerators: {'; '.join(accelerators) or 'the NVIDIA driver finds none'}",
             f"  Extras: {', '.join(extras)}",
-            f"  Disk of the cache: {free} free",
+            f"  Cache disk: {free} free",
         ]
         if lacks:
-            lines.append(f"  Missing there, installed here: pip install 'embassay[{','.join(lacks)}]'")
+            lines.append(
+                f"  Installed on this machine but missing there: pip install 'embassay[{','.join(lacks)}]'"
+            )
     return lines
 
 
 def _describe_cluster_use(facts: ClusterFacts) -> str:
-    """What a run would use."""
-    pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
-    cells = (
-        f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder has {pools}."
-    )
+    """Describe what a run would use of the cluster."""
+    pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} with {facts.threads} threads each"
+    cells = f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; each encoder has {pools}."
     gpus = f"{facts.gpus} GPU{'s' * (facts.gpus != 1)}"
     if facts.accelerated:
-        return f"{cells}\ntorch models (st:, mteb:) would use {gpus}, with a process on each."
+        return f"{cells}\ntorch models (st:, mteb:) would use {gpus}, with one process per GPU."
     if not facts.gpus:
-        return f"{cells}\nNo GPU: Ray reports none on these nodes."
+        return f"{cells}\nRay reports no GPU on these nodes."
     return (
-        f"{cells}\n{gpus} would stay idle: all nodes compute like this machine, on the CPU (torch finds no "
-        "card here, or EMBASSAY_DEVICE is cpu)."
+        f"{cells}\n{gpus} would stay idle, because all nodes use the CPU, as this machine does (torch finds no "
+        "GPU here, or EMBASSAY_DEVICE is cpu)."
     )
 
 
@@ -284,7 +284,7 @@ def _describe_missing_extra(extra: PackageExtra) -> str:
 def _describe_cpu_cores(machine: MachineFacts) -> str:
     if machine.cores == machine.cores_built_in:
         return f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
-    return f"{machine.cores} of {machine.cores_built_in} cores may be used"
+    return f"{machine.cores} of {machine.cores_built_in} cores can be used"
 
 
 def _format_gib(size: int | None) -> str:
@@ -318,9 +318,9 @@ def info(shown: PrintOptions) -> None:
     from embassay.data.documents.conversion import summarize_kept_conversions
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_index_folder
-    from embassay.search.indexes.store import list_kept_indexes
+    from embassay.search.indexes.store import count_kept_indexes
 
-    indexes = list_kept_indexes(find_index_folder())
+    indexes = count_kept_indexes(find_index_folder())
     cache_info, answers = (
         EmbeddingCache.open(None).summarise_cache_contents(),
         ChatAnswerCache.open(None).summarise_cache_contents(),
@@ -365,14 +365,14 @@ def _print_cache_contents(held: Any, entries: str, of: str, owners: Any) -> None
 
 @dataclass(frozen=True)
 class CacheClearOptions:
-    """What goes; all without a word."""
+    """Options for which caches are cleared; without any, all are."""
 
-    encoder: str | None = option(None, "Only this encoder's vectors.", group=SYSTEMS)
-    llm: str | None = option(None, "Only this language model's answers.", group=SYSTEMS)
-    reranker: str | None = option(None, "Only this reranker's scores.", group=SYSTEMS)
-    indexes: bool = option(False, "Only the indexes of sweeps.", name="--indexes")
-    corpora: bool = option(False, "Only the texts of large corpora.", name="--corpora")
-    documents: bool = option(False, "Only converted documents.", name="--documents")
+    encoder: str | None = option(None, "Remove only this encoder's vectors.", group=SYSTEMS)
+    llm: str | None = option(None, "Remove only this language model's answers.", group=SYSTEMS)
+    reranker: str | None = option(None, "Remove only this reranker's scores.", group=SYSTEMS)
+    indexes: bool = option(False, "Remove only the indexes of sweeps.", name="--indexes")
+    corpora: bool = option(False, "Remove only the texts of large corpora.", name="--corpora")
+    documents: bool = option(False, "Remove only converted documents.", name="--documents")
 
 
 @caches.command("clear")

@@ -24,7 +24,7 @@ from embassay.cli.options import (
 )
 from embassay.cli.session import (
     DisplayOptions,
-    add_out_option,
+    add_out_to_command,
     run_or_plan_protocol,
     show_run_plan,
     stop_on_signal,
@@ -54,7 +54,7 @@ Reference = Annotated[
 ]
 
 
-def build_reference_hteb_request(request: HtebRequest) -> HtebRequest:
+def apply_reference_options(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
         request, options=apply_reference_value(request.options), generation=apply_reference_value(request.generation),
@@ -68,14 +68,14 @@ def build_reference_hteb_request(request: HtebRequest) -> HtebRequest:
 def run(request: HtebRequest, running: WorkerOptions, reference: Reference = False) -> None:
     """Score systems on original texts and on eight transformations.
 
-    Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
+    Axes: wording and style, length, language. The texts are kept in the run; `--transformer stored:FOLDER` reuses them.
 
     Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
     """
     from embassay.protocols.hteb.protocol import HtebProtocol
 
     run_or_plan_protocol(
-        HtebProtocol(), build_reference_hteb_request(request) if reference else request, running, "hteb"
+        HtebProtocol(), apply_reference_options(request) if reference else request, running, "hteb"
     )
 
 
@@ -83,7 +83,7 @@ Generator = Annotated[
     str, typer.Option("--generator", metavar="ORG/MODEL", help="The model's name on its hub.")
 ]
 Texts = Annotated[Path, typer.Argument(help="A run from `hteb run`, or a folder from `hteb transform`.")]
-Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
+Root = Annotated[Path, typer.Option("--out", help="The folder that contains the generators' folders.")]
 
 
 OF_SCORES = {
@@ -98,7 +98,8 @@ OF_SCORES = {
 def transform(request: HtebRequest, running: RunOptions, reference: Reference = False) -> None:
     """Transform texts without scoring systems.
 
-    `embassay hteb run --transformer stored:FOLDER` scores systems on them; `hteb export` writes them as the authors do.
+    `embassay hteb run --transformer stored:FOLDER` scores systems on the texts. `hteb export` writes them in the
+    layout of the authors' code.
 
     Example: embassay hteb transform --transformer ollama:gemma3:27b -d sample
     """
@@ -107,13 +108,13 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
     from embassay.protocols.kernel.session import open_spending_ledger
     from embassay.runs.folder import RunFolder
 
-    request = build_reference_hteb_request(request) if reference else request
+    request = apply_reference_options(request) if reference else request
     json, wide = running.json, running.wide
     if running.dry_run:
         show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
         return
     folder = running.out or make_default_run_folder("hteb-texts")
-    command = add_out_option(format_command_line(), folder)
+    command = add_out_to_command(format_command_line(), folder)
     heard = make_progress_listener()
     kept_in = f"Finished work is kept in {folder}."
     with (
@@ -156,8 +157,10 @@ def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
 @app.command("import")
 @stopping_at_memory
 def import_(
-    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder above the generators' folders.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the set, new or empty.")],
+    root: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder that contains the generators' folders.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="New or empty folder for the set.")],
     generator: Generator = "",
     dataset: Annotated[
         list[str] | None, typer.Option("--dataset", "-d", metavar="NAME", help="Only these datasets.")
@@ -186,13 +189,13 @@ def export(
     date: Annotated[
         str,
         typer.Option(
-            "--date", metavar="TIME", help="Time of generation: 2026-09-15T12:01:47Z. Default: none."
+            "--date", metavar="TIME", help="Time of generation, such as 2026-09-15T12:01:47Z. Default: none."
         ),
     ] = "",
 ) -> None:
     """Write transformed texts in the layout of the authors' code.
 
-    Name the same data as when the texts were made.
+    Use the same data that the texts were made from.
 
     Example: embassay hteb export runs/hteb -d sample -t sts --out transformations
     """
@@ -213,7 +216,7 @@ def people() -> None:
 
 @dataclass(frozen=True)
 class RatedPairOptions:
-    """Which pairs people rate, and where they are written."""
+    """Options for which pairs people rate, and where they are written."""
 
     transformations: tuple[str, ...] = redeclare_option(HtebRequest, "transformations")
     datasets: tuple[str, ...] = redeclare_option(
@@ -227,9 +230,9 @@ class RatedPairOptions:
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
-    dummies: int = option(2, "Pairs per file with a known rating.", least=0)
+    dummies: int = option(2, "Number of dummy pairs, whose rating is known, in each file.", least=0)
     seed: int = redeclare_option(HtebRequest, "seed")
-    out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
+    out: Path | None = option(None, "New or empty folder for the study.", group=OUTPUT)
 
 
 @validation.command("sample")
@@ -250,11 +253,11 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     )  # fmt: skip
     proper = [item for item in items if not item.is_dummy]
     typer.echo(
-        f"{len(proper):,} pairs of {len({item.lang for item in proper})} transformations, "
-        f"{2 * raters * len(proper):,} ratings needed."
+        f"{len(proper):,} pairs from {len({item.lang for item in proper})} transformations; "
+        f"{2 * raters * len(proper):,} ratings are needed."
     )
-    typer.echo(f"Send the files in {folder / RATERS}, and nothing else.")
-    typer.echo(f"When the files are back: embassay hteb validate score {folder}")
+    typer.echo(f"Send only the files in {folder / RATERS}.")
+    typer.echo(f"When the files are back, run: embassay hteb validate score {folder}")
 
 
 @validation.command("score")
@@ -269,7 +272,7 @@ def score(
             "--system",
             "-s",
             metavar="NAME",
-            help="A system, to test whether its similarity follows adequacy.",
+            help="Also test whether this system's similarity follows the adequacy ratings.",
         ),
     ] = None,
     *,
@@ -285,13 +288,13 @@ def score(
 
     scored = score_rating_study(folder, files or (), system or ())
     for table in make_validation_tables(scored):
-        body = table.format_for_printing()
+        body = table.format_table_for_printing()
         print_table_to_fit_screen(
             list(body.heads), [list(row) for row in body.body if not isinstance(row, str)], wide=shown.wide
         )
         typer.echo("")
     for rater, wrong in scored.rejected.items():
-        typer.echo(f"- {rater} left out: rated the dummies {', '.join(wrong)} wrong")
+        typer.echo(f"- {rater} is left out for wrong ratings of the dummies {', '.join(wrong)}")
     typer.echo(str(folder / "tables" / "hteb_ratings.md"))
 
 

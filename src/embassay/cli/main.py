@@ -39,8 +39,8 @@ COMMANDS = {
     "calibrate": "Find what a similarity means, and where to set a threshold.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
-    "mcp": "Serve coding agents: check data, plan, run, score, gate.",
-    "export": "Write runs for model pages, other tools and trackers.",
+    "mcp": "Let coding agents check data, plan, run, score and gate (MCP).",
+    "export": "Export runs for model pages, other tools and trackers.",
     "import": "Read published results of MTEB or Every Eval Ever as a run.",
 }
 GROUPS = {
@@ -49,7 +49,7 @@ GROUPS = {
     "hteb": "HTEB: how far scores drop under eight transformations on three axes.",
     "rag": "RAG: do the top K passages contain the evidence?",
     "hume": "HUME: how well would people do on the same items?",
-    "watch": "Watch: is it still the model you measured, and does it matter?",
+    "watch": "Watch: is the model still the one you measured, and does it matter?",
     "data": "Check your data; list and fetch public datasets.",
     "cache": "Show or empty the caches.",
 }
@@ -69,35 +69,35 @@ PLAIN = {
     "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
     "Input should be a valid number, unable to parse string as a number": "it must be a number",
     "Input should be": "it must be",
-    "Got unexpected extra argument(s)": "There is one word too many:",
+    "Got unexpected extra argument(s)": "Unexpected argument:",
 }
 """What typer says, as everything else here is said."""
 MENDS = {
     r"No such command '(version|help)'": "Write `embassay --{said}`. ",
-    r"No such command '(evaluate|eval|test|bench|benchmark|score)'": "Say by which protocol: `embassay sage run`, "
+    r"No such command '(evaluate|eval|test|bench|benchmark|score)'": "Choose a protocol: `embassay sage run`, "
     "`embassay pteb run`, `embassay rag score`, `embassay hume score`. ",
-    r"Missing argument 'protocol'": "For example `embassay sage run -s minilm -s bm25`; "
-    "`embassay list protocols` shows those from other packages. ",
-    r"Missing option '--system'": "For example {path} -s minilm -s bm25; `embassay list systems` shows all systems. ",
-    r"one word too many": "Every system, dataset and task has its own option: -s minilm -s bm25 -d notes.jsonl. ",
-    r"No such option:? '?(-m|--model|--encoder)\b": "A system is -s NAME. ",
-    r"No such option:? '?(-o|--output)\b": "The folder of a run is --out DIR. ",
+    r"Missing argument 'protocol'": "For example, `embassay sage run -s minilm -s bm25`. "
+    "`embassay list protocols` also shows protocols from other packages. ",
+    r"Missing option '--system'": "For example, {path} -s minilm -s bm25. `embassay list systems` shows all systems. ",
+    r"Unexpected argument": "Every system, dataset and task has its own option: -s minilm -s bm25 -d notes.jsonl. ",
+    r"No such option:? '?(-m|--model|--encoder)\b": "Name a system with -s NAME. ",
+    r"No such option:? '?(-o|--output)\b": "Set the folder of a run with --out DIR. ",
     r"No such option:? '?--add\b": (
         "To add to a run, repeat its command with the same --out, and name the old and the new systems, "
         "datasets and tasks. "
     ),
-    r"No such option:? '?--data\b": "A dataset is -d NAME or -d FILE. ",
-    r"path '.+' is not readable": "Ask its owner; if that is you, chmod u+rX it. ",
-    r"No such option:? '?-[sdt]\b": "It is of a command: `{path} run`. ",
+    r"No such option:? '?--data\b": "Name a dataset with -d NAME or -d FILE. ",
+    r"path '.+' is not readable": "Ask its owner for access, or run `chmod u+rX` if you own it. ",
+    r"No such option:? '?-[sdt]\b": "This option belongs to a command, such as `{path} run`. ",
 }
 """What to write in place of the commonest mistakes, by what is said of them."""
 
 
 class CommandsByPurpose(TitledCommandGroup):
-    """All commands, under what they are for."""
+    """The group of all commands, listed under what they are for."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
-        """As `embassay` alone lists them."""
+        """List the commands by title, as `embassay` alone shows them."""
         return {"Start": ("demo",), "Measure": (*MEASURE, "run"), **ROOMS}
 
 
@@ -105,7 +105,7 @@ class LazyCommands(CommandsByPurpose):
     """Commands that are known by their names until one is called or completed."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
-        """Of the options before a command."""
+        """Make click's context of the options before a command."""
         with _translate_usage_errors():
             return super().make_context(*arguments, **more)
 
@@ -149,7 +149,7 @@ def _make_usage_error(error: Any) -> UsageError:
 
 
 def _find_command_example(error: Any) -> str:
-    """The example of a command, as its help has it; empty for one that has none."""
+    """Find the command's example, as its help has it; empty for one that has none."""
     text = getattr(error.ctx.command, "help", None) or ""
     example = " ".join(text.partition("Example: ")[2].split())
     return f"For example `{example}`. " if example else ""
@@ -203,7 +203,7 @@ def is_debugging() -> bool:
 
 
 def _lazy_command_stub() -> None:
-    """What stands for a command until it is called."""
+    """The stub that stands for a lazily loaded command until it is called."""
 
 
 app = TitledCommandApp(**SETTINGS, cls=LazyCommands)
@@ -225,7 +225,7 @@ def main(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[  # noqa: ARG001 - answered by its callback
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Compare embedding models, similarity metrics and retrieval stacks on your own data."""
@@ -238,7 +238,7 @@ def main(
 START = {
     "See it work, 1 minute": "embassay demo",
     "Which model for my texts?": "embassay sage run -s minilm -s bm25 -d my.jsonl",
-    "Which one for my documents?": "embassay choose docs/ -s minilm -s bm25",
+    "Which system for documents?": "embassay choose docs/ -s minilm -s bm25",
     "Which stack for my questions?": "embassay rag sweep sweep.yaml",
     "What do my files contain?": "embassay data check my.jsonl",
 }
@@ -248,7 +248,7 @@ MEASURE = {
     "pteb": "how far scores drop when every text is paraphrased",
     "hteb": "how far scores drop under eight transformations",
     "rag": "retrieval: golden sets, scores, stacks, probes",
-    "hume": "people on the same items as models",
+    "hume": "people and models on the same items",
     "calibrate": "what a similarity means; thresholds with a guarantee",
     "choose": "which system for documents without labels",
 }
@@ -259,13 +259,13 @@ ROOMS = {
 
 
 def format_start_page() -> str:
-    """What `embassay` alone says, within 80 columns: what to type first, and every command under what it is for."""
+    """Format what `embassay` alone says: what to type first, and every command by purpose."""
     questions = [f"  {question:<30}{command}" for question, command in START.items()]
     measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
     rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
     listed = [f"{room if i == 0 else '':<11}{line}" for room, *lines in rooms for i, line in enumerate(lines)]
     head = f"Embassay {__version__}: which model fits your texts, and how sure is the answer?"
-    tail = "Add -h to any command to see its options. Protocols of others: embassay run"
+    tail = "Add -h to any command for its options. Other packages' protocols: embassay run"
     return "\n".join((head, "", *questions, "", *listed, "", tail))
 
 
@@ -283,7 +283,7 @@ def _format_warning(
     lineno: int,
     line: str | None = None,  # noqa: ARG001 - what `warnings` calls it with
 ) -> str:
-    """A warning of ours as a note; one of a library as Python has it."""
+    """Format a warning of ours as a note; one of a library as Python has it."""
     if category is RuntimeWarning and "embassay" in Path(filename).parts:
         return f"Note: {message}\n"
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"
@@ -325,7 +325,7 @@ def _check_memory_limit(words: Sequence[str]) -> None:
     if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
         return
     message = (
-        f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, and no run starts below 2 GB."
+        f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, but a run needs at least 2 GB."
     )
     raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
 
@@ -382,7 +382,7 @@ def _reject_empty_out_option(words: Sequence[str]) -> None:
 
 
 def _show_redacted_traceback(error: BaseException) -> None:
-    """Without the keys that were read: what a server or a driver says may repeat them."""
+    """Show a traceback without the keys that were read: what a server or a driver says may repeat them."""
     import traceback
 
     from embassay.systems.remote.calls import redact_keys

@@ -61,7 +61,7 @@ class PanelledHelpCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments first; then each panel that has options."""
+        """Format the arguments first; then each panel that has options."""
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in PANELS}}
         every: list[Any] = self.get_params(ctx)
         for param in every:
@@ -79,7 +79,7 @@ class PanelledHelpCommand(TyperCommand):
             _write_protocol_option_help(ctx.meta.get(WORDS, ()), formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """What the dots after a value mean, where there are any."""
+        """Format what the dots after a value mean, where there are any."""
         if any((param.metavar or "").endswith("...") for param in self.get_params(ctx)):
             formatter.write_paragraph()
             formatter.write_text("Options with ... may be repeated.")
@@ -90,7 +90,7 @@ PROTOCOL = "protocol"
 
 
 def _write_protocol_option_help(words: Sequence[str], formatter: Any) -> None:
-    """The options of the first protocol that is named among the words."""
+    """Write the options of the first protocol that is named among the words."""
     from embassay.protocols.kernel.evaluation import PROTOCOLS
 
     name = next((word for word in words if word in PROTOCOLS), None)
@@ -113,7 +113,7 @@ def _pick_option_panel(shown: Any) -> str:
 
 
 def _format_option_row(option: Any) -> tuple[str, str]:
-    """How an option is written, and what it means."""
+    """Format how an option is written, and what it means."""
     flags = sorted(option.opts, key=len)
     written = ", ".join(f"--[no-]{flag[2:]}" if option.secondary_opts else flag for flag in flags)
     default = option.default.value if isinstance(option.default, Enum) else option.default
@@ -129,11 +129,11 @@ class TitledCommandGroup(TyperGroup):
     """A group whose help lists its commands, under titles if there are any."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:
-        """The titles, each with the commands under it."""
+        """List the titles, each with the commands under it."""
         return {"Commands": tuple(self.list_commands(ctx))}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The first sentence of each."""
+        """Format the commands, each with its first sentence."""
         for title, names in self.list_commands_by_title(ctx).items():
             room = formatter.width - 6 - max(map(len, names))
             with formatter.section(title):
@@ -180,7 +180,7 @@ def _set_value_placeholders(command: Callable[..., Any]) -> None:
 
 
 def _name_value_placeholder(kind: Any, named: str | None = None) -> str | None:
-    """How help writes the value of an option; None for a flag."""
+    """Name the placeholder by which help writes the value of an option; None for a flag."""
     if get_origin(kind) is list:
         return f"{_name_value_placeholder(get_args(kind)[0], named)}..."
     if several := [member for member in get_args(kind) if member is not type(None)]:
@@ -219,7 +219,7 @@ def _make_parameter_from_field(
 
 
 def _choose_parameter_type(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
-    """What is written for a field of this type, and what holds where nothing is."""
+    """Choose what is written for a field of this type, and what holds where nothing is."""
     if "flag" in field.metadata:
         return bool, False
     if (words := _map_words_to_field_values(field, hint)) is not None:
@@ -243,14 +243,14 @@ def _list_option_flags(field: Any, hint: Any) -> list[str]:
 
 
 def _build_parameter_name(field: Any, hint: Any) -> str:
-    """The first spelling as a word of Python: what two records ask for by one option is one parameter."""
+    """Build a parameter's name of its first spelling: an option that two records share is one parameter."""
     first = _list_option_flags(field, hint)[0].partition("/")[0]
     name = first.lstrip("-").replace("-", "_") if first.startswith("-") else field.name
     return f"{name}_" if iskeyword(name) else name
 
 
 def _map_words_to_field_values(field: Any, hint: Any) -> Map[str, Any] | None:
-    """What may be written for a field of few values, and for which of them."""
+    """Map the words that may be written for a field of few values to those values."""
     if words := field.metadata.get("words"):
         return dict(words)
     hint = (
@@ -266,7 +266,7 @@ def _is_optional(hint: Any) -> bool:
 
 
 def _convert_field_value(field: Any, hint: Any, given: Any) -> Any:
-    """The value of a field for what was written."""
+    """Convert what was written to the value of the field."""
     if "flag" in field.metadata:
         return field.metadata["flag"]
     if words := _map_words_to_field_values(field, hint):
@@ -286,7 +286,7 @@ def _unwrap_enum_value(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class PrintOptions:
-    """What is printed."""
+    """Options for what is printed."""
 
     json: bool = option(False, "Print the results as one JSON object.", name="--json", group=OUTPUT)
     wide: bool = option(False, "Show every column, however wide.", name="--wide", group=OUTPUT)
@@ -294,7 +294,7 @@ class PrintOptions:
 
 @dataclass(frozen=True)
 class MatrixPrintOptions:
-    """What is printed beside the results."""
+    """Options for what is printed beside the results."""
 
     matrix: bool = option(
         False,
@@ -306,42 +306,45 @@ class MatrixPrintOptions:
 
 @dataclass(frozen=True)
 class RunOptions(PrintOptions):
-    """How a run is carried out in this process: where it is kept, and for how much."""
+    """Options for how a run is carried out in this process: where it is kept, and for how much."""
 
-    out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
+    out: Path | None = option(None, "Folder for the run; repeat the command to resume it.", group=OUTPUT)
     max_cost: float | None = option(
         None, "Stop before the run, including earlier sessions, costs more than this.",
         least=0, value="USD", group=SPEED
     )  # fmt: skip
     dry_run: bool = option(
-        False, "Show the plan with its time and cost, and stop.", name="--dry-run", group=SPEED
+        False, "Show the plan with its time and cost, and exit.", name="--dry-run", group=SPEED
     )
 
     def choose_cell_workers(self) -> Any:
-        """Who does the cells: this process alone."""
+        """Choose the workers that do the cells: this process alone."""
         return 1
 
 
 @dataclass(frozen=True)
 class WorkerOptions(RunOptions):
-    """How a run of cells is carried out: by whom, too."""
+    """Options for how a run of cells is carried out: by whom, too."""
 
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
     engine: Literal["local", "ray"] = option("local", "Run on this machine or a Ray cluster.", group=SPEED)
     address: str | None = option(
-        None, "The Ray cluster to join, or auto. Default: start one.", value="HOST:PORT", group=SPEED
+        None,
+        "The Ray cluster to join, or auto. Default: start a new cluster.",
+        value="HOST:PORT",
+        group=SPEED,
     )
 
     def choose_cell_workers(self) -> int | RayWorkers:
-        """Who does the cells: see `choose_cell_executor`."""
+        """Choose the workers that do the cells: see `choose_cell_executor`."""
         return choose_cell_executor(self.workers, self.engine, self.address)
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where pages are served."""
+    """Options for where pages are served."""
 
-    port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535, group=SERVER)
+    port: int = option(8000, "Port; 0 selects a free port.", least=0, most=65535, group=SERVER)
     host: str = option("127.0.0.1", "Address to listen on.", group=SERVER)
     allow_host: tuple[str, ...] = option((), "Another host name that the server accepts.", group=SERVER)
     proxy_headers: bool = option(
@@ -351,14 +354,14 @@ class ServerOptions:
 
 
 def choose_cell_executor(workers: int, engine: str, address: str | None) -> int | RayWorkers:
-    """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
+    """Choose who does the cells; UsageError for options that disagree, and for an absent cluster."""
     if engine == "local":
         if address is not None:
             raise UsageError("--address needs a Ray cluster.", mend="Add --engine ray, or leave it out.")
         return workers
     if workers != 1:
         raise UsageError(
-            "--workers is for --engine local: a cluster runs as many cells at a time as it has CPUs.",
+            "--workers needs --engine local, because a cluster runs as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
     from embassay.runs.cluster.connection import check_cluster_address, import_ray
@@ -389,7 +392,7 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
     that does not estimate what it will hold is to `stop` where it holds more."""
 
     def run_under_memory_limit(memory: str | None = None, **arguments: Any) -> Any:
-        check_finite(arguments)
+        check_finite_numbers(arguments)
         if memory is None:
             return command(**arguments)
         from embassay.runs.memory import (
@@ -423,7 +426,7 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
     return run_under_memory_limit
 
 
-def check_finite(arguments: dict[str, Any]) -> None:
+def check_finite_numbers(arguments: dict[str, Any]) -> None:
     """UsageError for a number that is none: every comparison with nan is false, so no range would refuse it."""
     for name, argument in arguments.items():
         for value in argument if isinstance(argument, list | tuple) else (argument,):
@@ -475,7 +478,7 @@ def add_record_options(
 
 
 def _find_record_type(annotation: Any) -> type[Any] | None:
-    """The record of a parameter, or that it makes later; None where it has none."""
+    """Find the record type of a parameter, or of what it makes later; None where it has none."""
     kind = get_args(annotation)[0] if get_origin(annotation) is partial else annotation
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
@@ -487,7 +490,7 @@ def _replace_record_parameters(
     options: dict[str, inspect.Parameter] = {}
     for parameter in (
         *(param for record in made.values() for param in record.parameters.values()),
-        *(detail for record in made.values() for detail in record.details()),
+        *(detail for record in made.values() for detail in record.list_nested_options()),
     ):
         options.setdefault(parameter.name, parameter)
 
@@ -538,12 +541,12 @@ class _RecordOptions:
             later,
         )
 
-    def details(self) -> list[inspect.Parameter]:
+    def list_nested_options(self) -> list[inspect.Parameter]:
         """The options of the records within."""
         return [parameter for record in self.within.values() for parameter in record.parameters.values()]
 
     def read(self, said: Map[str, Any]) -> dict[str, Any]:
-        """Field -> its value, of what was said."""
+        """Read the value of each field of what was said."""
         by_name = {field.name: field for field in fields(self.cls)}
         return {
             name: _convert_field_value(by_name[name], self.hints[name], said[parameter.name])
@@ -603,7 +606,7 @@ def add_options_without_defaults(
 
 
 def _make_parameter_optional(field: Any, one: inspect.Parameter) -> inspect.Parameter:
-    """An option that is None where it is not given."""
+    """Make a parameter an option that is None where it is not given."""
     nothing = field.default in (None, "", MISSING)
     default = "" if nothing else f" Default: {_format_default_value(field.default)}."
     option = one.annotation.__metadata__[0]

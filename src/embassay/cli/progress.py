@@ -37,7 +37,7 @@ PACE = 10
 
 
 def make_progress_listener(brief: bool = False) -> SilentListener:
-    """Bars when stderr is a terminal, lines otherwise; `brief` ones say nothing of what lies ahead."""
+    """Make bars when stderr is a terminal, lines otherwise; `brief` ones hide what lies ahead."""
     return ProgressBars() if sys.stderr.isatty() else ProgressLines(brief)
 
 
@@ -47,13 +47,13 @@ def estimate_seconds_left(elapsed: float, share: float) -> float | None:
 
 
 def _format_time_left_range(left: float) -> str:
-    """A time left as a range: cells and answers differ, so one figure would promise too much."""
+    """Format a time left as a range: cells and answers differ, so one figure would promise too much."""
     low, high = format_duration(left * 0.7), format_duration(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
 
 def format_duration(seconds: float) -> str:
-    """`4 s`, `12 min`, `3 h 12 min`."""
+    """Format a duration as `4 s`, `12 min` or `3 h 12 min`."""
     if seconds < 60:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
@@ -61,7 +61,7 @@ def format_duration(seconds: float) -> str:
 
 
 def _shorten_stage_title(title: str) -> str:
-    """A stage's title with the specs in it by their labels."""
+    """Shorten a stage's title by writing the specs in it as their labels."""
     return make_name_shortener(word for word in title.split() if ":" in word)(title)
 
 
@@ -137,7 +137,7 @@ class _ProgressTally(SilentListener):
         return _format_time_left_range(pace * max(0, self.asked - self.answered))
 
     def print_line_if_still_waiting(self, line: str = "") -> None:
-        """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
+        """Print a line unless another comes within `BRIEF` seconds, and drop the one that waited before."""
         if self._late is not None:
             self._late.cancel()
         self._late = threading.Timer(BRIEF, _print_line, [line]) if line else None
@@ -167,14 +167,14 @@ class _ProgressTally(SilentListener):
         self.done, self.ended_cells = 0.0, 0
         self.start = time.monotonic()
 
-    def ahead(self, plan: Plan) -> str:
+    def describe_run_ahead(self, plan: Plan) -> str:
         """What a long run will take, and how to have a first answer sooner; empty for a short one."""
         if not self.timed or self.total < LONG:
             return ""
         low, high = format_duration(self.total * 0.7), format_duration(self.total * 1.5)
         whole = getattr(plan.request, "limit", 0) is None  # a study has none
         return f"about {low} to {high}" + (
-            "; for a first answer sooner: --limit 200, with another --out" if whole else ""
+            "; for a quicker first answer, use --limit 200 with another --out" if whole else ""
         )
 
     def started(self, cell: RunCell) -> None:
@@ -269,14 +269,16 @@ class ProgressLines(_ProgressTally):
         super().on_plan_made(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
         if not self._brief:
-            _print_line(", ".join(filter(None, (done, self.ahead(plan)))))
+            _print_line(", ".join(filter(None, (done, self.describe_run_ahead(plan)))))
 
     def advanced(self, cell: RunCell, texts: int) -> None:
         super().advanced(cell, texts)
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
             done = f"{_format_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
-            _print_line(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
+            _print_line(
+                f"{self.ended_cells} of {self.cells} cells; in progress: {done}  {self.left()}".rstrip()
+            )
 
     def ended(self, cell: RunCell, record: CellRecord) -> None:
         super().ended(cell, record)
@@ -303,7 +305,7 @@ class ProgressLines(_ProgressTally):
 
 
 class ProgressBars(_ProgressTally):
-    """One total bar and up to five running cells, rewritten at most four times a second."""
+    """Progress bars: a total one and up to five for running cells, rewritten four times a second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -355,7 +357,7 @@ class ProgressBars(_ProgressTally):
         if self._all is not None:
             self._progress.remove_task(self._all)
         done = len(plan.cells) - len(waiting)
-        if ahead := self.ahead(plan):
+        if ahead := self.describe_run_ahead(plan):
             self._progress.console.print(ahead.capitalize(), markup=False, highlight=False)
         self._all = self._progress.add_task(
             "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
@@ -389,7 +391,7 @@ class ProgressBars(_ProgressTally):
         self._update_total_bar()
 
     def stop(self) -> None:
-        """Take the bars away."""
+        """Stop showing progress: take the bars away."""
         super().stop()
         self._progress.stop()
 
@@ -446,7 +448,7 @@ class StderrProgressNotice:
             self._show_progress_step(doing, done, total)
 
     def _show_long_silent_step(self) -> None:
-        """A step that says nothing for long is shown all the same."""
+        """Show a step all the same that says nothing for long."""
         with self._lock:
             shown = self._bar is not None or self._last > self._began
             if self._doing and not shown and not self._late.finished.is_set():

@@ -43,8 +43,8 @@ from embassay.protocols.pteb.options import (
     PROMPT_NAMES,
     JudgeRequest,
     RatingBatchOptions,
+    RatingStudyPool,
     Request,
-    StudyPool,
     SubmissionFilters,
 )
 from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy, draw_rating_study, read_study
@@ -71,7 +71,7 @@ OF_CELLS = ("tokenizer", "tasks", "grades")
 @stopping_at_memory
 @add_record_options(without=OF_CELLS)
 def judge(request: JudgeRequest, running: RunOptions) -> None:
-    """Find the language model that rates pairs most like people.
+    """Find the language model that rates pairs most like people do.
 
     Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
 
@@ -88,7 +88,7 @@ def judge(request: JudgeRequest, running: RunOptions) -> None:
 def paraphrasers(request: ParaphraserSelectionRequest, running: RunOptions) -> None:
     """Select the paraphraser that keeps meaning and changes words.
 
-    A stated rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` replays the
+    A fixed rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` reuses the
     paraphrases.
 
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
@@ -103,7 +103,7 @@ def paraphrasers(request: ParaphraserSelectionRequest, running: RunOptions) -> N
 
 
 UNTIL_CI = (
-    "--until-ci narrows only the noise of paraphrasing: the interval over runs. It does not compensate for few "
+    "--until-ci reduces only the noise of paraphrasing: the interval over runs. It does not compensate for few "
     "items; both intervals are shown at the end."
 )
 
@@ -114,7 +114,7 @@ UNTIL_CI = (
 def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on original texts and on fresh paraphrases.
 
-    The paraphrases stay in the run: `-p stored:FOLDER` replays them without a model.
+    The paraphrases are kept in the run; `-p stored:FOLDER` reuses them without a model.
 
     Example: embassay pteb run -s minilm -p recorded
     """
@@ -154,9 +154,9 @@ def people() -> None:
 
 @dataclass(frozen=True)
 class RatingStudyOptions:
-    """By which rules people's ratings will be judged, and where the study is written."""
+    """Options for the rules by which ratings will be judged, and where the study is written."""
 
-    out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
+    out: Path | None = option(None, "New or empty folder for the study.", group=OUTPUT)
     ending: Literal["csv", "jsonl"] = option(
         "csv", "Format of the raters' files.", name="--to --format", group=OUTPUT
     )
@@ -170,7 +170,7 @@ def sample(
     run_or_set: Annotated[
         Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
-    drawing: StudyPool,
+    drawing: RatingStudyPool,
     size: PairSampleSize,
     drawn: RatingStudyOptions,
 ) -> None:
@@ -191,7 +191,7 @@ def sample(
 
 @dataclass(frozen=True)
 class CrowdBatchOptions:
-    """For whom batches are written, and where."""
+    """Options for whom batches are written, and where."""
 
     platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
     out: Path | None = option(None, "Output folder. Default: crowd/ in the study.", group=OUTPUT)
@@ -221,7 +221,9 @@ def crowd(folder: StudyFolder, asked: CrowdBatchOptions) -> None:
 @add_dataclass_options(SubmissionFilters)
 def collect(
     folder: StudyFolder,
-    files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Result files from MTurk or Prolific.", metavar="FILE...")
+    ],
     submissions: Annotated[
         list[Path] | None, typer.Option("--submissions", help="Prolific's export of submissions.")
     ] = None,
@@ -229,7 +231,7 @@ def collect(
 ) -> None:
     """Read a crowd platform's results into the study.
 
-    Leaves out and counts submissions that were rejected, returned or filtered.
+    Submissions that were rejected, returned or filtered are left out and counted.
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
@@ -249,14 +251,14 @@ def collect(
 
 @dataclass(frozen=True)
 class RatingScoreOptions(PrintOptions):
-    """What is read beside the ratings, and what estimates may cost."""
+    """Options for what is read beside the ratings, and what estimates may cost."""
 
     judges: tuple[str, ...] = option(
         (), "A language model that first estimates every pair; the paper uses two.",
         name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     estimates: tuple[Path, ...] = option((), "A file with language models' estimates.")
-    decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
+    decisions: Path | None = option(None, "File with the inspector's decisions. Default: inspect.csv.")
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
     dry_run: bool = redeclare_option(RunOptions, "dry_run")
     price: float | None = declare_label_price_option()
@@ -266,7 +268,7 @@ class RatingScoreOptions(PrintOptions):
 @stopping_at_memory
 @add_record_options()
 def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = None) -> None:
-    """Decide which languages' paraphrases people accept.
+    """Decide in which languages people accept the paraphrases.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
 
@@ -278,7 +280,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     if asked.dry_run:
         _show_estimate_plan(study, asked.judges, json, wide)
         return
-    _have_judges_estimate_pairs(study, asked.judges, asked.max_cost)
+    _collect_judge_estimates(study, asked.judges, asked.max_cost)
     scored = scoring.score_rating_study(
         study, files or (), estimates=asked.estimates, decisions=asked.decisions
     )
@@ -290,7 +292,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
     _show_scored_study(scored, wide, asked.price)
 
 
-def _have_judges_estimate_pairs(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
+def _collect_judge_estimates(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
@@ -328,17 +330,17 @@ def _show_rating_study(study: DrawnStudy) -> None:
     print_table_to_fit_screen(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
     wanted = study.facts["sample"]["pairs"]
     if short := [lang for lang, n in study.facts["languages"].items() if n["pairs"] < wanted]:
-        typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: there are no more.")
+        typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: no more are available.")
     if "mul" in study.facts["languages"]:
-        typer.echo("\nmul: texts in several languages in one list, so a rater must read all of them.")
+        typer.echo("\nmul: texts in several languages in one list; raters must read all these languages.")
     for lang, language in study.facts["languages"].items():
         if language["other_language"]:
             typer.echo(
                 f"\n{language['other_language']:,} texts that are clearly not in {lang} were left out."
             )
-    typer.echo(f"\nSeal of the rules: {study.facts['sha256']['rules.json']}")
-    typer.echo("Look through the dummies in key.jsonl, then send the files in for-raters, and nothing else.")
-    typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
+    typer.echo(f"\nSHA-256 of rules.json: {study.facts['sha256']['rules.json']}")
+    typer.echo("Check the dummies in key.jsonl, then send only the files in for-raters.")
+    typer.echo(f"When the files are back, run: embassay pteb validate score {study.path}")
 
 
 def _show_scored_study(scored: ScoredRatingStudy, wide: bool, price: float | None = None) -> None:
@@ -371,7 +373,7 @@ def _show_scored_study(scored: ScoredRatingStudy, wide: bool, price: float | Non
 
 
 def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
-    """What more pairs would achieve for the languages whose verdict other pairs could turn."""
+    """Show what more pairs would achieve for the languages whose verdict they could turn."""
     from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
@@ -398,7 +400,7 @@ def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: floa
 
 
 def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
-    """By each judge: mean ratings of all pairs, corrected by people's."""
+    """Show each judge's mean ratings of all pairs, corrected by people's."""
 
     from embassay.report.rag.decision import judged_quantity_blocks
 
@@ -417,12 +419,13 @@ def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: 
 
 def _describe_study_verdict(scored: ScoredRatingStudy) -> str:
     langs = [result for result in scored.results if result.lang]
-    parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
+    bar = f"mean rating of {scored.study.rules.threshold:g} or more"
+    parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted ({bar})"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:
-        parts.append(f"{', '.join(rejected)} not")
+        parts.append(f"rejected: {', '.join(rejected)}")
     if undecided := [lang.lang for lang in langs if lang.accepted is None]:
-        parts.append(f"no verdict on {', '.join(undecided)}")
-    return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
+        parts.append(f"no verdict: {', '.join(undecided)}")
+    return f"{'; '.join(parts)}."
 
 
 def _build_language_row(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> list[str]:

@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PaperReproductionOptions:
-    """A paper, what of it is carried out, and with which tables its own are compared."""
+    """Options for which paper is repeated, what of it, and the tables to compare its own with."""
 
     paper: Literal["sage", "pteb", "hteb", "rag", "hume"] = option(
-        MISSING, "sage, pteb, hteb, rag or hume.", name="PAPER"
+        MISSING, "The paper: sage, pteb, hteb, rag or hume.", name="PAPER"
     )
     more: tuple[str, ...] = option(
-        (), "Options of that command, overriding the paper's: -s minilm --limit 100.", name="OPTIONS"
+        (),
+        "Options that override those of the paper's command, such as -s minilm --limit 100.",
+        name="OPTIONS",
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
-    run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
+    run: bool = option(False, "Run the command; without --run, only show what it needs.", name="--run")
     out: Path | None = redeclare_option(RunOptions, "out")
     finished: tuple[Path, ...] = option(
         (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
@@ -43,7 +45,7 @@ class PaperReproductionOptions:
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
             flag = "--run" if self.run else "--out" if self.out else self.more[0]
-            raise UsageError("--from compares finished runs.", mend=f"Leave {flag} out.")
+            raise UsageError("--from only compares finished runs.", mend=f"Leave {flag} out.")
         if self.out is not None and not self.run:
             raise UsageError("--out needs --run.", mend="Add --run, or leave it out.")
         if "--dry-run" in self.more:
@@ -84,26 +86,30 @@ def reproduce(asked: PaperReproductionOptions) -> None:
 def _show_reproduction_commands(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], *, json: bool, wide: bool
 ) -> None:
-    """The paper's commands, and what the chosen one takes here."""
+    """Show the paper's commands, and what the chosen one takes here."""
     if not json:
         for line in _describe_paper_reproduction(recipe, step, more):
             typer.echo(line)
-        if lacking := step.lacking(more):
+        if lacking := step.list_missing_options(more):
             for name, about in lacking:
                 typer.echo(f"Needs {name}: {about}.")
             return
-    _run_command_in_process([*step.words(more), "--dry-run", *_build_flag_words(json, wide)])
+    _run_command_in_process([*step.words(more), "--dry-run", *_list_display_flags(json, wide)])
 
 
 def _describe_paper_reproduction(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) -> list[str]:
-    """What the paper is, its commands with the tables that they make, and how much of its suite is here."""
+    """Describe what the paper is, its commands and tables, and how much of its suite is here."""
     from embassay.data.catalogue.suites import read_all_suites
 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
     for command in recipe.steps:
         words = command.shown(more if command is step else ())
-        lines.append(f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:")
-        lines.append(f"  {format_command_line(words)}")
+        lines.extend(
+            (
+                f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:",
+                f"  {format_command_line(words)}",
+            )
+        )
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
         lines.append(_describe_local_suite_sets(read_all_suites()[recipe.suite]))
@@ -111,7 +117,7 @@ def _describe_paper_reproduction(recipe: PaperRecipe, step: PaperCommand, more: 
 
 
 def _describe_local_suite_sets(suite: DatasetSuite) -> str:
-    """How many sets of a suite are on this machine, and what the others hold."""
+    """Describe how many of a suite's sets are on this machine, and what the others hold."""
     from embassay.data.catalogue.entries import find_dataset_location
 
     absent = [
@@ -125,31 +131,31 @@ def _describe_local_suite_sets(suite: DatasetSuite) -> str:
         return line
     items = sum(member.record.size for member in absent if member.record)
     return (
-        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches the public ones."
+        f"{line} The others have {items:,} items; `embassay data fetch {suite.name}` fetches the public ones."
     )
 
 
 def _run_paper_step(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
 ) -> Path:
-    """Do the step; its folder."""
+    """Run a step of a paper, and return its folder."""
 
-    if lacking := step.lacking(more):
+    if lacking := step.list_missing_options(more):
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} from you: {about}.", mend=f"Add {name} ...")
     folder = out or make_default_run_folder(f"{recipe.paper.lower()}-{step.name}")
-    words = [*step.words(more), "--out", str(folder), *_build_flag_words(json, wide)]
+    words = [*step.words(more), "--out", str(folder), *_list_display_flags(json, wide)]
     typer.echo(format_command_line(words), err=True)
     _run_command_in_process(words)
     return folder
 
 
-def _build_flag_words(json: bool, wide: bool) -> list[str]:
+def _list_display_flags(json: bool, wide: bool) -> list[str]:
     return ["--json"] * json + ["--wide"] * wide
 
 
 def _run_command_in_process(words: list[str]) -> None:
-    """Another command of ours, in this process."""
+    """Run another command of ours in this process."""
     from embassay.cli import main
 
     debug = ["--debug"] * main.is_debugging()
@@ -161,7 +167,7 @@ def _run_command_in_process(words: list[str]) -> None:
 def _show_paper_tables(
     recipe: PaperRecipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool
 ) -> None:
-    """The paper's tables beside those of the runs."""
+    """Show the paper's tables beside those of the runs."""
     from embassay.interchange.reproduction import (
         compare_paper_tables,
         describe_suite_coverage,

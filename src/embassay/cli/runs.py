@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SystemComparisonOptions:
-    """Which systems are compared, and on what."""
+    """Options for which systems are compared, and on what."""
 
     a: str | None = option(None, "The first system. Default: compare all.", name="-a", group=SYSTEMS)
     b: str | None = option(None, "The second system.", name="-b", group=SYSTEMS)
-    tasks: tuple[str, ...] = option((), "Only this task, or overall.", name="--task -t")
+    tasks: tuple[str, ...] = option((), "Only this task, or `overall`.", name="--task -t")
     measures: tuple[str, ...] = option((), "Only this measure.", name="--measure -m")
     datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(), help="Only this dataset, when comparing all systems."
@@ -52,7 +52,8 @@ class SystemComparisonOptions:
 @add_record_options()
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(help="A run; with two, one system in both.", metavar="DIR [DIR]")
+        list[Path],
+        typer.Argument(help="A run, or two runs to compare one system in both.", metavar="DIR [DIR]"),
     ],
     asked: SystemComparisonOptions,
     shown: PrintOptions,
@@ -65,14 +66,14 @@ def compare(
     Example: embassay compare runs/sage -a minilm -b bm25
     """
     from embassay.protocols import compare as comparing
-    from embassay.report.terminal import compared_pair_view, ranked_fields_view
+    from embassay.report.terminal import compared_pair_view, ranked_groups_view
 
     comparison = comparing.compare(*folders, **vars(asked))
     if comparison.pair is None:
         if shown.json:
             _print_records_json({"fields": comparison.fields})
             return
-        print_view_blocks(ranked_fields_view(comparison.fields, comparison.protocol), shown.wide)
+        print_view_blocks(ranked_groups_view(comparison.fields, comparison.protocol), shown.wide)
         return
     if shown.json:
         _print_records_json(
@@ -100,12 +101,12 @@ def _print_records_json(records: dict[str, Any]) -> None:
     typer.echo(format_value_as_json(make_json_safe(records), indent=1))
 
 
-Folder = Annotated[Path, typer.Argument(help="A run, or a folder above runs.", metavar="DIR")]
+Folder = Annotated[Path, typer.Argument(help="A run, or a folder that contains runs.", metavar="DIR")]
 
 
 @dataclass(frozen=True)
 class BuildGateOptions:
-    """What a build must reach, what it may not fall behind, and where that is written."""
+    """Options for what a build must reach, may not fall behind, and where that is written."""
 
     bars: tuple[str, ...] = option(
         (),
@@ -113,7 +114,7 @@ class BuildGateOptions:
         name="--min --max", value="THRESHOLD"
     )  # fmt: skip
     no_worse_than: Path | None = option(
-        None, "An earlier run; no system may score worse than in it.", group=STATISTICS
+        None, "An earlier run. Fail if a system scores worse than it did there.", group=STATISTICS
     )
     names: tuple[str, ...] = option(
         (),
@@ -123,38 +124,38 @@ class BuildGateOptions:
         group=STATISTICS,
     )
     listed: bool = option(
-        False, "List the scores available for thresholds, and stop.", name="--list", group=OUTPUT
+        False, "List the scores available for thresholds, and exit.", name="--list", group=OUTPUT
     )
     alpha: float = option(
-        0.05, "Chance of a false alarm over all tests of --no-worse-than.", group=STATISTICS
+        0.05, "Probability of a false alarm over all tests of --no-worse-than.", group=STATISTICS
     )
     margin: float = option(
         0.0, "Drop allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
     )
     systems: tuple[str, ...] = redeclare_option(
-        RunRequest, "systems", default=(), help="Only this system, in --no-worse-than."
+        RunRequest, "systems", default=(), help="With --no-worse-than: only this system."
     )
-    tasks: tuple[str, ...] = option((), "Only this task, in --no-worse-than.", name="--task -t")
-    measures: tuple[str, ...] = option((), "Only this measure, in --no-worse-than.", name="--measure -m")
+    tasks: tuple[str, ...] = option((), "With --no-worse-than: only this task.", name="--task -t")
+    measures: tuple[str, ...] = option((), "With --no-worse-than: only this measure.", name="--measure -m")
     junit: Path | None = option(None, "Write the verdicts as JUnit XML.", group=OUTPUT)
     markdown: Path | None = option(None, "Write the verdicts as Markdown.", group=OUTPUT)
 
 
 @dataclass(frozen=True)
 class LiveRetrieverOptions:
-    """A retriever that is asked now and held against the stored scoring, and where its answers are kept."""
+    """Options for a retriever that is asked now and held against the stored scoring."""
 
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption, "retrievers",
-        help="Ask a retriever now, score it like DIR, and compare it with DIR: SPEC or NAME=SPEC, as in rag score."
+        help="Query a retriever now, score it like DIR, and compare it with DIR: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
     queries: str = option("", "With --retriever: the questions. Default: DIR's.", value="FILE", group=DATA)
     out: Path | None = redeclare_option(
-        RunOptions, "out", help="With --retriever: folder of its answers and scores. Default: under runs/."
+        RunOptions, "out", help="With --retriever: folder for its answers and scores. Default: under runs/."
     )
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
     dry_run: bool = redeclare_option(
-        RunOptions, "dry_run", help="Ask each --retriever one question, show its answer, and stop."
+        RunOptions, "dry_run", help="Send each --retriever one question, show its answer, and exit."
     )
 
 
@@ -165,7 +166,7 @@ def gate(folder: Folder, asked: BuildGateOptions, now: LiveRetrieverOptions, sho
     Exit code 1 if a threshold is missed or --no-worse-than finds a drop; its tests are Holm-corrected together. A
     threshold applies to the score or, with @lower or @upper, to one end of its 95% interval. A score without a value
     or interval is not tested; it fails only if a threshold names it, or if it had a value before or dropped. With
-    --retriever, DIR is a stored rag score run; the retriever is asked now and must not score worse.
+    --retriever, DIR is a stored rag score run; the retriever is queried now and must not score worse.
 
     Example: embassay gate runs/sage --min 'sage.overall[minilm]>=0.45@lower'
     """
@@ -248,18 +249,18 @@ def _print_gate_scores(folder: Path, asked: BuildGateOptions, shown: PrintOption
 
 @dataclass(frozen=True)
 class ReportPageOptions:
-    """Which page is written, and where."""
+    """Options for which page is written, and where."""
 
     out: Path | None = option(
-        None, "The file. Default: report.html or summary.html in the common folder.", group=OUTPUT
+        None, "Output file. Default: report.html or summary.html in the common folder.", group=OUTPUT
     )
     summary: bool = option(
-        False, "Write a two-page summary to print: what to use, how sure that is, and under what conditions.",
+        False, "Write a two-page summary to print: what to use, how certain that is, and under what conditions.",
         name="--summary", group=OUTPUT
     )  # fmt: skip
 
 
-Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")]
+Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders that contain runs.", metavar="DIR...")]
 
 
 @add_record_options()
@@ -278,7 +279,7 @@ def report(folders: Folders, page: ReportPageOptions) -> None:
 
 @dataclass(frozen=True)
 class LeaderboardServerOptions(ServerOptions):
-    """How boards are served and kept up to date."""
+    """Options for how boards are served and kept up to date."""
 
     port: int = redeclare_option(ServerOptions, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
@@ -291,13 +292,15 @@ class LeaderboardServerOptions(ServerOptions):
 
 @add_record_options()
 def serve(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder that contains finished or running runs.")
+    ],
     boards: LeaderboardServerOptions,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
-    One board per protocol and version of the data, with rank ranges. Writes nothing, and serves only boards and
-    reports. Ctrl-C stops it.
+    Shows one board per protocol and data version, with rank ranges. Writes nothing, and serves only boards and
+    reports. Press Ctrl-C to stop.
 
     Example: embassay serve runs --open
     """
@@ -327,18 +330,18 @@ def serve(
 def _announce_served_folder(root: Path, host: str) -> None:
     from embassay.web.server import is_local_only_host
 
-    typer.echo(f"The runs in {root}: read-only, refreshed while the server runs.", err=True)
+    typer.echo(f"Showing the runs in {root}: read-only, and refreshed while the server runs.", err=True)
     if not is_local_only_host(host):
         typer.echo(
-            "Anyone who can reach this address can read the boards; for TLS and a host name, put a "
+            "Anyone who can reach this address can read the boards. For TLS and a host name, put a "
             "proxy in front of it (docs/leaderboard.md).", err=True
         )  # fmt: skip
-    typer.echo("Ctrl-C stops it.", err=True)
+    typer.echo("Press Ctrl-C to stop.", err=True)
 
 
 @dataclass(frozen=True)
 class RunExportTarget:
-    """In which form runs go out, and whereto."""
+    """The form in which runs are exported, and where they go."""
 
     to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
         option(MISSING, "What to write.", name="--to --format", group=OUTPUT)
@@ -351,18 +354,21 @@ class RunExportTarget:
     table: str = option(
         "", "Only this table (latex) or figure, such as sage_table4 or scores.", value="NAME", group=OUTPUT
     )
-    project: str = option("embassay", "Experiment of mlflow, or project of wandb and trackio.", group=OUTPUT)
-    source: str = option("", "Who ran it (eee), or its URL (hub).", value="NAME", group=OUTPUT)
+    project: str = option("embassay", "The mlflow experiment, or the wandb or trackio project.", group=OUTPUT)
+    source: str = option("", "Who ran the evaluation (eee), or its URL (hub).", value="NAME", group=OUTPUT)
     online: bool = option(
-        False, "Send to wandb now; without it, `wandb sync` sends the folder.", name="--online", group=OUTPUT
+        False,
+        "Send to wandb now; otherwise, use `wandb sync` to send the folder.",
+        name="--online",
+        group=OUTPUT,
     )
 
 
 @add_record_options(wide=False)
 def export(folders: Folders, asked: RunExportTarget, shown: PrintOptions) -> None:
-    """Write runs for model pages, other tools and trackers.
+    """Export runs for model pages, other tools and trackers.
 
-    Values keep full precision; missing values keep their reason. Rows that a format cannot hold are counted.
+    Values keep full precision; missing values keep their reason. Rows that a format cannot represent are counted.
 
     Example: embassay export runs/sage --to csv --out sage.csv
     """
@@ -419,27 +425,27 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="A clone of MTEB's public results or part of it, files of Every Eval Ever, or a bundle (.json, .json.gz).",
+        help="A clone of MTEB's public results or part of it, Every Eval Ever files, or a bundle (.json, .json.gz).",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class ResultsImportOptions:
-    """What of published results is read, and into which run."""
+    """Options for what of published results is read, and into which run."""
 
-    out: Path = option(MISSING, "Folder of the run; replaces an earlier import.", group=OUTPUT)
+    out: Path = option(MISSING, "Folder for the run; replaces an earlier import.", group=OUTPUT)
     measures: tuple[str, ...] = option(
         (), "Only this measure and main_score. Default: all.", name="--measure -m"
     )
-    max_mb: int = option(256, "Leave out files larger than this, unpacked.", least=1, group=DATA)
+    max_mb: int = option(256, "Leave out files larger than this many MB, unpacked.", least=1, group=DATA)
 
 
 @add_record_options(wide=False)
 def import_(source: Source, asked: ResultsImportOptions, shown: PrintOptions) -> None:
     """Read published results of MTEB or Every Eval Ever as a run.
 
-    `export --to mteb` restores the documents in full. Damaged files are named and left out.
+    `export --to mteb` restores the documents in full. Damaged files are reported and left out.
 
     Example: embassay import results --out runs/mteb
     """
@@ -476,13 +482,11 @@ def _warn_of_import_faults(done: Imported) -> None:
         typer.echo(f"left out: {_describe_fault(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
-        typer.echo(
-            f"{format_noun_count(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
-            err=True,
-        )
+        where = f"{'it is' if len(done.faults) == 1 else 'all are'} in {done.folder / 'faults.jsonl'}"
+        typer.echo(f"{format_noun_count(len(done.faults), 'problem')}{more}; {where}.", err=True)
     if done.rows > _MANY:
         typer.echo(
-            f"{done.rows:,} rows are slow to read; -m main_score keeps only the main scores, and the documents keep "
+            f"{done.rows:,} rows are slow to read. Use -m main_score to keep only the main scores; the documents keep "
             "the rest.",
             err=True,
         )
@@ -496,16 +500,16 @@ def _describe_fault(path: str, reason: str) -> str:
 class AgentRights:
     """What coding agents may do."""
 
-    folder: Path = option(Path(), "The folder that must contain all paths.", name="FOLDER")
-    allow_runs: bool = option(False, "Let the agent make runs in the folder.", name="--allow-runs")
+    folder: Path = option(Path(), "Folder that must contain every path that the agent uses.", name="FOLDER")
+    allow_runs: bool = option(False, "Let the agent create runs in the folder.", name="--allow-runs")
     max_cost: float = option(
-        0.0, "Maximum cost of all runs by this server.", least=0, value="USD", group=SPEED
+        0.0, "Maximum total cost of the runs that this server starts.", least=0, value="USD", group=SPEED
     )
 
 
 @add_record_options()
 def serve_agents(rights: AgentRights) -> None:
-    """Serve coding agents: check data, plan, run, score, gate.
+    """Let coding agents check data, plan, run, score and gate (MCP).
 
     An MCP server on standard input and output. Reads only FOLDER; runs need --allow-runs, and paid systems need
     --max-cost.
@@ -519,7 +523,7 @@ def serve_agents(rights: AgentRights) -> None:
 
     if not rights.folder.is_dir():
         raise UsageError(
-            f"There is no folder {rights.folder}.", mend="Name the folder with your data and runs."
+            f"There is no folder {rights.folder}.", mend="Name the folder that contains your data and runs."
         )
     server = make_agent_server(AgentLimits(rights.folder.resolve(), rights.allow_runs, rights.max_cost))
     # The protocol writes bytes, which the filtered stream does not take.

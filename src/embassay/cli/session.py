@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """What goes to stdout: the table, wide or not, or one JSON object; `brief`, what was found and no more."""
+    """Options for stdout: the table, wide or not, or one JSON object; `brief` says what was found."""
 
     json: bool
     wide: bool
@@ -82,7 +82,7 @@ def run_and_show_results(
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = add_out_option(format_command_line(_drop_command_line_flags(sys.argv[1:], once)), out)
+    command = add_out_to_command(format_command_line(_drop_command_line_flags(sys.argv[1:], once)), out)
     heard = progress(display.brief)
     try:
         with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
@@ -128,13 +128,13 @@ _FILES = (errno.EMFILE, errno.ENFILE)
 
 
 def make_file_access_error(error: OSError) -> EmbassayError:
-    """What the system said of a file or folder, in one line: it is full, cannot be made, read or found."""
+    """Make a one-line error of what the system said of a file: full, or cannot be made, read, found."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
     if error.errno in (errno.EACCES, errno.EPERM) and path is not None:
         blocked = find_forbidden_path(path)
         if blocked is not None:
             return DataError(
-                "You have no permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
+                "You do not have permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
             )
     reason = error.strerror or str(error) or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
@@ -145,9 +145,7 @@ def make_file_access_error(error: OSError) -> EmbassayError:
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
     elif path is not None:
-        return DataError(
-            reason, path=path, mend="Check the path, and that you have permission to write there."
-        )
+        return DataError(reason, path=path, mend="Check the path and your permission to write there.")
     else:
         mend = ""
     return EmbassayError(f"{where}{reason}.", mend=mend)
@@ -159,9 +157,9 @@ def check_failed_cells(run: RunOnDisk, out: Path) -> None:
     if failed:
         first = failed[0]
         raise ModelError(
-            f"{len(failed)} of {len(run.manifest['cells'])} cells failed; the first: {first['task']} on "
+            f"{len(failed)} of {len(run.manifest['cells'])} cells failed. First failure: {first['task']} on "
             f"{first['dataset']} with {first['system']}: {first['reason']}",
-            mend=f"The rest is kept in {out}; the same command tries the failed cells again.",
+            mend=f"The rest is kept in {out}; repeat the command to retry the failed cells.",
         )
 
 
@@ -189,7 +187,7 @@ def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
     from embassay.report.matrix import question_matrix_view
 
     if path is None:
-        raise UsageError("--matrix reads the folder of the results.", mend="Add --out FOLDER.")
+        raise UsageError("--matrix needs a results folder.", mend="Add --out FOLDER.")
     print_view_blocks(question_matrix_view(path), wide)
 
 
@@ -222,7 +220,7 @@ def show_run_plan(
 
 
 def _drop_command_line_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:
-    """The words without these flags; one that ends in `=` takes a value."""
+    """Drop these flags from the words; one that ends in `=` takes a value."""
     rest: list[str] = []
     skip = False
     for word in words:
@@ -240,7 +238,7 @@ def print_results_json(path: Path, written: Path | None, **more: Any) -> None:
     print_as_json(facts)
 
 
-def add_out_option(command: str, out: Path) -> str:
+def add_out_to_command(command: str, out: Path) -> str:
     """The command with its --out, so that it resumes."""
     return command if "--out" in command else f"{command} --out {shlex.quote(str(out))}"
 
@@ -271,11 +269,11 @@ def stop_on_signal(kept: str, command: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         # What is left is to say so; a second signal would kill Python's own end.
-        for number in before if stop.heard else ():
+        for number in before if stop.is_stop_requested else ():
             signal.signal(number, signal.SIG_IGN)
         raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
     finally:
-        if not stop.heard:
+        if not stop.is_stop_requested:
             for number, answer in before.items():
                 signal.signal(number, answer)
 
@@ -289,17 +287,17 @@ class _StopSignalHandler:
         self._told = False
 
     @property
-    def heard(self) -> bool:
+    def is_stop_requested(self) -> bool:
         """Whether it was to stop."""
         return self._first is not None
 
     def answer_interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-C."""
+        """Answer Ctrl-C."""
         if callable(self._before) and self._is_to_stop_now():
             self._before(number, frame)
 
     def answer_terminate(self, *_: object) -> None:
-        """TERM, or HUP."""
+        """Answer TERM, or HUP."""
         if self._is_to_stop_now():
             raise KeyboardInterrupt
 

@@ -32,7 +32,7 @@ def format_command_line(words: Iterable[str] | None = None) -> str:
 
 
 def escape_control_characters(text: str) -> str:
-    r"""`text` with its control characters as JSON writes them, so that what is JSON stays the same JSON.
+    r"""Escape control characters in `text` as JSON writes them, so that JSON stays the same JSON.
 
     >>> escape_control_characters("\x1b[2Jgone") + escape_control_characters("\u202egnp.exe")
     '\\u001b[2Jgone\\u202egnp.exe'
@@ -41,7 +41,7 @@ def escape_control_characters(text: str) -> str:
 
 
 def replace_control_characters(text: str) -> str:
-    r"""`text` with U+FFFD for each control character, for what is laid out already.
+    r"""Replace each control character in `text` with U+FFFD, for what is laid out already.
 
     >>> replace_control_characters("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
     True
@@ -59,14 +59,14 @@ class ControlEscapingStream:
         self.unfiltered, self._bars = stream, bars
 
     def write(self, text: str) -> int:
-        """Write it; the number of its characters."""
+        """Write a text, and return the number of its characters."""
         drawn = _OF_BARS.match(text) if self._bars else None
         head = drawn[0] if drawn is not None else ""
         self.unfiltered.write(head + escape_control_characters(text[len(head) :]))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write each."""
+        """Write each of the lines."""
         for line in lines:
             self.write(line)
 
@@ -76,7 +76,7 @@ class ControlEscapingStream:
 
 @contextmanager
 def filter_control_characters() -> Iterator[None]:
-    """Inside, nothing that is printed on stdout or stderr controls the terminal."""
+    """Filter control characters from what is printed on stdout or stderr within the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = ControlEscapingStream(sys.stdout), ControlEscapingStream(sys.stderr, bars=True)
     try:
@@ -86,7 +86,7 @@ def filter_control_characters() -> Iterator[None]:
 
 
 def find_unfiltered_stream(stream: Any) -> Any:
-    """The stream behind a `ControlEscapingStream`; any other is its own."""
+    """Find the stream behind a `ControlEscapingStream`; any other is its own."""
     return stream.unfiltered if isinstance(stream, ControlEscapingStream) else stream
 
 
@@ -99,7 +99,7 @@ class ScreenWidthAndCharset:
 
 
 def measure_stdout_screen() -> ScreenWidthAndCharset:
-    """The screen behind stdout; 80 columns where there is none."""
+    """Measure the screen behind stdout; 80 columns where there is none."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return ScreenWidthAndCharset(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
 
@@ -165,12 +165,12 @@ def print_table_to_fit_screen(
 
 
 def make_progress_bars() -> Progress:
-    """Bars on stderr with a description and a state, rewritten at most four times a second, gone at the end."""
+    """Make progress bars on stderr with a description and a state, gone at the end."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.text import Text
 
     class PlainTextColumn(ProgressColumn):
-        """A field as it is: a name in brackets is no markup."""
+        """A progress column that shows its field as plain text: a name in brackets is no markup."""
 
         def __init__(self, field: str) -> None:
             super().__init__()
@@ -215,7 +215,7 @@ _LOOK = 0.25
 
 @contextmanager
 def announce_slow_file_reading() -> Iterator[None]:
-    """Say within the block what this process reads for longer than a moment, and how far it is."""
+    """Announce what this process reads within the block for longer than a moment, and how far it is."""
     ended = threading.Event()
     threading.Thread(target=_report_slow_reading, args=(ended,), name="embassay-reading", daemon=True).start()
     try:

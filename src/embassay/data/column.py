@@ -30,7 +30,7 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, RowSource, collect_row_faults, read_row_id
+from embassay.data.rows import RowSource, SourceRow, collect_row_faults, read_row_id
 from embassay.data.views import make_repeated_key_error
 from embassay.errors import DataError
 from embassay.records import SkippedItems
@@ -45,7 +45,7 @@ class SeenIds:
         self._told = 0
         self.count = 0
 
-    def add(self, number: int, key: str, row: Row) -> None:
+    def add(self, number: int, key: str, row: SourceRow) -> None:
         """Note the id of row `number`, from 1. DataError where it appears twice, unless the ids are condensed."""
         self.count += 1
         if self._lines is not None:
@@ -57,11 +57,11 @@ class SeenIds:
         self._hashes.append(hash(key))
 
     def condense_to_hashes(self) -> None:
-        """Hold hashes only; `find_repeated_texts` then tells what `add` did not."""
+        """Hold hashes only; `find_repeated_texts` then tells what `add_row_id` did not."""
         self._lines, self._told = None, len(self._hashes)
 
     def find_repeated_ids(self, source: RowSource) -> list[DataError]:
-        """What `add` would have raised, in file order, after `condense`.
+        """Find the ids that repeat, as errors in file order, after the ids were condensed.
 
         The rows are read again where two ids have one hash: then nearly always one appears twice.
         """
@@ -70,7 +70,7 @@ class SeenIds:
         suspects = {number + 1 for group in group_equal_hashes(self._hashes) for number in group.tolist()}
         if not suspects:
             return []
-        first: dict[str, Row] = {}
+        first: dict[str, SourceRow] = {}
         faults: list[DataError] = []
         with collect_row_faults(lambda _error: None):  # the first reading has met them
             for number, row in enumerate(source.rows(["id"]), 1):
@@ -82,7 +82,7 @@ class SeenIds:
         return faults
 
 
-def _read_row_id(row: Row) -> str | None:
+def _read_row_id(row: SourceRow) -> str | None:
     try:
         return read_row_id(row, "id")
     except DataError:
@@ -123,7 +123,7 @@ def find_odd_texts(ids: Sequence[str], texts: Sequence[str]) -> tuple[SkippedIte
 
 
 def find_repeated_texts(hashes: array[int], text: Callable[[int], str]) -> list[int]:
-    """The places, ascending, whose text was at an earlier place already.
+    """Find the places, ascending, whose text was at an earlier place already.
 
     `hashes` are those of all texts by one function, (n,); `text(place)` is only asked where two of them are equal.
     """
@@ -131,7 +131,7 @@ def find_repeated_texts(hashes: array[int], text: Callable[[int], str]) -> list[
 
 
 def pair_repeats_with_first_text(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
-    """(place of the first of its kind, place) for each text that was there before, in no particular order."""
+    """Pair the first place of a text with each later place of it, in no particular order."""
     for group in group_equal_hashes(hashes):
         firsts: dict[str, int] = {}
         for i in group.tolist():
@@ -141,7 +141,7 @@ def pair_repeats_with_first_text(hashes: array[int], text: Callable[[int], str])
 
 
 def group_equal_hashes(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
-    """The places of every hash that is there more than once, ascending."""
+    """Group the places of every hash that is there more than once, ascending."""
     values = np.frombuffer(hashes, np.int64)
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -171,7 +171,7 @@ class TextColumnFooter(NamedTuple):
     checksum: bytes
 
     def pack_footer(self) -> bytes:
-        """As it stands at the end of the file."""
+        """Pack the footer as it stands at the end of the file."""
         return _FOOTER.pack(MAGIC, self.n, self.size, self.checksum)
 
 
@@ -195,10 +195,10 @@ class TextColumnFile:
 
     def text(self, place: int) -> str:
         """The text at `place`, from 0."""
-        start, stop = self.offsets(place, place + 1).tolist()
+        start, stop = self.read_text_offsets(place, place + 1).tolist()
         return self.read(start, stop - start).decode("utf-8", ERRORS)
 
-    def offsets(self, start: int, stop: int) -> NDArray[np.int64]:
+    def read_text_offsets(self, start: int, stop: int) -> NDArray[np.int64]:
         """Where the texts from `start` begin, and where the last before `stop` ends: (stop - start + 1,)."""
         content = self.read(self.footer.size + 8 * start, 8 * (stop - start + 1))
         return np.frombuffer(content, "<i8").astype(np.int64, copy=False)
@@ -209,7 +209,7 @@ class TextColumnFile:
         while length > 0:
             part = self._read_bytes(start, length)
             if not part:
-                raise self.make_damage_error("it has become shorter")
+                raise self.make_damage_error("a truncated file")
             parts.append(part)
             start, length = start + len(part), length - len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -254,7 +254,7 @@ class TextColumnFile:
             path=self.path,
             found=error.strerror or str(error),
             mend="If they were deleted, run again; on a cluster, set EMBASSAY_CACHE to a folder that all "
-            "machines see.",
+            "machines can read.",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -265,13 +265,13 @@ _open: weakref.WeakValueDictionary[tuple[str, bytes], TextColumnFile] = weakref.
 
 
 def reopen_column_file(path: Path, checksum: bytes) -> TextColumnFile:
-    """The file that was sent to this process as its path, opened once; DataError where it is another by now."""
+    """Reopen the file that was sent here as its path, once; DataError where it is another by now."""
     file_ = _open.get((str(path), checksum))
     if file_ is not None:
         return file_
     file = TextColumnFile(path)
     if file.footer.checksum != checksum:
-        raise file.make_damage_error("texts that differ from those sent")
+        raise file.make_damage_error("different texts from those sent")
     _open[str(path), checksum] = file
     return file
 
@@ -393,7 +393,10 @@ class TextColumn(Sequence[str]):
     @property
     def size(self) -> int:
         """Bytes of the texts in UTF-8."""
-        ends = self._file.offsets(self._start, self._start), self._file.offsets(self._stop, self._stop)
+        ends = (
+            self._file.read_text_offsets(self._start, self._start),
+            self._file.read_text_offsets(self._stop, self._stop),
+        )
         return int(ends[1][0] - ends[0][0])
 
     def has_valid_checksum(self) -> bool:
@@ -421,8 +424,8 @@ class TextColumn(Sequence[str]):
             yield from self._read_texts_in_blocks(first, min(first + _MANY, self._stop))
 
     def _read_texts_in_blocks(self, start: int, stop: int) -> Iterator[str]:
-        """Few texts, read in blocks."""
-        offsets = self._file.offsets(start, stop)
+        """Read few texts, in blocks."""
+        offsets = self._file.read_text_offsets(start, stop)
         at = 0
         while at < stop - start:
             # As many texts as end within a block, and one at least, however long.
@@ -521,7 +524,7 @@ class CorpusOnDisk:
 
     @property
     def columns(self) -> tuple[TextColumn, ...]:
-        """Those that there are."""
+        """The columns of the corpus, those that there are."""
         return (self.ids, self.texts, *([self.langs] if self.langs else ()))
 
 
@@ -549,7 +552,7 @@ def open_kept_corpus(folder: Path) -> CorpusOnDisk:
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
-            "the cached corpus is damaged", path=folder, found="columns of different lengths, or one missing"
+            "the cached corpus is damaged", path=folder, found="columns that are missing or differ in length"
         )
     return corpus
 
@@ -573,7 +576,7 @@ def move_corpus_into_place(written: Path, about: KeptCorpusDescription, folder: 
 
 @contextmanager
 def make_corpus_scratch_folder(shelf: Path) -> Iterator[Path]:
-    """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
+    """Make a folder to write a corpus in; what is left of it is removed, and of killed processes too."""
     with ExitStack() as held:
         # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
         with _hold_file_lock(shelf, "new"):
@@ -588,7 +591,7 @@ def make_corpus_scratch_folder(shelf: Path) -> Iterator[Path]:
 
 
 def lock_corpus_key(shelf: Path, key: str) -> AbstractContextManager[bool]:
-    """Hold the key's lock: a second process waits for the corpus instead of making it too."""
+    """Lock the corpus's key: a second process waits for the corpus instead of making it too."""
     return _hold_file_lock(shelf, key)
 
 
@@ -606,13 +609,13 @@ def remove_unfinished_corpora(shelf: Path) -> int:
 
 
 def measure_folder_bytes(folder: Path) -> int:
-    """Bytes of the files in a folder."""
+    """Measure the bytes of the files in a folder."""
     return sum(file.stat().st_size for file in folder.glob("*") if file.is_file())
 
 
 @contextmanager
 def _hold_file_lock(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
-    """Whether the lock is held within; the system gives it back when the process ends, however it does."""
+    """Hold the lock within, if it can be had; the system gives it back when the process ends."""
     from filelock import lock_descriptor
 
     shelf.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -670,7 +673,7 @@ class KeptCorpora:
 
 
 def summarize_kept_corpora(folder: Path) -> KeptCorpora:
-    """What is kept in a folder; nothing where there is none."""
+    """Summarize the corpora kept in a folder; nothing where there is none."""
     shelved = sorted(
         map(_describe_kept_corpus, _list_corpus_folders(folder)), key=lambda kept: (-kept.bytes, kept.source)
     )

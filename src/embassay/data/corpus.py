@@ -36,8 +36,8 @@ from embassay.data.column import (
 from embassay.data.intake import SkipRecordingReader, make_no_usable_rows_error
 from embassay.data.rows import (
     FileRowOrigin,
-    Row,
     RowSource,
+    SourceRow,
     is_collecting_faults,
     raise_or_collect_fault,
     read_label_cell,
@@ -62,7 +62,7 @@ PACKED = 8
 
 
 def make_corpus_key(source: RowSource, settings: Mapping[str, Any], what: str) -> str | None:
-    """32 hexadecimal digits; None for a source of which nobody knows how it reads.
+    """Make a corpus's key of 32 hexadecimal digits; None for a source that reads in unknown ways.
 
     `settings` is what besides the bytes decides what is read, `what` how rows become texts. Where files lie and what
     they are called doesn't matter.
@@ -73,12 +73,12 @@ def make_corpus_key(source: RowSource, settings: Mapping[str, Any], what: str) -
         return None
     digest = hashlib.sha256(how.encode())
     for origin in source.list_origins():
-        digest.update(origin.digest())
+        digest.update(origin.compute_content_digest())
     return digest.hexdigest()[:32]
 
 
 def estimate_source_bytes(source: RowSource) -> int | None:
-    """Bytes of text that the files of `source` may hold; None where it is not made of files."""
+    """Estimate the bytes of text that the files of `source` may hold; None where it has none."""
     origins = source.list_origins()
     if not all(isinstance(origin, FileRowOrigin) for origin in origins):
         return None
@@ -194,13 +194,13 @@ class CorpusGatherer:
 def make_unwritable_folder_error(shelf: Path, error: OSError) -> UsageError:
     """The error for a folder that cannot be written."""
     return UsageError(
-        f"The texts of a corpus of over {IN_MEMORY / 2**20:,.0f} MiB are kept in {shelf}, which cannot be written: "
-        f"{error.strerror or error}.",
-        mend="Free the disk, or set EMBASSAY_CACHE to a writable folder.",
+        f"A corpus of over {IN_MEMORY / 2**20:,.0f} MiB is cached in {shelf}, but that folder cannot be "
+        f"written: {error.strerror or error}.",
+        mend="Free disk space, or set EMBASSAY_CACHE to a writable folder.",
     )
 
 
-Parse = Callable[[Row, str, SkipRecordingReader], str | None]
+Parse = Callable[[SourceRow, str, SkipRecordingReader], str | None]
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def read_corpus(source: RowSource, parse: Parse, intake: SkipRecordingReader, wh
 
 
 def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Container[str] = ()) -> Corpus:
-    """What `limit` leaves of a corpus, drawn with `seed`; `required` ids stay in any case."""
+    """Limit a corpus to `limit` documents, drawn with `seed`; `required` ids stay in any case."""
     if limit is None:
         return corpus
     places = draw_seeded_positions(corpus.ids, limit, seed, required)
@@ -250,7 +250,7 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
 
 
 def convert_corpus_to_documents(corpus: Corpus, intake: SkipRecordingReader) -> Documents:
-    """The corpus as a record, what is odd about it told to `intake`."""
+    """Convert the corpus to a record, what is odd about it told to `intake`."""
     odd = find_odd_texts(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
     intake.tally.add_earlier_counts(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
@@ -278,12 +278,12 @@ def _read_corpus_rows(source: RowSource, parse: Parse, intake: SkipRecordingRead
     ids, inner = SeenIds(), SkipRecordingReader(intake.settings)
     stated = "lang" in source.columns()
 
-    def document(row: Row, key: str) -> tuple[str, str] | None:
+    def document(row: SourceRow, key: str) -> tuple[str, str] | None:
         text = parse(row, key, inner)
         return None if text is None else (text, (read_label_cell(row, "lang") or "") if stated else "")
 
     with CorpusGatherer(find_corpus_folder(), ids.condense_to_hashes, stated) as gathered:
-        for key, (text, lang) in inner.usable(source, ["text"], document, ids):
+        for key, (text, lang) in inner.iterate_usable_rows(source, ["text"], document, ids):
             gathered.add(key, text, lang)
         intake.tally.add_earlier_counts(skipped=inner.tally.skipped())
         if not gathered.count:
@@ -301,9 +301,9 @@ def _read_corpus_rows(source: RowSource, parse: Parse, intake: SkipRecordingRead
 def _store_written_corpus(
     gathered: CorpusGatherer, folder: Path, source: RowSource, inner: SkipRecordingReader, what: str
 ) -> Corpus:
-    """The corpus written in `folder`, moved to where it stays."""
+    """Store the corpus written in `folder`, by moving it to where it stays."""
     ids, texts, langs = column.open_corpus_columns(folder)
-    origins = tuple(origin.address for origin in source.list_origins())
+    origins = tuple(origin.origin_address for origin in source.list_origins())
     noted = find_odd_texts(ids, texts)
     about = KeptCorpusDescription(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
@@ -319,7 +319,7 @@ def _store_written_corpus(
 
 
 def _load_corpus_into_memory(corpus: Corpus) -> Corpus | None:
-    """The documents as tuples; None where they are too large for that."""
+    """Load the documents as tuples; None where they are too large for that."""
     rows: list[tuple[str, str]] = []
     size = 0
     for key, text in zip(corpus.ids, corpus.texts, strict=True):

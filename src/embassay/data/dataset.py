@@ -125,9 +125,11 @@ class Dataset:
     def fingerprint(self) -> str:
         """32 hexadecimal digits: a hash of the bytes read, wherever they lie, and of the settings."""
         digest = hashlib.sha256(json.dumps([_FORMAT, dict(self.settings)], sort_keys=True).encode())
-        origins = {o.address: o for part in sorted(self.parts) for o in self.parts[part].list_origins()}
+        origins = {
+            o.origin_address: o for part in sorted(self.parts) for o in self.parts[part].list_origins()
+        }
         for origin in origins.values():
-            digest.update(origin.digest())
+            digest.update(origin.compute_content_digest())
         return digest.hexdigest()[:32]
 
     @overload
@@ -207,7 +209,7 @@ class Dataset:
         )
 
     def _list_reading_notes(self, shape: str) -> tuple[str, ...]:
-        """What is to be said of how its files are read."""
+        """List what is to be said of how the files are read."""
         parts = (*RETRIEVAL_PARTS, "top_ranked") if shape == "retrieval" else (shape,)
         origins = (o for part in parts if part in self.parts for o in self.parts[part].list_origins())
         return tuple(dict.fromkeys(note for origin in origins for note in getattr(origin, "notes", ())))

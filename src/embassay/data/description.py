@@ -77,7 +77,7 @@ class TableFileEntry(_DescriptionModel):
     @field_validator("where", mode="before")
     @classmethod
     def _convert_values_to_text(cls, value: object) -> object:
-        """One value or a list of values per column, as the text they are compared as."""
+        """Convert one value or a list of values per column to the text they are compared as."""
         if not isinstance(value, dict):
             return value
         return {
@@ -88,16 +88,16 @@ class TableFileEntry(_DescriptionModel):
     @model_validator(mode="after")
     def _check_fields_agree(self) -> TableFileEntry:
         if self.pairs and self.shapes != ["comparisons"]:
-            raise ValueError("pairs need shapes: [comparisons]")
+            raise ValueError("pairs requires shapes: [comparisons]")
         if self.axes and "ratings" not in self.shapes:
-            raise ValueError("axes need ratings among the shapes")
+            raise ValueError("axes requires ratings in shapes")
         if self.gains is not None and self.shapes != ["qrels"]:
-            raise ValueError("gains need shapes: [qrels]")
+            raise ValueError("gains requires shapes: [qrels]")
         return self
 
 
 class DatasetDescriptionFile(_DescriptionModel):
-    """The whole description."""
+    """The whole description of a dataset."""
 
     name: str = Field(min_length=1)
     lang: str = ""
@@ -112,11 +112,11 @@ class DatasetDescriptionFile(_DescriptionModel):
     def _check_one_table_per_shape(self) -> DatasetDescriptionFile:
         shapes = [shape for entry in self.tables for shape in entry.shapes]
         if twice := next((shape for shape in shapes if shapes.count(shape) > 1), ""):
-            raise ValueError(f"only one table may have the shape {twice}")
+            raise ValueError(f"only one table can have the shape {twice}")
         parts = set(RETRIEVAL_PARTS) & set(shapes)
         if parts and len(parts) < len(RETRIEVAL_PARTS):
             raise ValueError(
-                f"a retrieval set needs {', '.join(RETRIEVAL_PARTS)}, not only {', '.join(sorted(parts))}"
+                f"a retrieval dataset needs {', '.join(RETRIEVAL_PARTS)}, not only {', '.join(sorted(parts))}"
             )
         if "top_ranked" in shapes and not parts:
             raise ValueError(f"top_ranked needs {', '.join(RETRIEVAL_PARTS)}")
@@ -166,7 +166,7 @@ def read_dataset_description(path: Path) -> DatasetDescriptionFile:
             path=path,
             expected="name:, tables: ...",
             found=format_value_for_error(content),
-            mend="Begin it with `name:` and `tables:`.",
+            mend="Start it with `name:` and `tables:`.",
         )
     try:
         return DatasetDescriptionFile.model_validate(content)
@@ -175,7 +175,7 @@ def read_dataset_description(path: Path) -> DatasetDescriptionFile:
 
 
 def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
-    """The first fault in one line: field, expected, found."""
+    """Make an error of the first fault in one line: field, expected, found."""
     errors = error.errors(include_url=False)
     fault = errors[0]
     where = _format_field_path(fault["loc"])
@@ -190,9 +190,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
         ]
         near = find_nearest_name(str(fault["loc"][-1]), fields)
         return DataError(
-            f"there is no field {where}{more}.",
-            path=path,
-            mend=f"Did you mean {near}?" if near else "Leave it out.",
+            f"unknown field {where}{more}.", path=path, mend=f"Did you mean {near}?" if near else "Remove it."
         )
     if fault["type"] == "value_error":
         return DataError(
@@ -208,7 +206,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
 
 
 def _list_reading_settings(entry: TableFileEntry) -> dict[str, Any]:
-    """The entry as it decides what is read; what is told from the file is not said."""
+    """List the settings of an entry that decide what is read."""
     dumped = entry.model_dump(mode="json")
     return {name: value for name, value in dumped.items() if value or name not in READING}
 

@@ -12,8 +12,8 @@ import numpy as np
 from embassay.data.corpus import convert_corpus_to_documents, limit_corpus, read_corpus
 from embassay.data.intake import SkipRecordingReader, collect_ids_and_text_columns, make_no_usable_rows_error
 from embassay.data.rows import (
-    Row,
     RowSource,
+    SourceRow,
     make_cell_error,
     make_missing_column_error,
     raise_or_collect_fault,
@@ -51,7 +51,7 @@ from embassay.records import (
 
 
 @dataclass
-class _TextWithReferences:
+class _TextWithSummaries:
     text: str
     references: list[str]
     summaries: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ def read_judged_summaries(
         source,
         items,
         lambda key, item: _has_usable_summaries(key, item, intake),
-        SmallestHashSample[tuple[str, _TextWithReferences]](limit, seed),
+        SmallestHashSample[tuple[str, _TextWithSummaries]](limit, seed),
     )
     return JudgedSummaries(
         tuple(key for key, _ in taken),
@@ -89,8 +89,8 @@ def read_judged_summaries(
 
 def _read_nested_summaries(
     source: RowSource, intake: SkipRecordingReader
-) -> Iterable[tuple[str, _TextWithReferences]]:
-    def parse(row: Row, key: str) -> _TextWithReferences | None:
+) -> Iterable[tuple[str, _TextWithSummaries]]:
+    def parse(row: SourceRow, key: str) -> _TextWithSummaries | None:
         item = _read_summarised_text(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
@@ -110,10 +110,10 @@ def _read_nested_summaries(
 
 def _group_summary_rows(
     source: RowSource, intake: SkipRecordingReader
-) -> Iterable[tuple[str, _TextWithReferences]]:
+) -> Iterable[tuple[str, _TextWithSummaries]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
-    items: dict[str, _TextWithReferences | None] = {}
+    items: dict[str, _TextWithSummaries | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(
         drop_repeated_columns((key_column, "text", "references", "summary", "relevance", *lang))
@@ -134,20 +134,20 @@ def _group_summary_rows(
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_summarised_text(row: Row, key: str, intake: SkipRecordingReader) -> _TextWithReferences | None:
+def _read_summarised_text(row: SourceRow, key: str, intake: SkipRecordingReader) -> _TextWithSummaries | None:
     texts = intake.texts(row, key, "text")
     return (
         None
         if texts is None
-        else _TextWithReferences(texts[0], [text for text in read_text_list_cell(row, "references") if text])
+        else _TextWithSummaries(texts[0], [text for text in read_text_list_cell(row, "references") if text])
     )
 
 
-def _make_rating_row(row: Row, summary: Any, relevance: Any) -> Row:
-    return Row(row.path, row.line, {"summary": summary, "relevance": relevance})
+def _make_rating_row(row: SourceRow, summary: Any, relevance: Any) -> SourceRow:
+    return SourceRow(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rating(item: _TextWithReferences, key: str, row: Row, intake: SkipRecordingReader) -> None:
+def _add_rating(item: _TextWithSummaries, key: str, row: SourceRow, intake: SkipRecordingReader) -> None:
     summary, relevance = read_text_cell(row, "summary"), read_number_cell(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.count_skipped_item(
@@ -158,7 +158,7 @@ def _add_rating(item: _TextWithReferences, key: str, row: Row, intake: SkipRecor
     item.relevance.append(relevance)
 
 
-def _has_usable_summaries(key: str, item: _TextWithReferences, intake: SkipRecordingReader) -> bool:
+def _has_usable_summaries(key: str, item: _TextWithSummaries, intake: SkipRecordingReader) -> bool:
     if item.references and item.summaries:
         return True
     kind = "reference" if not item.references else "rated summary"
@@ -187,10 +187,10 @@ class PreferencePairsFromRanks(SourceView):
         lang = ("lang",) if "lang" in self.source.columns() else ()
         return ("id", "text", "summary_1", "summary_2", "choice", *lang)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per pair, group by group in the order of first appearance."""
         lang = ("lang",) if "lang" in columns else ()
-        groups: dict[tuple[str, ...], list[Row]] = {}
+        groups: dict[tuple[str, ...], list[SourceRow]] = {}
         for row in self.source.rows(
             drop_repeated_columns(("id", "text", "summary", *lang, *self.group, self.rank))
         ):
@@ -199,7 +199,7 @@ class PreferencePairsFromRanks(SourceView):
             for first, second in combinations(members, 2):
                 yield self._make_comparison_row(first, second)
 
-    def _make_comparison_row(self, left: Row, right: Row) -> Row:
+    def _make_comparison_row(self, left: SourceRow, right: SourceRow) -> SourceRow:
         ids = read_row_id(left, "id"), read_row_id(right, "id")
         swapped = draw_random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
         first, second = (right, left) if swapped else (left, right)
@@ -208,11 +208,11 @@ class PreferencePairsFromRanks(SourceView):
             "id": f"{read_row_id(first, 'id')} + {read_row_id(second, 'id')}",
             "summary_1": first.cells["summary"],
             "summary_2": second.cells["summary"],
-            "choice": self._choose_by_rank(first, second),
+            "choice": self._choose_preferred_row(first, second),
         }
-        return Row(first.path, max(first.line, second.line), cells)
+        return SourceRow(first.path, max(first.line, second.line), cells)
 
-    def _choose_by_rank(self, first: Row, second: Row) -> int | None:
+    def _choose_preferred_row(self, first: SourceRow, second: SourceRow) -> int | None:
         ranks = read_number_cell(first, self.rank), read_number_cell(second, self.rank)
         if ranks[0] is None or ranks[1] is None or ranks[0] == ranks[1]:
             return None
@@ -226,7 +226,7 @@ def read_documents(source: RowSource, intake: SkipRecordingReader, limit: int | 
     return convert_corpus_to_documents(limit_corpus(corpus, limit, seed), intake)
 
 
-def _read_usable_text(row: Row, key: str, intake: SkipRecordingReader) -> str | None:
+def _read_usable_text(row: SourceRow, key: str, intake: SkipRecordingReader) -> str | None:
     texts = intake.texts(row, key, "text")
     return texts[0] if texts else None
 
@@ -236,7 +236,7 @@ def read_summarised_texts(
 ) -> Documents:
     """Texts with their summaries; rows without either are skipped."""
 
-    def parse(row: Row, key: str) -> tuple[str, ...] | None:
+    def parse(row: SourceRow, key: str) -> tuple[str, ...] | None:
         pair = intake.texts(row, key, "text", "summary")
         return pair and (*pair, read_label_cell(row, "lang") or "")
 
@@ -255,7 +255,7 @@ def read_summary_comparisons(
 ) -> SummaryComparisons:
     """Choices between two summaries; ties and rows without a text or summary are skipped."""
 
-    def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
+    def parse(row: SourceRow, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "summary_1", "summary_2")
         choice = read_pairwise_choice(row, "choice")
         if texts is not None and choice is None:
@@ -281,7 +281,7 @@ def read_summary_ratings(
     """Ratings per axis, NaN where one is missing (counted); rows with none at all are skipped."""
     axes = find_axis_columns(source.columns())
 
-    def parse(row: Row, key: str) -> tuple[tuple[str, ...], list[float | None]] | None:
+    def parse(row: SourceRow, key: str) -> tuple[tuple[str, ...], list[float | None]] | None:
         texts = intake.texts(row, key, "text", "summary")
         values = [read_number_cell(row, column) for column in axes.values()]
         if texts is None:
@@ -306,7 +306,7 @@ class LabelSpellings:
     def __init__(self) -> None:
         self._written: dict[str, dict[str, str]] = {}
 
-    def label(self, row: Row, key: str) -> str | None:
+    def label(self, row: SourceRow, key: str) -> str | None:
         """The label of a row; None where there is none."""
         label = read_label_cell(row, "label")
         if label is not None:
@@ -325,7 +325,7 @@ class LabelSpellings:
         for label, spelt in ways.items():
             if len(spelt) > 1:
                 intake.tally.note(
-                    "labels written in several ways, read as one", f"{label}: {', '.join(spelt)}"
+                    "labels with several spellings, read as one", f"{label}: {', '.join(spelt)}"
                 )
         return [same.get(label, label) for label in labels]
 
@@ -339,11 +339,11 @@ def read_labelled_texts(
     `limit` counts texts per set, drawn in proportion to the labels (spec sage 7).
     """
     if limit is not None and limit < 2:
-        raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
+        raise UsageError(f"The limit is {limit}, but labelled texts need at least 2.", mend="Raise --limit.")
     source = unroll_list_columns(source, ("text", "label"))
     has_sets, spellings = "set" in source.columns(), LabelSpellings()
 
-    def parse(row: Row, key: str) -> tuple[str, ...] | None:
+    def parse(row: SourceRow, key: str) -> tuple[str, ...] | None:
         texts = intake.texts(row, key, "text")
         label = spellings.label(row, key)
         if texts is not None and label is None:
@@ -397,7 +397,7 @@ def read_scored_pairs(
     """Pairs with a score; rows without a text or a score are skipped."""
     source = unroll_list_columns(source, ("text", "text2", "score"))
 
-    def parse(row: Row, key: str) -> tuple[tuple[str, ...], float] | None:
+    def parse(row: SourceRow, key: str) -> tuple[tuple[str, ...], float] | None:
         texts = intake.texts(row, key, "text", "text2")
         score = read_number_cell(row, "score")
         if texts is not None and score is None:
@@ -422,12 +422,12 @@ def read_labelled_pairs(
     source = unroll_list_columns(source, ("text", "text2", "label"))
     others: dict[str, list[str]] = {}
 
-    def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
+    def parse(row: SourceRow, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "text2")
         label = read_binary_label(
             row, "label",
-            "If labels are words, name the one for pairs that mean the same: --map same=VALUE (all "
-            "others count as different). If it is a typo, correct it or leave the row out."
+            "If labels are words, give the label of pairs that mean the same: --map same=VALUE (all "
+            "others count as different). If this value is a typo, correct it or remove the row."
         )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.count_skipped_item("no label", key)
@@ -442,7 +442,7 @@ def read_labelled_pairs(
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs with label 0 and pairs with label 1",
             found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
-            mend=("Check the column read as label (--map label=COLUMN), and which of its values is 1 "
+            mend=("Check the label column (--map label=COLUMN), and which of its values means 1 "
                 "(--map same=VALUE).")
         )  # fmt: skip
     if len(others) > 1:
@@ -470,7 +470,7 @@ def _note_repeated_pairs(
     before: dict[str, float] = {}
     for key, pair, value in zip(ids, pairs, given, strict=True):
         if before.setdefault(pair, value) != value:
-            intake.tally.note("pairs that were judged differently before", key)
+            intake.tally.note("pairs with a different earlier judgement", key)
 
 
 TRAIN, TEST = "train", "test"
@@ -485,14 +485,14 @@ class TestSplitView(SourceView):
 
     test: str
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of both sides, and of neither."""
         for path, line, cells in self.source.rows(drop_repeated_columns((*columns, "split"))):
             split = cells.get("split")
             if self.test != TEST and split in (self.test, TEST):
                 # What the file itself calls `test` would be tested on too.
                 split = TEST if split == self.test else f"not {self.test}"
-            yield Row(path, line, {**cells, "split": split})
+            yield SourceRow(path, line, {**cells, "split": split})
 
 
 def read_classification_texts(
@@ -506,7 +506,7 @@ def read_classification_texts(
 
     spellings = LabelSpellings()
 
-    def parse(row: Row, key: str) -> Labelled | None:
+    def parse(row: SourceRow, key: str) -> Labelled | None:
         split = read_label_cell(row, "split")
         if split not in (TRAIN, TEST):
             intake.tally.count_skipped_item(f"in the split {split!r}" if split else "no split", key)
@@ -528,7 +528,7 @@ def read_classification_texts(
         raise DataError(
             "the training texts have only one label", path=source.path, expected="two or more labels",
             found=train.labels[0],
-            mend="Check the columns read as label and split (--map label=COLUMN), and that --limit is not too small."
+            mend="Check the label and split columns (--map label=COLUMN), and that --limit is not too small."
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
@@ -548,9 +548,9 @@ def _read_classification_side(
     if not rows:
         reasons = ", ".join(skip.reason for skip in intake.tally.skipped())
         raise DataError(
-            f"there is no usable row of the split {side!r}", path=source.path,
-            expected="a column split with train or test", found=reasons or f"{len(taken)} of the other",
-            mend="Name the test split with --split, and call the other one train."
+            f"the split {side!r} has no usable rows", path=source.path,
+            expected="a split column with train or test", found=reasons or f"{len(taken)} of the other",
+            mend="Pass the test split with --split; the training split must be called train."
         )  # fmt: skip
     chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
     ids, texts, labels = zip(*(rows[k] for k in chosen), strict=True)
@@ -589,7 +589,7 @@ def read_paraphrases(
 
 def _read_rows_with_wordings(
     source: RowSource, intake: SkipRecordingReader
-) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
+) -> Iterator[tuple[SourceRow, str, tuple[str, ...]]]:
     columns = {text: others for text, others in PAIRED.items() if others in source.columns()}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(drop_repeated_columns((*columns, *columns.values(), *lang))):
@@ -609,8 +609,8 @@ def _read_rows_with_wordings(
             yield row, text, wordings
 
 
-def _make_differing_wordings_error(row: Row, text: str) -> DataError:
+def _make_differing_wordings_error(row: SourceRow, text: str) -> DataError:
     return DataError(
-        f"the text {text[:40]!r} appeared before with other paraphrases", path=row.path, line=row.line,
-        mend="Give a text the same paraphrases wherever it appears."
+        f"the text {text[:40]!r} appeared earlier with different paraphrases", path=row.path, line=row.line,
+        mend="Use the same paraphrases wherever a text appears."
     )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.data.column import LONG_TEXT, SeenIds
 from embassay.data.rows import (
-    Row,
     RowSource,
+    SourceRow,
     raise_or_collect_fault,
     read_label_cell,
     read_row_id,
@@ -87,7 +87,7 @@ class SkipRecordingReader:
         self,
         source: RowSource,
         columns: Iterable[str],
-        parse: Callable[[Row, str], T | None],
+        parse: Callable[[SourceRow, str], T | None],
         draw: SmallestHashSample[tuple[str, T]],
     ) -> list[tuple[str, T]]:
         """The drawn (id, parsed row) of all rows for which `parse(row, id)` gives something.
@@ -96,15 +96,19 @@ class SkipRecordingReader:
         is usable.
         """
         ids, usable = SeenIds(), 0
-        for key, item in self.usable(source, columns, parse, ids):
+        for key, item in self.iterate_usable_rows(source, columns, parse, ids):
             usable += 1
             draw.offer_item(key, (key, item))
         if not usable:
             raise make_no_usable_rows_error(source, ids.count, self.tally.skipped())
         return draw.taken()
 
-    def usable(
-        self, source: RowSource, columns: Iterable[str], parse: Callable[[Row, str], T | None], seen: SeenIds
+    def iterate_usable_rows(
+        self,
+        source: RowSource,
+        columns: Iterable[str],
+        parse: Callable[[SourceRow, str], T | None],
+        seen: SeenIds,
     ) -> Iterator[tuple[str, T]]:
         """The (id, parsed row) of all rows for which `parse(row, id)` gives something, in file order.
 
@@ -145,7 +149,7 @@ class SkipRecordingReader:
             raise make_no_usable_rows_error(source, sum(skip.count for skip in skipped), skipped)
         return draw.taken()
 
-    def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
+    def texts(self, row: SourceRow, key: str, *columns: str) -> tuple[str, ...] | None:
         """The texts of these columns; None, and the row is counted, where one is missing or blank."""
         found: list[str] = []
         for column in columns:
@@ -166,7 +170,7 @@ class SkipRecordingReader:
                 self.tally.note(f"repeats of an earlier {what}", key)
             earlier.add(text)
 
-    def note_row_language(self, row: Row) -> None:
+    def note_row_language(self, row: SourceRow) -> None:
         """Remember the language of a row that is used."""
         if lang := read_label_cell(row, "lang"):
             self.langs.add(lang)
@@ -184,11 +188,11 @@ def make_no_usable_rows_error(source: RowSource, count: int, skipped: tuple[Skip
     """The error for a source with no usable row, with the reasons."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
-        "there is no row under the header" if not count else "no row can be used",
+        "there are no rows below the header" if not count else "no row can be used",
         path=source.path,
         expected="at least one usable row",
         found=reasons or f"{count} rows",
-        mend="Fill the column, or name another with --map; `embassay data check` shows the rows.",
+        mend="Fill the column, or choose another with --map. `embassay data check` shows the rows.",
     )
 
 

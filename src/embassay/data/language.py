@@ -46,20 +46,20 @@ _CLOSE = (
 
 
 def explain_language_mismatch(text: str, wording: str, lang: str = "und") -> str:
-    """Why `wording` is not in the language of `text`; empty where it is, or cannot be told.
+    """Explain why `wording` is not in the language of `text`; empty where it is, or can't be told.
 
     `lang` is what the data says of the text: ISO 639-1 or -3, also with a script or as a pair (`eng_Latn`, `en-ar`),
     `und` or `mul`. Where the language identifier is not installed, scripts alone are compared.
 
     >>> explain_language_mismatch("Ein Satz.", "これは文です。")
-    'written in CJK letters, the text in LATIN'
+    'written in CJK letters; the text is LATIN'
     """
     stated = _list_stated_languages(lang)
     return _find_script_fault(text, wording, stated) or _find_identified_fault(text, wording, stated)
 
 
 def can_identify_language() -> bool:
-    """Whether the language identifier is installed."""
+    """Whether languages can be identified: whether the identifier is installed."""
     return _load_language_identifier() is not None
 
 
@@ -84,7 +84,7 @@ def _find_script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     # A name or an address in Latin letters can outweigh a short sentence in another script.
     if sum(of_wording[script] for script in allowed) >= _PRESENT * of_wording.total():
         return ""
-    return f"written in {of_wording.most_common(1)[0][0]} letters, the text in {of_text.most_common(1)[0][0]}"
+    return f"written in {of_wording.most_common(1)[0][0]} letters; the text is {of_text.most_common(1)[0][0]}"
 
 
 def _find_identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
@@ -103,7 +103,7 @@ def _find_identified_fault(text: str, wording: str, stated: frozenset[str]) -> s
     ruled_out = sum(of_wording.get(code, 0.0) for code in kin) < _RULED_OUT
     if not recognised or not ruled_out or not (stated_known or len(text) >= 2 * _SHORTEST):
         return ""
-    return f"written in {best!r}, the text in {expected!r}"
+    return f"written in {best!r}, but the text is in {expected!r}"
 
 
 def _list_kin_languages(lang: str) -> frozenset[str]:
@@ -134,7 +134,7 @@ def _rank_languages(text: str) -> Mapping[str, float]:
 
 @cache
 def _load_language_identifier() -> Any:
-    """py3langid's, or None where it is not installed."""
+    """Load py3langid's language identifier; None where it is not installed."""
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
@@ -148,13 +148,13 @@ def explain_foreign_wording(wording: str, lang: str) -> str:
     identifier is not installed and the letters are those of `lang`.
 
     >>> explain_foreign_wording("Wie lange dauert es?", "ja")
-    'written in LATIN letters, not in those of ja'
+    'written in LATIN letters, not those of ja'
     """
     stated = _list_stated_languages(lang)
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
     letters = count_letters_by_script(wording)
     if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):
-        return f"written in {letters.most_common(1)[0][0]} letters, not in those of {lang}"
+        return f"written in {letters.most_common(1)[0][0]} letters, not those of {lang}"
     if not stated or len(wording) < _SHORTEST or _load_language_identifier() is None:
         return ""
     likely = _rank_languages(wording)

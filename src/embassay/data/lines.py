@@ -17,8 +17,8 @@ from typing import IO
 
 from embassay.data.rows import (
     FileRowOrigin,
-    Row,
     RowOrigin,
+    SourceRow,
     collect_row_faults,
     find_nearest_name,
     raise_or_collect_fault,
@@ -107,7 +107,7 @@ def _read_blocks(path: Path) -> Iterator[bytes]:
             yield from lines
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            "the gzip file is cut off or damaged",
+            "the gzip file is truncated or damaged",
             path=path,
             found=str(error),
             mend="Copy or download it again.",
@@ -119,15 +119,15 @@ def open_unpacked_file(path: Path) -> IO[bytes]:
     try:
         if is_pipe(path):
             raise DataError(
-                "this is a pipe, and a dataset is read more than once", path=path, expected="a file",
-                mend="Write it to a file first, and give that."
+                "this is a pipe, but a dataset is read more than once", path=path, expected="a file",
+                mend="Save it to a file first, and pass that file."
             )  # fmt: skip
         with path.open("rb") as stream:
             magic = stream.read(len(_GZIP))
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you have permission to read it."
+            mend="Check its name and your read permission."
         ) from error  # fmt: skip
     named = path.name.lower().endswith(".gz")
     if magic and named != (magic == _GZIP):
@@ -141,7 +141,7 @@ def _decode_line(path: Path, number: int, line: bytes) -> str:
     if b"\0" in line:
         raise DataError(
             "the file is binary", path=path, line=number, expected="text in UTF-8", found="a NUL byte",
-            mend="Give a JSONL, CSV, TSV or Parquet file."
+            mend="Use a JSONL, CSV, TSV or Parquet file."
         )  # fmt: skip
     try:
         return line.decode("utf-8")
@@ -152,7 +152,7 @@ def _decode_line(path: Path, number: int, line: bytes) -> str:
                 path=path,
                 line=number,
                 found=f"0x{line[error.start]:02x}",
-                mend="Save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8.",
+                mend="Save the file as UTF-8, for example with iconv -f LATIN1 -t UTF-8.",
             )
         )
     # Only where faults are collected: the rest of the line can still be checked.
@@ -187,15 +187,15 @@ class DelimitedReadOptions:
             ("delimiter", self.delimiter, tuple(MARKS)),
         ):
             if value and value not in allowed:
-                raise UsageError(f"The {name} is {value!r}.", mend=f"It is one of {', '.join(allowed)}.")
+                raise UsageError(f"The {name} cannot be {value!r}.", mend=f"Use one of {', '.join(allowed)}.")
         if isinstance(self.header, str) and self.header not in ("", NONE):
             raise UsageError(
-                f"The header is {self.header!r}.",
-                mend="Write header=none for a file without names, or name its columns: header=text|label.",
+                f"The header cannot be {self.header!r}.",
+                mend="Write header=none for a file without column names, or list them: header=text|label.",
             )
 
     def as_map_options(self) -> dict[str, str]:
-        """As `--map` has it."""
+        """The options as `--map` has them."""
         header = self.header if isinstance(self.header, str) else "|".join(self.header)
         parts = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
         return {name: value for name, value in parts.items() if value}
@@ -256,14 +256,14 @@ class DelimitedTable:
         if not first:
             raise DataError(
                 "the file has no header", path=self.path, line=1,
-                expected="a first line with the column names", mend="Put it at the top."
+                expected="a first line with the column names", mend="Add a header line."
             )  # fmt: skip
         for name, often in Counter(first).items():
             if often > 1:
                 offer = f" {self.missing_header_advice}" if self.missing_header_advice else ""
                 raise DataError(
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
-                    mend=f"Give every column its own name.{offer}"
+                    mend=f"Give every column a unique name.{offer}"
                 )  # fmt: skip
         bare = [name.strip() for name in first]
         # `text, label`: a blank after the mark is of no name, unless it tells two of them apart.
@@ -274,11 +274,11 @@ class DelimitedTable:
         if len(names) != len(first) or len(set(names)) < len(names):
             raise DataError(
                 "the column names do not match the file", path=self.path, line=1,
-                expected=f"{len(first)} names, each once", found=", ".join(names), mend="Name every column."
+                expected=f"{len(first)} unique names", found=", ".join(names), mend="Name every column."
             )  # fmt: skip
         return names
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with these columns."""
         header = self.columns()
         places = [(column, header.index(column)) for column in columns if column in header]
@@ -288,10 +288,11 @@ class DelimitedTable:
                     "the row does not match the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that contain the delimiter"
-                    + (", or, if quotes do not enclose fields, add --map quoting=none." if self._is_quoted else ".")
+                    + (", or, if quotes do not enclose fields, add --map quoting=none."
+                       if self._has_quoted_fields else ".")
                 ))  # fmt: skip
                 continue
-            yield Row(self.path, number, {column: fields[i] for column, i in places})
+            yield SourceRow(self.path, number, {column: fields[i] for column, i in places})
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line or quoted run of lines that holds anything, the header included."""
@@ -307,7 +308,7 @@ class DelimitedTable:
         return choose_csv_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
-    def _is_quoted(self) -> bool:
+    def _has_quoted_fields(self) -> bool:
         return self._quoting_choice.quoting != NONE and self._quoting_choice.marked
 
     @cached_property
@@ -323,8 +324,8 @@ class DelimitedTable:
         if not is_first_line_data_row(first, rest):
             return ""
         return (
-            "The first line looks like data, not column names: --map header=none calls the columns "
-            "1, 2, 3; `embassay data check` suggests which is which."
+            "The first line looks like data, not column names. With --map header=none, the columns are "
+            "called 1, 2, 3; `embassay data check` suggests what each contains."
         )
 
 
@@ -381,7 +382,7 @@ class QuotingChoice:
 
 
 def choose_csv_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingChoice:
-    """How the quotes of a file are read: as asked for, else from the file.
+    """Choose how the quotes of a file are read: as asked for, else from the file.
 
     Quotes around fields are those of RFC 4180. A file of tabs is taken to have none where its quotes do not balance, or
     make one field of whole lines, and every line by itself has as many fields as the first.
@@ -414,15 +415,15 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
             quoting=NONE,
             blank=blank,
             notes=(
-                f"{path.name}: its quotes {why}, and every line has as many fields as the first: they "
-                "are read as ordinary characters (--map quoting=double reads them as quotes)",
+                f"{path.name}: its quotes {why}, and every line has as many fields as the first, so they "
+                "are read as ordinary characters (to read them as quotes: --map quoting=double)",
             ),
         )
     if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
         note = (
             f"{path.name}: fields that contain both a {name} and a line break ({_format_line_numbers(spans.both)}): "
-            "if these quotes do not enclose fields, they swallow rows (--map quoting=none reads every line separately)"
+            "if these quotes do not enclose fields, rows are merged (to prevent this: --map quoting=none)"
         )
         return replace(spans, notes=(note,))
     return spans
@@ -449,7 +450,7 @@ def _survey_quotes_and_delimiters(path: Path, delimiter: str) -> tuple[bool, boo
 
 
 def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
-    """What the rows of a file are where quotes are those of RFC 4180."""
+    """Examine what the rows of a file are where quotes are those of RFC 4180."""
     over: list[int] = []
     both: list[int] = []
     broken: list[DataError] = []
@@ -471,7 +472,7 @@ def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
 
 
 def _read_quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every row by RFC 4180; a blank line has none."""
+    """Read line number and fields of every row by RFC 4180; a blank line has none."""
     # The module's own limit is 131,072 characters a field; documents are longer.
     csv.field_size_limit(LINE.most)
     rows = _RowLines(path)
@@ -487,7 +488,7 @@ def _read_quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
             raise_or_collect_fault(DataError(
                 "a quoted field is not closed, or text follows its closing quote",
                 path=path, line=start, found=str(error),
-                mend=('Double the quotes inside a quoted field: "". If quotes do not enclose fields, add '
+                mend=('Write quotes inside a quoted field twice: "". If quotes do not enclose fields, add '
                     "--map quoting=none.")
             ))  # fmt: skip
         else:
@@ -504,7 +505,7 @@ class _RowLines:
         self.begin_row(1)
 
     def begin_row(self, number: int) -> None:
-        """The next line, of this number, begins a row."""
+        """Begin a row with the next line, of this number."""
         self._start, self._left = number, self._most
 
     def __iter__(self) -> Iterator[str]:
@@ -528,12 +529,14 @@ def detect_delimiter(path: Path) -> str:
         return ""
     marks = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
     for name in marks:
-        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_even_fields(lines, MARKS[name]):
+        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_equal_field_counts(
+            lines, MARKS[name]
+        ):
             return name
     return "tab" if "tab" in marks else ""
 
 
-def _have_even_fields(lines: Sequence[str], mark: str) -> bool:
+def _have_equal_field_counts(lines: Sequence[str], mark: str) -> bool:
     # Of its own, csv takes no field of more than 131,072 characters.
     csv.field_size_limit(LINE.most)
     try:

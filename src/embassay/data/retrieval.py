@@ -12,9 +12,9 @@ import numpy as np
 from embassay.data.corpus import convert_corpus_to_documents, limit_corpus, read_corpus
 from embassay.data.intake import ReasonTally, SkipRecordingReader, make_no_usable_rows_error
 from embassay.data.rows import (
-    Row,
     RowOrigin,
     RowSource,
+    SourceRow,
     format_value_for_error,
     make_cell_error,
     raise_or_collect_fault,
@@ -55,7 +55,7 @@ def grade_map(text: str) -> Mapping[float, int | None]:
         if not readable:
             raise UsageError(
                 f"Cannot read {part!r} in --grades {text}.",
-                mend=f"Write {', '.join(GRADE_MAPS)}, or value=grade,... with grades from 1 to 5.",
+                mend=f"Use {', '.join(GRADE_MAPS)}, or value=grade,... with grades from 1 to 5.",
             )
     return grades
 
@@ -78,7 +78,7 @@ class GainTable:
         # Grade 1 is "not relevant" on this scale: it gains nothing.
         return cls({value: None if grade is None else grade - 1.0 for value, grade in grades.items()}, True)
 
-    def of(self, row: Row, key: str, tally: ReasonTally) -> float | None:
+    def of(self, row: SourceRow, key: str, tally: ReasonTally) -> float | None:
         """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
         value = read_number_cell(row, "relevance")
         if value is None:
@@ -93,7 +93,7 @@ class GainTable:
                 "the judgement is not in the grade map", path=row.path, line=row.line,
                 expected=", ".join(f"{graded:g}" for graded in self.table),
                 found=format_value_for_error(row.cells["relevance"]),
-                mend="Name a fitting map with --grades, or write one as value=grade,..."
+                mend="Choose a matching map with --grades, or write one as value=grade,..."
             )  # fmt: skip
         gain = self.table.get(value)
         if gain is None:
@@ -102,7 +102,7 @@ class GainTable:
 
 
 def suggest_grade_map(values: Iterable[float]) -> str:
-    """What to give `--grades` for judgements of these values; empty where no map is sure to mean what the file means.
+    """Suggest what to give `--grades` for judgements of these values; empty where no map is sure.
 
     A named map where the values are just its own. Otherwise all that is 0 or less is not relevant (grade 1, gain 0),
     and gains are as the positive values are to one another, so that nDCG is what it is on the file. No map is sure of
@@ -155,18 +155,18 @@ def _scale_gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
 
 
 def advise_grade_map(values: Iterable[float]) -> str:
-    """What to do about judgements of these values: the map that fits them, or what somebody has to decide."""
+    """Advise what to do about judgements of these values: the map that fits, or what to decide."""
     levels = sorted(set(values))
     if fitting := suggest_grade_map(levels):
-        return f"The file's values fit --grades {fitting}; or write a map as value=grade,..."
+        return f"Use --grades {fitting}, which fits the file's values, or write a map as value=grade,..."
     if set(levels) <= set(GRADE_MAPS["cranfield"]) and levels[0] < 0:
         return (
             "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the worst, write a map as "
             "value=grade,... that gives irrelevant documents grade 1."
         )
     return (
-        "No map certainly fits these values: write one with --grades, as value=grade,... with grades from 1 to 5; "
-        "irrelevant documents have grade 1."
+        "No predefined map clearly fits these values. Write --grades value=grade,... with grades from 1 to 5 "
+        "(1 for irrelevant documents)."
     )
 
 
@@ -208,7 +208,7 @@ def read_retrieval_set(
 
 
 def _read_queries(source: RowSource, intake: SkipRecordingReader, seed: int) -> dict[str, str]:
-    def parse(row: Row, key: str) -> str | None:
+    def parse(row: SourceRow, key: str) -> str | None:
         text = read_text_cell(row, "text")
         if text is None:
             intake.tally.count_skipped_item("queries without text", key)
@@ -243,7 +243,7 @@ def _read_judgements(
     return judged
 
 
-def _read_row_text(row: Row, _key: str, _intake: SkipRecordingReader) -> str:
+def _read_row_text(row: SourceRow, _key: str, _intake: SkipRecordingReader) -> str:
     return read_text_cell(row, "text") or ""
 
 
@@ -269,20 +269,20 @@ def _is_answerable(
     return True
 
 
-def _make_judged_twice_error(row: Row, query: str, doc: str, before: float, gain: float) -> DataError:
+def _make_judged_twice_error(row: SourceRow, query: str, doc: str, before: float, gain: float) -> DataError:
     return DataError(
         f"query {query!r} and document {doc!r} have two different judgements",
         path=row.path,
         line=row.line,
         expected=f"a gain of {before:g}, as before",
         found=f"{gain:g}",
-        mend="Keep one judgement of each query and document.",
+        mend="Keep one judgement per query and document.",
     )
 
 
 def _make_foreign_ids_error(source: RowSource, what: str, ids: Iterable[str]) -> DataError:
     return DataError(
-        f"no judgement names a known {what}",
+        f"no judgement has a known {what} id",
         path=source.path,
         expected=f"ids of the {what} file",
         found=", ".join(islice(ids, 3)),
@@ -318,7 +318,7 @@ class RerankingRowsFromTables:
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         return ("query_id", "query", "text", "label", *lang)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per query and candidate."""
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._read_grades()
@@ -342,7 +342,7 @@ class RerankingRowsFromTables:
                     "label": judged.get(key, {}).get(doc, 0),
                     "lang": row.cells.get("lang"),
                 }
-                yield Row(row.path, row.line, {column: cells.get(column) for column in columns})
+                yield SourceRow(row.path, row.line, {column: cells.get(column) for column in columns})
 
     def _read_grades(self) -> dict[str, dict[str, float]]:
         judged: dict[str, dict[str, float]] = {}
@@ -402,7 +402,7 @@ def read_reranking_set(
 def _read_nested_queries(
     source: RowSource, intake: SkipRecordingReader
 ) -> Iterable[tuple[str, _RerankingItem]]:
-    def parse(row: Row, key: str) -> _RerankingItem:
+    def parse(row: SourceRow, key: str) -> _RerankingItem:
         item = _RerankingItem([query for query in read_text_list_cell(row, "query") if query])
         for column, gain in (("positive", 1.0), ("negative", 0.0)):
             for text in read_text_list_cell(row, column):
@@ -436,10 +436,10 @@ def _group_candidate_rows(
     return items.items()
 
 
-def _read_candidate_gain(row: Row, key: str, intake: SkipRecordingReader) -> float | None:
+def _read_candidate_gain(row: SourceRow, key: str, intake: SkipRecordingReader) -> float | None:
     value = read_number_cell(row, "label")
     if value is not None and value < 0:
-        raise make_cell_error(row, "label", "0 for not relevant, or a gain above it")
+        raise make_cell_error(row, "label", "0 for not relevant, or a positive gain")
     if value is None:
         intake.tally.count_skipped_item("candidates without a label", key)
     return value

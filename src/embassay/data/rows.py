@@ -52,7 +52,7 @@ _LARGE = 2**24
 """Bytes from which on a file is not read again for its digest while its size, times and inode stay."""
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """One row: the file and line it came from (row number for Parquet), and its cells by column."""
 
     path: Path
@@ -64,11 +64,11 @@ class RowOrigin(Protocol):
     """Where rows come from: a file, or a table of a hub."""
 
     @property
-    def address(self) -> str:
+    def origin_address(self) -> str:
         """What tells it from other origins."""
         ...
 
-    def digest(self) -> bytes:
+    def compute_content_digest(self) -> bytes:
         """A SHA-256 of what it holds."""
         ...
 
@@ -83,11 +83,11 @@ class FileRowOrigin:
     notes: tuple[str, ...] = ()
 
     @property
-    def address(self) -> str:
+    def origin_address(self) -> str:
         """Its path."""
         return str(self.path)
 
-    def digest(self) -> bytes:
+    def compute_content_digest(self) -> bytes:
         """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
         of_bytes = self._digest_bytes()
         return hashlib.sha256(of_bytes + self.how.encode()).digest() if self.how else of_bytes
@@ -127,7 +127,7 @@ class RowSource(Protocol):
         """The columns that can be asked for, in file order."""
         ...
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with at least these columns, in file order."""
         ...
 
@@ -149,15 +149,15 @@ def make_missing_column_error(source: RowSource, column: str, *, target: str = "
     likely = called[0] if len(called) == 1 else "" if called else find_nearest_name(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
-        f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
-        f"map: {{{pair[0]}: {pair[1]}}})."
+        f"Map it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a "
+        f"description, map: {{{pair[0]}: {pair[1]}}})."
     )
     if pair[1] == pair[0] and column != pair[0]:
-        mend = f"The column {pair[0]!r} is there: leave {pair[0]}={column} out of --map."
+        mend = f"The column {pair[0]!r} exists, so leave {pair[0]}={column} out of --map."
     elif " " in column and "=" in column:
-        mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
+        mend = f"Separate pairs with commas: --map '{target}={','.join(column.split())}'."
     elif len(called) > 1:
-        mend += f" It may be {' or '.join(called)}: `embassay data check` shows what they contain."
+        mend += f" It could be {' or '.join(called)}: `embassay data check` shows what they contain."
     if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
     elif offer := _advise_on_missing_header(source):
@@ -186,7 +186,7 @@ def find_nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> s
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
-def read_text_cell(row: Row, column: str) -> str | None:
+def read_text_cell(row: SourceRow, column: str) -> str | None:
     """The text, or None if it is missing or blank. DataError if it is not a text."""
     value = row.cells.get(column)
     if value is None:
@@ -212,7 +212,7 @@ def is_blank(text: str) -> bool:
     return not text.strip(_BLANK)
 
 
-def read_row_id(row: Row, column: str) -> str:
+def read_row_id(row: SourceRow, column: str) -> str:
     """An identifier: a text or an integer, as text. DataError if there is none."""
     value = row.cells.get(column)
     if isinstance(value, int) and not isinstance(value, bool):  # True is an int to Python
@@ -252,7 +252,7 @@ MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
 """What other programs write where there is no value, in small letters."""
 
 
-def read_number_cell(row: Row, column: str) -> float | None:
+def read_number_cell(row: SourceRow, column: str) -> float | None:
     """A finite number, from a number or its text; None if it is missing: empty, NaN, NA or null."""
     value = row.cells.get(column)
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
@@ -270,11 +270,11 @@ def read_number_cell(row: Row, column: str) -> float | None:
 
 
 def _suggest_number_spelling(text: str) -> str:
-    """How a number that a spreadsheet wrote is to be written; empty for what is none."""
+    """Suggest how a number that a spreadsheet wrote is to be written; empty for what is none."""
     if re.fullmatch(r"[+-]?\d+,\d+", text):
-        return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
+        return f"In the whole column, write decimals with a point: {text.replace(',', '.')}."
     if re.fullmatch(r"[+-]?[\d.]+ ?%", text):
-        return f"Write numbers without a sign in the whole column: {text.rstrip(' %')}."
+        return f"In the whole column, write numbers without %: {text.rstrip(' %')}."
     return ""
 
 
@@ -285,7 +285,7 @@ _CHOICES: Mapping[str, int | None] = {
 """Words that say which of two summaries is better, in any case; None: neither."""
 
 
-def read_pairwise_choice(row: Row, column: str) -> int | None:
+def read_pairwise_choice(row: SourceRow, column: str) -> int | None:
     """0 or 1, or a word that says it; None for a tie (missing, empty, NaN, or the word `tie`)."""
     value = row.cells.get(column)
     if isinstance(value, str) and (word := value.strip().lower()) in _CHOICES:
@@ -298,7 +298,7 @@ def read_pairwise_choice(row: Row, column: str) -> int | None:
     if number is None:
         return None
     if number not in (0, 1):
-        mend = "If yours are 1 and 2, write 0 and 1: the numbers alone are ambiguous." if number == 2 else ""
+        mend = "If yours are 1 and 2, write 0 and 1, because 1 alone is ambiguous." if number == 2 else ""
         raise make_cell_error(row, column, "0 (the first summary) or 1 (the second)", mend)
     return int(number)
 
@@ -307,7 +307,7 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 """Words that say whether something is so, in any case."""
 
 
-def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
+def read_binary_label(row: SourceRow, column: str, mend: str = "") -> int | None:
     """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `read_number_cell`. `mend` is
     said where it is another word."""
     value = row.cells.get(column)
@@ -324,7 +324,7 @@ def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
     raise make_cell_error(row, column, "0 or 1, yes or no, true or false", mend)
 
 
-def read_text_list_cell(row: Row, column: str) -> list[str | None]:
+def read_text_list_cell(row: SourceRow, column: str) -> list[str | None]:
     """A list of texts, None for the missing and the blank ones; a single text is a list of one.
 
     DataError if it is neither, or holds what is not a text.
@@ -336,7 +336,7 @@ def read_text_list_cell(row: Row, column: str) -> list[str | None]:
     return [None if text is None or is_blank(text) else text for text in values]
 
 
-def read_label_cell(row: Row, column: str) -> str | None:
+def read_label_cell(row: SourceRow, column: str) -> str | None:
     """A label as text (3, "3" and 3.0 are one label, see `format_plain_text`); None if it is missing, empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
@@ -365,7 +365,7 @@ def format_plain_text(value: Any) -> str:
     return str(int(whole[1])) if whole else text
 
 
-def make_cell_error(row: Row, column: str, expected: str, mend: str = "") -> DataError:
+def make_cell_error(row: SourceRow, column: str, expected: str, mend: str = "") -> DataError:
     """The error for a cell that is not what its column needs."""
     return DataError(
         f"the value of {column!r} cannot be used",
@@ -373,7 +373,7 @@ def make_cell_error(row: Row, column: str, expected: str, mend: str = "") -> Dat
         line=row.line,
         expected=expected,
         found=format_value_for_error(row.cells.get(column)),
-        mend=mend or "Correct it, or leave the row out.",
+        mend=mend or "Correct the value, or remove the row.",
     )
 
 
@@ -390,7 +390,7 @@ def format_value_for_error(value: Any) -> str:
 
 
 def truncate_to_one_line(text: str, most: int = 60) -> str:
-    r"""A text on one line, cut after so many characters.
+    r"""Truncate a text to one line, cut after so many characters.
 
     >>> truncate_to_one_line("a\nb"), truncate_to_one_line("abcdef", 4)
     ('a b', 'abc…')
@@ -416,7 +416,7 @@ def escape_spreadsheet_formula(cell: Any) -> Any:
 
 
 def unescape_spreadsheet_formula(text: str) -> str:
-    """What `escape_spreadsheet_formula` was given.
+    """Undo what `escape_spreadsheet_formula` did.
 
     >>> (unescape_spreadsheet_formula("'=1+1"),
     ... unescape_spreadsheet_formula(escape_spreadsheet_formula("'=1+1")), unescape_spreadsheet_formula("'tis"))

@@ -153,7 +153,7 @@ def match_usual_columns(columns: Iterable[str], mapping: Mapping[str, str]) -> d
 
 
 def _match_comparison_columns(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
-    """The two summaries, where the text and the choice are called so, or are mapped."""
+    """Match the two summaries' columns, where the text and the choice are called so, or are mapped."""
     lower = {name.lower(): name for name in columns}
     known = lower.keys() | mapping.keys()
     if {"summary_1", "summary_2"} & known or not {"text", "choice"} <= known:
@@ -182,7 +182,7 @@ def find_missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_missing_columns_by_layout(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The same by every layout of `part`, the nearest first.
+    """Find the missing columns by every layout of `part`, the nearest first.
 
     >>> find_missing_columns_by_layout("reranking", ["query", "neg"])
     (('text', 'label'), ('positive', 'negative'))
@@ -215,7 +215,7 @@ def check_mapping_targets(mapping: Mapping[str, str]) -> None:
             raise UsageError(
                 f"No task reads a column called {target!r} (in --map {target}={mapping[target]}).",
                 mend=(f"Did you mean {near}? " if near else "")
-                + f"Columns are {', '.join(sorted(columns))}, axis.NAME.",
+                + f"Columns are {', '.join(sorted(columns))} and axis.NAME.",
             )
 
 

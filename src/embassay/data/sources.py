@@ -18,7 +18,7 @@ from embassay.data.dataset import Dataset
 from embassay.data.flat import TestSplitView
 from embassay.data.lines import split_reading_from_mapping
 from embassay.data.retrieval import GainTable, RerankingRowsFromTables
-from embassay.data.rows import Row, RowSource, find_nearest_name, make_missing_column_error, read_row_id
+from embassay.data.rows import RowSource, SourceRow, find_nearest_name, make_missing_column_error, read_row_id
 from embassay.data.shapes import (
     PARTS,
     RETRIEVAL_PARTS,
@@ -35,9 +35,9 @@ from embassay.data.tables import (
     open_table_file,
 )
 from embassay.data.views import (
+    BinarizedLabelView,
     ChainedSourcesView,
     ConstantCellsView,
-    EqualLabelView,
     FilteredRowsView,
     JoinedColumnsView,
     PrefixedKeysView,
@@ -121,10 +121,10 @@ class SampleSummaryChoices(SourceView):
         """The columns of a comparison."""
         return ("id", "text", "summary_1", "summary_2", "choice", "lang")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per document."""
         # Two summaries of a document are a row, however far apart they stand.
-        waiting: dict[str, Row] = {}
+        waiting: dict[str, SourceRow] = {}
         for second in self.source.rows(("doc_id", "text", "summary", "preferred", "lang")):
             document = read_row_id(second, "doc_id")
             first = waiting.pop(document, None)
@@ -139,7 +139,7 @@ class SampleSummaryChoices(SourceView):
                 "choice": int(second.cells["preferred"]),
                 "lang": first.cells["lang"],
             }
-            yield Row(first.path, first.line, {column: cells.get(column) for column in columns})
+            yield SourceRow(first.path, first.line, {column: cells.get(column) for column in columns})
 
 
 class SampleParagraphs(SourceView):
@@ -149,12 +149,12 @@ class SampleParagraphs(SourceView):
         """The columns of a corpus."""
         return ("id", "text", "lang")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per paragraph."""
         for path, line, cells in self.source.rows(("id", "text", "lang")):
             for number, paragraph in enumerate(cells["text"].split("\n\n"), 1):
                 passage = {**cells, "id": f"{cells['id']}#{number}", "text": paragraph}
-                yield Row(path, line, {column: passage.get(column) for column in columns})
+                yield SourceRow(path, line, {column: passage.get(column) for column in columns})
 
 
 class SamplePassageGrades(SourceView):
@@ -164,18 +164,18 @@ class SamplePassageGrades(SourceView):
         """The columns of qrels."""
         return ("query_id", "doc_id", "relevance")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per question and graded passage."""
         for path, line, cells in self.source.rows(("id", "grades")):
             for passage, grade in cells["grades"].items():
                 judgement = {"query_id": cells["id"], "doc_id": passage, "relevance": grade}
-                yield Row(path, line, {column: judgement.get(column) for column in columns})
+                yield SourceRow(path, line, {column: judgement.get(column) for column in columns})
 
 
 class SampleDocumentGrades(SamplePassageGrades):
     """The graded documents of each question: a document has the grade of its best passage."""
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per question and document."""
         for path, line, cells in self.source.rows(("id", "grades")):
             best: dict[str, int] = {}
@@ -184,7 +184,7 @@ class SampleDocumentGrades(SamplePassageGrades):
                 best[document] = max(grade, best.get(document, 0))
             for document, grade in best.items():
                 judgement = {"query_id": cells["id"], "doc_id": document, "relevance": grade}
-                yield Row(path, line, {column: judgement.get(column) for column in columns})
+                yield SourceRow(path, line, {column: judgement.get(column) for column in columns})
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,10 @@ class SampleQuestionCandidates(SourceView):
         """The columns of candidates by document."""
         return ("query_id", "doc_id")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per question and document."""
         documents = [str(row.cells["id"]) for row in self.documents.rows(("id",))]
-        graded: dict[str, list[Row]] = {}
+        graded: dict[str, list[SourceRow]] = {}
         for row in self.source.rows(("query_id", "doc_id")):
             graded.setdefault(str(row.cells["query_id"]), []).append(row)
         for question, rows in graded.items():
@@ -209,7 +209,7 @@ class SampleQuestionCandidates(SourceView):
             shown = [document for document in documents if document.partition("-")[0] == subject]
             for document in dict.fromkeys((*shown, *(str(row.cells["doc_id"]) for row in rows))):
                 cells = {"query_id": question, "doc_id": document}
-                yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
+                yield SourceRow(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
 
 
 def split_table_by_shape(
@@ -224,7 +224,7 @@ def split_table_by_shape(
         raw, {name: column for name, column in mapping.items() if name != "same"}
     )
     if "same" in mapping:
-        source = EqualLabelView(source, mapping["same"])
+        source = BinarizedLabelView(source, mapping["same"])
     if "title" in mapping:
         source = TitlePrependedView(source)
     columns = source.columns()
@@ -327,7 +327,7 @@ def open_retrieval_folder(
 
 
 def _find_table_parts(folder: Path) -> tuple[str, ...]:
-    """The parts that are tables; a folder `corpus` holds documents."""
+    """Find the parts that are tables; a folder `corpus` holds documents."""
     is_folder = (folder / "corpus").is_dir() and find_table_in_folder(folder, "corpus") is None
     return ("queries",) if is_folder else ("corpus", "queries")
 
@@ -362,7 +362,7 @@ def _map_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> 
 
 
 def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
-    """The qrels file, and whether a split is a column of it rather than its name."""
+    """Find the qrels file, and whether a split is a column of it rather than its name."""
     if not (folder / "qrels").is_dir():
         return _find_only_file(folder, "qrels", _QRELS), True
     files = {
@@ -380,7 +380,7 @@ def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
             else "there are several splits, none called test",
             path=folder / "qrels",
             found=", ".join(files) or "no qrels file",
-            mend=f"Name a split with --split {near or next(iter(files), 'NAME')}.",
+            mend=f"Choose a split with --split {near or next(iter(files), 'NAME')}.",
         )
     return files[chosen], False
 
@@ -395,7 +395,7 @@ def _find_only_file(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
         path=folder,
         expected="corpus.jsonl, queries.jsonl and qrels/<split>.tsv, qrels.tsv or qrels.jsonl, plain or .gz",
         found=", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "nothing",
-        mend="Give a folder in BEIR's layout, or one file of it.",
+        mend="Pass a folder in BEIR's layout, or one of its files.",
     )
 
 
@@ -455,8 +455,8 @@ def prefer_path_over_catalogue(spec: str, place: Path | None = None) -> str:
         return spec
     kind = "suite" if name in read_all_suites() else "dataset"
     warnings.warn(
-        f"{name!r} is your own {place or './' + name}. The catalogue has a {kind} of that name, too: to use that, work "
-        "in another folder, or rename yours.", RuntimeWarning, stacklevel=2
+        f"{name!r} is read from your own {place or './' + name}. To use the catalogue's {kind} of that name, "
+        "run in another folder, or rename yours.", RuntimeWarning, stacklevel=2
     )  # fmt: skip
     return f"./{spec}"
 
@@ -481,7 +481,7 @@ def split_tasks_from_spec(spec: str) -> tuple[str, tuple[str, ...]]:
     if not mark or Path(spec).expanduser().exists():
         return spec, ()
     if tail.startswith("task="):
-        raise UsageError(f"{spec!r} names tasks by task=.", mend=f"Write {head}?tasks={tail[5:]}.")
+        raise UsageError(f"{spec!r} uses task= instead of tasks=.", mend=f"Write {head}?tasks={tail[5:]}.")
     if "tasks=" not in tail:
         return spec, ()
     parts = tail.split("&")
@@ -501,7 +501,7 @@ def _open_dataset_spec(
     path = Path(spec).expanduser()
     if (blocked := find_forbidden_path(path)) is not None:
         raise DataError(
-            "You have no permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
+            "you have no permission to read this", path=blocked, mend=advise_on_denied_reading(blocked)
         )
     if not path.exists():
         if documents := _open_chunked_documents(spec, mapping, split, grades):
@@ -513,9 +513,7 @@ def _open_dataset_spec(
         from embassay.data.description import open_described_dataset
 
         if mapping:
-            raise UsageError(
-                f"{spec} has its own column names, so --map cannot be used.", mend="Edit its `map`."
-            )
+            raise UsageError(f"{spec} maps its own columns, so --map cannot be used.", mend="Edit its `map`.")
         return open_described_dataset(path, split, grades)
     return _open_table_dataset(path, mapping, split, grades)
 
@@ -523,7 +521,7 @@ def _open_dataset_spec(
 def _open_data_folder(
     path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
 ) -> Dataset:
-    """A folder of tables that say what they are, else one of documents."""
+    """Open a folder of tables that say what they are, else one of documents."""
     if not has_dataset_tables(path, split) and has_document_files(path):
         return _open_documents(path, "", mapping, split, grades)
     return open_retrieval_folder(path, mapping, split, grades)
@@ -547,7 +545,7 @@ def _open_documents(
         if value:
             raise UsageError(
                 f"{folder} is read as a folder of documents, so {flag} cannot be used.",
-                mend=f"Leave {flag} out, or name a table in the folder.",
+                mend=f"Leave {flag} out, or pass a table in the folder.",
             )
     return open_document_folder(
         folder, parse_chunking_options(query, f"{folder}?{query}") if query else USUAL
@@ -567,7 +565,7 @@ def parse_mapping(text: str) -> dict[str, str]:
         if not target or nothing or target in mapping:
             raise UsageError(
                 f"Cannot read {part!r} in --map {text}.",
-                mend="Write target=source, with each target once: --map text=body,label=topic; id= for no ids.",
+                mend="Write each target once: --map text=body,label=topic. If there are no ids, write id=.",
             )
         mapping[target] = column
     return mapping
@@ -593,7 +591,7 @@ def _open_catalogue_dataset(spec: str, options: Mapping[str, Any]) -> Dataset:
     for option, value in options.items():
         if value and option not in taken:
             flag = {"mapping": "--map"}.get(option, f"--{option}")
-            raise UsageError(f"The dataset {name!r} takes no {flag}.", mend=f"Leave {flag} out.")
+            raise UsageError(f"The dataset {name!r} does not accept {flag}.", mend=f"Leave {flag} out.")
     return DATASETS.build(spec, **options)
 
 
@@ -603,13 +601,13 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
     if spec in read_all_suites():
         return UsageError(
             f"{spec!r} is a suite of {len(read_all_suites()[spec].members)} datasets, but one dataset is needed here.",
-            mend=f"`embassay data show {spec}` lists them.",
+            mend=f"Run `embassay data show {spec}` to list them.",
         )
     if "://" in spec:
         hub = "hub:" + "/".join(spec.partition("datasets/")[2].split("/")[:2])
         on_hub = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
         return UsageError(
-            f"{spec!r} is an address; Embassay does not download data from addresses.",
+            f"{spec!r} is a URL, but Embassay does not download data from URLs.",
             mend=f"Read it from the Hugging Face hub: -d {hub}"
             if on_hub
             else f"Download it first: curl -LO {spec}",
@@ -618,8 +616,8 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
     several = spec.replace(",", " ").split()
     if len(several) > 1 and all(name in names or Path(name).expanduser().exists() for name in several):
         return UsageError(
-            f"{spec!r} names {len(several)} datasets at once.",
-            mend=f"Every dataset has its own -d: {' '.join(f'-d {name}' for name in several)}",
+            f"{spec!r} contains {len(several)} datasets.",
+            mend=f"Give each dataset its own -d: {' '.join(f'-d {name}' for name in several)}",
         )
     folder = path.parent
     files = (
@@ -633,6 +631,6 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     return UsageError(
         f"The catalogue has no dataset called {spec!r}, and there is no file or folder {str(path)!r}.",
-        mend=f"{hint}`embassay data list` shows the catalogue; a path is a folder in BEIR's layout, "
+        mend=f"{hint}Run `embassay data list` to see the catalogue, or pass a folder in BEIR's layout, "
         f"a description (.yaml) or a table ({', '.join(FORMATS)}).",
     )

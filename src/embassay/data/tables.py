@@ -22,9 +22,9 @@ from embassay.data.lines import (
 )
 from embassay.data.rows import (
     FileRowOrigin,
-    Row,
     RowOrigin,
     RowSource,
+    SourceRow,
     make_cell_error,
     raise_or_collect_fault,
     read_label_cell,
@@ -71,15 +71,13 @@ class JsonLinesTable(SingleFileTable):
             for number, line in read_text_lines(self.path):
                 if line.strip():
                     self._parse_object(number, line)
-            raise DataError(
-                "no line holds anything.", path=self.path, mend="Check that the file was written."
-            )
+            raise DataError("all lines are blank.", path=self.path, mend="Check that the file was written.")
         return tuple(names)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with these columns."""
         for number, cells in self._read_objects():
-            yield Row(self.path, number, {column: cells.get(column) for column in columns})
+            yield SourceRow(self.path, number, {column: cells.get(column) for column in columns})
 
     def _read_objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in read_text_lines(self.path):
@@ -116,11 +114,11 @@ class JsonLinesTable(SingleFileTable):
         return value
 
     def _make_invalid_json_error(self, number: int, line: str, found: str) -> DataError:
-        mend = "JSONL holds one complete JSON object per line."
+        mend = "JSONL needs one complete JSON object per line."
         if line.strip() in _OPENINGS:
             name = self.path.name.partition(".")[0]
             path = ".[]" if line.strip().startswith("[") else "."
-            mend = f"It spans several lines: jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
+            mend = f"It spans several lines. Run jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
         return DataError(f"the line is not valid JSON ({found})", path=self.path, line=number, mend=mend)
 
 
@@ -145,14 +143,14 @@ class ParquetTable(SingleFileTable):
             raise COLUMNS.make_exceeded_error(self.path)
         return names
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows with these columns; no other column is read."""
         names = [column for column in columns if column in self.columns()]
         number = 0
         for frame in read_parquet_in_batches(self.path, names, rows=_BATCH):
             for values in frame.iter_rows():
                 number += 1
-                yield Row(self.path, number, dict(zip(names, values, strict=True)))
+                yield SourceRow(self.path, number, dict(zip(names, values, strict=True)))
 
 
 _READERS: dict[str, Callable[[Path, DelimitedReadOptions], RowSource]] = {
@@ -177,12 +175,12 @@ _UNREAD = {
     ".xz": "Unpack it: unxz {name}",
     ".xlsx": "Save the sheet as CSV.",
     ".xls": "Save the sheet as CSV.",
-    ".feather": "Write it as Parquet.",
-    ".arrow": "Write it as Parquet.",
-    ".pkl": "Write it as Parquet or JSON Lines: pickles are never opened.",
-    ".pickle": "Write it as Parquet or JSON Lines: pickles are never opened.",
-    ".npy": "Embassay reads texts, not vectors: give JSON Lines, CSV or Parquet with a column of texts.",
-    ".npz": "Embassay reads texts, not vectors: give JSON Lines, CSV or Parquet with a column of texts.",
+    ".feather": "Convert it to Parquet.",
+    ".arrow": "Convert it to Parquet.",
+    ".pkl": "Convert it to Parquet or JSON Lines: pickles are never opened.",
+    ".pickle": "Convert it to Parquet or JSON Lines: pickles are never opened.",
+    ".npy": "Embassay reads texts, not vectors: pass JSON Lines, CSV or Parquet with a column of texts.",
+    ".npz": "Embassay reads texts, not vectors: pass JSON Lines, CSV or Parquet with a column of texts.",
 }
 """Suffixes of files that strangers give and that are not read, and what makes one that is."""
 
@@ -199,11 +197,11 @@ def open_table_file(path: Path, reading: DelimitedReadOptions = USUAL) -> RowSou
     for packed, unpack in _UNREAD.items():
         if path.name.lower().endswith(packed):
             raise DataError(
-                f"{packed} files are not read", path=path, mend=unpack.format(name=path.name, stem=path.stem)
+                f"cannot read {packed} files", path=path, mend=unpack.format(name=path.name, stem=path.stem)
             )
     near = find_nearest_suffix(path.name, tuple(FORMATS))
     mark = detect_delimiter(path)
-    read_so = f" Or read it under this name: --map delimiter={mark}." if mark else ""
+    read_so = f" To read it as it is, add --map delimiter={mark}." if mark else ""
     raise DataError(
         "the file name has no known suffix", path=path, expected=", ".join(FORMATS),
         mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}"
@@ -224,7 +222,7 @@ def find_known_suffix(name: str) -> str:
 
 
 def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
-    """A `.txt` may be anything: lines of JSON, fields between marks, or one text per line."""
+    """Open a `.txt`, which may be lines of JSON, fields between marks, or one text per line."""
     if reading == USUAL:
         _, first = next(read_text_lines(path), (1, ""))
         if first.lstrip().startswith("{"):
@@ -235,7 +233,7 @@ def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
 def _check_reading_unused(path: Path, reading: DelimitedReadOptions) -> Path:
     if settings := reading.as_map_options():
         raise UsageError(
-            f"{path} is not a delimited text file, so it has no {next(iter(settings))}.",
+            f"{path} is not a delimited text file, so {next(iter(settings))} cannot be set.",
             mend=f"Leave {next(iter(settings))} out of --map.",
         )
     return path
@@ -270,7 +268,7 @@ class UnrolledListsSource(SourceView):
         """Those of the source, an id and a set."""
         return drop_repeated_columns((*self.source.columns(), "id", "set"))
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of every row."""
         keys = [name for name in ("id", "set") if name in self.source.columns()]
         for number, row in enumerate(
@@ -285,9 +283,9 @@ class UnrolledListsSource(SourceView):
                 continue
             for i, cells in enumerate(values, 1):
                 added = {**cells, "id": f"{key}#{i}", "set": group}
-                yield Row(row.path, row.line, {**row.cells, **added})
+                yield SourceRow(row.path, row.line, {**row.cells, **added})
 
-    def _unroll_row(self, row: Row) -> list[dict[str, Any]]:
+    def _unroll_row(self, row: SourceRow) -> list[dict[str, Any]]:
         length = None
         for name in self.lists:
             cell = row.cells.get(name)
@@ -298,7 +296,7 @@ class UnrolledListsSource(SourceView):
                 raise DataError(
                     f"the lists in {', '.join(self.lists)} differ in length",
                     path=row.path, line=row.line, expected=f"{length} in {name!r}", found=str(len(cell)),
-                    mend="Correct it, or leave the row out."
+                    mend="Correct the lists, or remove the row."
                 )  # fmt: skip
         places = zip(*(row.cells[name] for name in self.lists), strict=True)
         return [dict(zip(self.lists, values, strict=True)) for values in places]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from embassay.data.rows import (
     MISSING,
-    Row,
     RowOrigin,
     RowSource,
+    SourceRow,
     format_plain_text,
     make_missing_column_error,
     read_number_cell,
@@ -115,7 +115,7 @@ def check_limit(limit: int | None) -> None:
     """UsageError unless there is no limit or it is at least 1."""
     if limit is not None and limit < 1:
         raise UsageError(
-            f"The limit is {limit}, but at least 1 item is needed.", mend="Leave --limit out for all."
+            f"The limit is {limit}, but it must be at least 1.", mend="Leave --limit out to use all items."
         )
 
 
@@ -170,7 +170,7 @@ class SourceView:
         """The columns that can be asked for."""
         return self.source.columns()
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of the source."""
         return self.source.rows(columns)
 
@@ -196,16 +196,16 @@ class RenamedColumnsView(SourceView):
             name for name in drop_repeated_columns((*self.mapping, *names, *aliased)) if name not in gone
         )
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows under these names."""
         names = {column: self._find_source_column(column) for column in columns}
         if all(column == name for column, name in names.items()):  # no row is copied in vain
             return self.source.rows(columns)
         return self._read_renamed_rows(names)
 
-    def _read_renamed_rows(self, names: Mapping[str, str]) -> Iterator[Row]:
+    def _read_renamed_rows(self, names: Mapping[str, str]) -> Iterator[SourceRow]:
         for path, line, cells in self.source.rows(drop_repeated_columns(names.values())):
-            yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
+            yield SourceRow(path, line, {column: cells.get(name) for column, name in names.items()})
 
     def _find_source_column(self, column: str) -> str:
         usual = column if column in self.source.columns() else ALIASES.get(column, column)
@@ -223,7 +223,7 @@ class FilteredRowsView(SourceView):
             if column not in self.source.columns():
                 raise make_missing_column_error(self.source, column)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows that pass; DataError with values that were found when none does."""
         passed, seen = False, set[str]()
         for row in self.source.rows(drop_repeated_columns((*columns, *self.allowed))):
@@ -240,7 +240,7 @@ class FilteredRowsView(SourceView):
                 path=self.path,
                 expected=text,
                 found=", ".join(sorted(seen)),
-                mend="Choose values that occur.",
+                mend="Choose values that occur in the data.",
             )
 
 
@@ -261,7 +261,7 @@ class JoinedColumnsView(SourceView):
             raise DataError(
                 f"the joined column {taken[0]!r} is also a column of {self.source.path.name}.",
                 path=self.other.path,
-                mend="Leave it out of the join's columns.",
+                mend="Remove it from the join's columns.",
             )
 
     def list_origins(self) -> tuple[RowOrigin, ...]:
@@ -272,7 +272,7 @@ class JoinedColumnsView(SourceView):
         """The columns of the source, then the joined ones."""
         return (*self.source.columns(), *self.added)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of the source, each with its partner's cells."""
         added = tuple(column for column in columns if column in self.added)
         # The other file is not even read where none of its columns is asked for.
@@ -281,10 +281,10 @@ class JoinedColumnsView(SourceView):
             drop_repeated_columns((*(c for c in columns if c not in added), self.on))
         ):
             partner = partners.get(read_row_id(row, self.on))
-            yield row if partner is None else Row(row.path, row.line, {**row.cells, **partner.cells})
+            yield row if partner is None else SourceRow(row.path, row.line, {**row.cells, **partner.cells})
 
-    def _index_partner_rows(self, columns: tuple[str, ...]) -> dict[str, Row]:
-        partners: dict[str, Row] = {}
+    def _index_partner_rows(self, columns: tuple[str, ...]) -> dict[str, SourceRow]:
+        partners: dict[str, SourceRow] = {}
         for row in self.other.rows((self.on, *columns)):
             key = read_row_id(row, self.on)
             if key in partners:
@@ -308,16 +308,16 @@ class SelectedColumnsView(SourceView):
 class TitlePrependedView(SourceView):
     """`text` = title + " " + text, either alone where the other is blank (spec sage 8)."""
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows with the joined text."""
         for row in self.source.rows(drop_repeated_columns((*columns, "title", "text"))):
             # An article often lacks a title, and a stub its text.
             parts = (read_text_cell(row, "title"), read_text_cell(row, "text"))
             text = " ".join(part for part in parts if part is not None)
-            yield Row(row.path, row.line, {**row.cells, "text": text})
+            yield SourceRow(row.path, row.line, {**row.cells, "text": text})
 
 
-def make_repeated_key_error(row: Row, column: str, key: str, first_line: int) -> DataError:
+def make_repeated_key_error(row: SourceRow, column: str, key: str, first_line: int) -> DataError:
     """The error for a key that appears twice."""
     return DataError(
         f"{column} {key!r} appears twice, first on line {first_line}.",
@@ -356,7 +356,7 @@ class ChainedSourcesView:
         shared = set(self.sources[0].columns()).intersection(*(s.columns() for s in self.sources[1:]))
         return tuple(column for column in self.sources[0].columns() if column in shared)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of all, in order."""
         for source in self.sources:
             yield from source.rows(columns)
@@ -372,10 +372,10 @@ class ConstantCellsView(SourceView):
         """Those of the source, and the stated ones."""
         return drop_repeated_columns((*self.source.columns(), *self.cells))
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows with the stated cells."""
         for path, line, cells in self.source.rows([name for name in columns if name not in self.cells]):
-            yield Row(path, line, {**cells, **self.cells})
+            yield SourceRow(path, line, {**cells, **self.cells})
 
 
 @dataclass(frozen=True)
@@ -384,11 +384,11 @@ class PrefixedKeysView(SourceView):
 
     prefix: str
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows under these keys."""
         for path, line, cells in self.source.rows(columns):
             keys = {key: self._prefix_key(cells[key]) for key in _KEYS if cells.get(key) is not None}
-            yield Row(path, line, {**cells, **keys})
+            yield SourceRow(path, line, {**cells, **keys})
 
     def _prefix_key(self, key: Any) -> Any:
         return [self._prefix_key(part) for part in key] if isinstance(key, list) else f"{self.prefix}/{key}"
@@ -399,13 +399,13 @@ OTHER = "other label"
 
 
 @dataclass(frozen=True)
-class EqualLabelView(SourceView):
+class BinarizedLabelView(SourceView):
     """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none.
     `OTHER` is what the row has where that is another."""
 
     value: str
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows with their label."""
         for row in self.source.rows(columns):
             if "label" not in row.cells:
@@ -418,7 +418,7 @@ class EqualLabelView(SourceView):
                 else self._binarize_label(value)
             )
             other = {OTHER: format_plain_text(value).strip()} if label == 0 else {}
-            yield Row(row.path, row.line, {**row.cells, "label": label, **other})
+            yield SourceRow(row.path, row.line, {**row.cells, "label": label, **other})
 
     def _binarize_label(self, value: Any) -> int | None:
         text, same = (
@@ -438,10 +438,10 @@ class ThresholdLabelView(SourceView):
         """Those of the source, and the label."""
         return drop_repeated_columns((*self.source.columns(), "label"))
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows with their label."""
         names = [name for name in columns if name != "label"]
         for row in self.source.rows(drop_repeated_columns((*names, self.by))):
             number = read_number_cell(row, self.by)
             label = None if number is None else int(number >= self.least)
-            yield Row(row.path, row.line, {**row.cells, "label": label})
+            yield SourceRow(row.path, row.line, {**row.cells, "label": label})

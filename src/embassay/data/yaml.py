@@ -99,7 +99,7 @@ class _YamlSizeCount:
     anchors: dict[str, int] = field(default_factory=dict)
 
     def add(self, event: yaml.Event) -> str:
-        """What is wrong with this event; empty where nothing is."""
+        """Count an event, and say what is wrong with it; empty where nothing is."""
         if isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in self.open):
                 return f"*{event.anchor} refers to a value that contains it"
@@ -144,7 +144,7 @@ def read_yaml(path: Path) -> Any:
             "the file cannot be read",
             path=path,
             found=str(error),
-            mend="Save it as UTF-8, with read permission.",
+            mend="Save it as UTF-8 and check your read permission.",
         ) from error
     return parse_yaml(text, path)
 

@@ -22,7 +22,7 @@ from embassay.document.marks import LinearScale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import MeasureFormat
-from embassay.records import Result
+from embassay.records import ResultRow
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def convert_sentence_to_text(sentence: Iterable[Part]) -> str:
 
 
 def join_names_with_and(parts: Sequence[Part], joint: str = "and") -> Sentence:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join names into a sentence with commas and `and`."""
     if len(parts) < 2:
         return tuple(parts)
     head: list[Part] = []
@@ -84,20 +84,20 @@ def clip_text(text: str, most: int = 400) -> str:
 
 @dataclass(frozen=True)
 class PageFactsLine:
-    """The line over a page's heading: what it is of, and `links` to what else there is of it."""
+    """The line of facts over a page's heading, with `links` to what else there is of it."""
 
     facts: tuple[str, ...]
     links: tuple[PageLink, ...] = ()
 
     @classmethod
     def of(cls, kind: str, *facts: str) -> PageFactsLine:
-        """Those of a run of a kind, with the way to what its scale means, or of no kind of ours to the marks."""
+        """Make the line of facts of a run of a kind, with a link to what its scale or marks mean."""
         return cls(facts, (PageLink("how to read this", f"reading-{kind}" if kind else "reading"),))
 
 
 @dataclass(frozen=True)
 class VerdictText:
-    """A heading of at most 80 characters and up to four sentences, and the `claims` that both word."""
+    """The text of a verdict: a heading, up to four sentences and the `claims` that they word."""
 
     heading: Sentence
     lede: tuple[Sentence, ...] = ()
@@ -158,7 +158,7 @@ class TermDefinitions:
 
 @dataclass(frozen=True)
 class DrawingLegend:
-    """What the grounds of a drawing stand for: a class and words of each."""
+    """The legend of a drawing: each background's class and what it stands for."""
 
     signs: tuple[tuple[str, str], ...]
 
@@ -250,7 +250,7 @@ class Table:
     def of(
         cls, id: str, heads: Iterable[str | Column], rows: Iterable[Sequence[Said | TableCell]], at: int = 0
     ) -> Table:
-        """A table of `rows` under `heads`, in which the cell `at` a place names its row; for a terminal."""
+        """Make a table of `rows` under `heads`, in which the cell `at` a place names its row."""
         lines = []
         for row in rows:
             cells = [entry if isinstance(entry, TableCell) else TableCell(entry) for entry in row]
@@ -262,12 +262,12 @@ class Table:
 
     @property
     def is_heatmap(self) -> bool:
-        """Whether cells have a ground."""
+        """Whether the table's cells are coloured as a heatmap."""
         return self.style.startswith("heat")
 
     @property
     def heads(self) -> tuple[Column, ...]:
-        """The columns, each with its style."""
+        """The table's columns, each with its style."""
         every = (column if isinstance(column, Column) else Column(column) for column in self.columns)
         return tuple(
             column
@@ -279,7 +279,7 @@ class Table:
         )
 
     def _choose_column_alignment(self, place: int) -> str:
-        """What stands in a column of values, or of reasons for missing ones, is on the right."""
+        """Choose how a column is aligned: values, and reasons for missing ones, on the right."""
         if self.is_heatmap:
             return ""
         entries = (line.entries[place] for line in self.lines if place < len(line.entries))
@@ -287,7 +287,7 @@ class Table:
 
     @property
     def groups(self) -> Iterator[tuple[str, list[LabelledTableRow]]]:
-        """The lines by their group."""
+        """The table's lines by their group."""
         return ((name, list(lines)) for name, lines in groupby(self.lines, key=lambda line: line.group))
 
     @property
@@ -383,7 +383,7 @@ STEPS = 5
 
 
 def make_result_cell(
-    row: Result | None,
+    row: ResultRow | None,
     unit: MeasureFormat,
     *,
     n: bool = False,
@@ -435,24 +435,24 @@ _NUMBER = re.compile(r"(\d+)")
 def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
     """The tables of a run whose file names match, as it wrote them, those with a number first, in its order; nothing
     where none does."""
-    paths = sorted((run / "tables").glob(f"{names}.md"), key=_rank_table_file)
-    tables = (_read_table(path) for path in paths)
+    paths = sorted((run / "tables").glob(f"{names}.md"), key=_make_table_file_sort_key)
+    tables = (_read_markdown_table(path) for path in paths)
     return tuple(table for table in tables if table is not None and table.lines)
 
 
-def _rank_table_file(path: Path) -> tuple[bool, int, str]:
+def _make_table_file_sort_key(path: Path) -> tuple[bool, int, str]:
     number = _NUMBER.search(path.stem)
     return number is None, int(number[1]) if number else 0, path.stem
 
 
-def _read_table(path: Path) -> Table | None:
+def _read_markdown_table(path: Path) -> Table | None:
     lines = path.read_text("utf-8", errors="replace").splitlines()
     title = next((line.strip("* ") for line in lines if line.startswith("**")), path.stem)
     rows = [_split_markdown_cells(line) for line in lines if line.startswith("|")]
     if len(rows) < 3 or not all(rows):
         return None
     (heading, *columns), (_, *rules) = rows[:2]
-    exact = _read_exact_numbers(path.with_suffix(".csv"), rows[0])
+    exact = _read_exact_csv_numbers(path.with_suffix(".csv"), rows[0])
     body = []
     for place, (label, *cells) in enumerate(rows[2:]):
         values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
@@ -488,7 +488,7 @@ def _strip_cell_markdown(cell: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)", numbers.MINUS, text)
 
 
-def _read_exact_numbers(path: Path, heads: Sequence[str]) -> list[list[str]]:
+def _read_exact_csv_numbers(path: Path, heads: Sequence[str]) -> list[list[str]]:
     """The numbers of every row but those of its label, where the CSV has the same columns; else nothing."""
     if not path.exists():
         return []

@@ -59,7 +59,7 @@ def describe_gap_of_best_two(
         alike = (
             f" both score {unit.format_value_in_text(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
         )
-        return (naming(a), " and ", naming(b), f"{alike} in every resample: nothing is tested.")
+        return (naming(a), " and ", naming(b), f"{alike} in every resample, so nothing is tested.")
     is_certain = high - low <= EQUAL
     gap += (
         " in every resample" if is_certain else f" (95% interval {unit.format_interval_in_text(low, high)})"

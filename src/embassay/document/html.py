@@ -56,10 +56,10 @@ def render_blocks_as_html(blocks: Iterable[Block], slug: str = "") -> Markup:
 
 def render_words_as_html(words: Said) -> Markup:
     """Words as HTML: names of systems in bold, isolated from the direction of the text around them."""
-    return escape(words) if isinstance(words, str) else Markup("").join(map(_render_part, words))
+    return escape(words) if isinstance(words, str) else Markup("").join(map(_render_sentence_part, words))
 
 
-def _render_part(part: Part) -> Markup:
+def _render_sentence_part(part: Part) -> Markup:
     match part:
         case str():
             return escape(part)
@@ -164,7 +164,7 @@ def minify_script(text: str) -> str:
 
 
 def _minify_code_part(code: str) -> str:
-    """A script without strings: `let` does for a reader of a page what `const` does for one of the source."""
+    """Shorten a part of a script that holds no strings."""
     code = re.sub(r"\bconst\b", "let", code)
     code = re.sub(r" *([=<>?:,;{}()\[\]|&*!]) *", r"\1", code)
     code = re.sub(r"(?<=[\w)\]]) ([-+/%]) (?=[\w($\[])", r"\1", code)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from embassay.contracts import Kind
-from embassay.records import Result
+from embassay.records import ResultRow
 
 PADDING = 0.08
 
@@ -31,16 +31,16 @@ class LinearScale:
 
     @property
     def ticks(self) -> tuple[float, ...]:
-        """The round values from low to high, both included."""
+        """The round values of the ticks, from low to high, both included."""
         steps = round((self.high - self.low) / self.step)
         return tuple(self.low + i * self.step for i in range(steps + 1))
 
     def at(self, value: float) -> float:
-        """Where a value lies, in percent of the width; outside values stop at the edge."""
+        """The position of a value in percent of the width; outside values stop at the edge."""
         return min(100.0, max(0.0, 100 * (value - self.low) / (self.high - self.low)))
 
     def label(self, value: float) -> str:
-        """A tick's label with as many decimals as the step needs."""
+        """Format a tick's label with as many decimals as the step needs."""
         # The logarithm of 0.001 is a little below -3 in floats.
         decimals = max(0, -math.floor(math.log10(self.step * self.factor) + 1e-9))
         text = f"{value * self.factor:.{decimals}f}"
@@ -79,10 +79,10 @@ def fit_axis_scale(
     if within is not None:
         start = max(start, within[0]) if low >= within[0] else start
         end = min(end, within[1]) if high <= within[1] else end
-    scale = _round_scale(start, end, most, factor)
+    scale = _make_round_scale(start, end, most, factor)
     if end - start < FULL * (scale.high - scale.low):
         # Finer steps, where the round numbers around the values leave much of the width empty.
-        finer = _round_scale(start, end, most + FINER, factor)
+        finer = _make_round_scale(start, end, most + FINER, factor)
         return finer if finer.high - finer.low < scale.high - scale.low else scale
     return scale
 
@@ -91,17 +91,17 @@ FULL, FINER = 0.75, 2
 """The least share of a scale that its values fill before more steps are tried, and how many more."""
 
 
-def _round_scale(start: float, end: float, most: int, factor: float) -> LinearScale:
+def _make_round_scale(start: float, end: float, most: int, factor: float) -> LinearScale:
     """The scale from the round number at or below `start` to the one at or above `end`, in at most about `most`
     steps."""
-    step = _round_step((end - start) / most)
+    step = _round_up_scale_step((end - start) / most)
     # 0.3 / 0.1 is a little below 3 in floats, and would begin a step too early.
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
     return LinearScale(first, last if last > first else first + step, step, factor)
 
 
-def _round_step(least: float) -> float:
+def _round_up_scale_step(least: float) -> float:
     """The smallest of 1, 2, 5 times a power of ten that is not under `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
@@ -116,7 +116,7 @@ class LogTimeScale:
 
     @property
     def ticks(self) -> tuple[float, ...]:
-        """1, 2 and 5 times powers of ten within; powers of ten alone where that is many."""
+        """The values of the ticks: 1, 2 and 5 times powers of ten, or the powers alone if many."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
         every = [step * 10.0**power for power in powers for step in steps]
@@ -130,7 +130,7 @@ class LogTimeScale:
 
 
 def fit_log_scale(values: Iterable[float]) -> LogTimeScale:
-    """From the next 1, 2 or 5 below the values to the next above."""
+    """Fit a log scale from the next 1, 2 or 5 below the values to the next above."""
     pool = [value for value in values if value > 0] or [1.0]
     # A point on the edge would be cut in half.
     low, high = min(pool) * 0.97, max(pool) * 1.03
@@ -163,7 +163,7 @@ def draw_system_kind_sign(kind: Kind) -> Markup:
 
 
 def draw_interval_mark(
-    row: Result | None,
+    row: ResultRow | None,
     kind: Kind,
     scale: LinearScale,
     *,
@@ -186,7 +186,7 @@ def draw_interval_mark(
 def draw_difference_mark(
     low: float | None, value: float, high: float | None, kind: Kind, scale: LinearScale
 ) -> Markup:
-    """The same for a difference, with the zero line in ink."""
+    """Draw the bar and tick of a difference with its interval, and the zero line in ink."""
     return draw_range_bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
 
 
@@ -245,7 +245,7 @@ def _write_css_rules(named: Iterable[tuple[str, ...]]) -> str:
 
 
 def _name_position_class(name: str, percent: float) -> str:
-    """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
+    """Name the CSS class of a position, rounded to half a percent."""
     # Classes in half percents and no style of its own for each mark: a page has many marks and 201 places.
     return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
 
@@ -329,5 +329,5 @@ def _draw_ticks(values: Sequence[float], scale: LinearScale) -> str:
 
 
 def format_percent_position(value: float) -> str:
-    """A place across: a tenth of a percent is less than a quarter of a pixel."""
+    """Format a place across, to a tenth of a percent."""
     return f"{value:.1f}".rstrip("0").rstrip(".") + "%"

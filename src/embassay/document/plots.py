@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from embassay.contracts import Kind
 from embassay.document.marks import CLASSES, LinearScale
-from embassay.records import Result
+from embassay.records import ResultRow
 
 HEIGHT = 220
 LEFT, WIDE = 8, 56
@@ -47,12 +47,12 @@ class PlotLine:
 
 
 def compute_plot_y_position(y: LinearScale, value: float) -> float:
-    """Pixels from the top of the plot."""
+    """The height of a value in a plot, in pixels from the top."""
     return round(8 + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
 def draw_scale_labels(y: LinearScale) -> str:
-    """The labels of a scale; its lines are drawn with the tracks."""
+    """Draw the labels of a plot's scale, whose lines are drawn with the tracks."""
     return "".join(
         f'<text x="{LEFT - 1}%" y="{compute_plot_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
@@ -62,13 +62,15 @@ def draw_scale_labels(y: LinearScale) -> str:
 def draw_grid_bands_and_lines(tracks: Sequence[PlotLine], y: LinearScale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
     rows = "".join(f"M0 {compute_plot_y_position(y, tick)}H100" for tick in y.ticks)
-    bands = "".join(_draw_band(track) for track in tracks)
-    lines = "".join(_draw_line(track) for track in tracks)
-    inner = stretch_drawing(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
-    return inner + "".join(_draw_track_points(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
+    bands = "".join(_draw_interval_band(track) for track in tracks)
+    lines = "".join(_draw_plot_line(track) for track in tracks)
+    inner = nest_stretched_drawing(
+        f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16
+    )
+    return inner + "".join(_draw_line_points(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
 
 
-def stretch_drawing(parts: str, left: float, wide: float, height: float) -> str:
+def nest_stretched_drawing(parts: str, left: float, wide: float, height: float) -> str:
     """A nested drawing whose width is 100 units."""
     return (
         f'<svg x="{left}%" width="{wide}%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">'
@@ -77,7 +79,7 @@ def stretch_drawing(parts: str, left: float, wide: float, height: float) -> str:
 
 
 def draw_dots(points: Sequence[tuple[float, float]]) -> str:
-    """A path of no length at each point: the ends of its strokes are what is seen."""
+    """Draw a dot at each point, as a path of no length."""
     # Signs drawn as ends of strokes keep their shape where the drawing stretches, and many are one element.
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
 
@@ -104,14 +106,14 @@ def draw_line_names(
 
 
 def draw_line_legend_sign(track: PlotLine) -> str:
-    """A piece of the line with its point, around 0."""
+    """Draw the legend sign of a line: a piece of it with its point, around 0."""
     kind = CLASSES[track.kind]
     point = SIGN.get(kind, '<circle class="on" r="3.5"/>')
     return f'<path class="ln {kind} d{track.nth}" d="M-11 0H11"/>{point}'
 
 
 def make_system_plot_lines(
-    named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: LinearScale
+    named: Sequence[tuple[Kind, Sequence[tuple[float, ResultRow]]]], y: LinearScale
 ) -> list[PlotLine]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
@@ -148,7 +150,7 @@ def spread_label_heights(wanted: Sequence[tuple[float, int]]) -> list[tuple[floa
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
 
-def _draw_band(track: PlotLine) -> str:
+def _draw_interval_band(track: PlotLine) -> str:
     if len(track.band) < 2:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in track.band]
@@ -156,7 +158,7 @@ def _draw_band(track: PlotLine) -> str:
     return f'<polygon class="bd {CLASSES[track.kind]} d{track.nth}" points="{" ".join(there + back)}"/>'
 
 
-def _draw_line(track: PlotLine) -> str:
+def _draw_plot_line(track: PlotLine) -> str:
     kind, path = CLASSES[track.kind], "L".join(f"{across:.1f} {down}" for across, down in track.points)
     line = f'<path class="ln {kind} d{track.nth}" d="M{path}"/>'
     if kind in GLYPHS:
@@ -165,7 +167,7 @@ def _draw_line(track: PlotLine) -> str:
     return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
-def _draw_track_points(track: PlotLine) -> str:
+def _draw_line_points(track: PlotLine) -> str:
     kind = CLASSES[track.kind]
     across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in track.points)
     down = " ".join(f"{height + 4:.1f}" for _, height in track.points)
@@ -177,7 +179,7 @@ class NamedPlotLine:
     """A named line: places across (0 to 1) with the result there; `kind` is that of the system."""
 
     name: str
-    points: tuple[tuple[float, Result], ...]
+    points: tuple[tuple[float, ResultRow], ...]
     kind: Kind = "run"
 
 
@@ -247,7 +249,7 @@ class PlotAxis:
 
 
 def draw_scatter_plot(points: Sequence[PlotPoint], x: PlotAxis, y: PlotAxis) -> Markup:
-    """The drawing: grid, lines, points, labels."""
+    """Draw a scatter plot: its grid, lines, points and labels."""
     parts = [
         _draw_y_grid_lines(y),
         _draw_x_grid_lines(x),
@@ -268,7 +270,7 @@ def _chart_x_position(scale: LinearScale, value: float) -> str:
 
 def _draw_y_grid_lines(y: PlotAxis) -> str:
     rows = "".join(f"M0 {_chart_y_position(y.scale, tick)}H100" for tick in y.scale.ticks)
-    lines = stretch_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
+    lines = nest_stretched_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
         f'<text x="{EDGE - 1}%" y="{_chart_y_position(y.scale, tick)}" dy="4" '
         f'text-anchor="end">{y.scale.label(tick)}</text>'
         for tick in y.scale.ticks
@@ -320,7 +322,7 @@ def _draw_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) ->
         f'<svg x="{EDGE + SPAN * at / 100:.2f}%" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z"/></svg>'
         for at, down in places.get("l", ())
     ]
-    return [stretch_drawing(drawn, EDGE, SPAN, HEIGHT + 52), *triangles]
+    return [nest_stretched_drawing(drawn, EDGE, SPAN, HEIGHT + 52), *triangles]
 
 
 def _label_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) -> list[str]:

@@ -102,7 +102,7 @@ def _draw_heading(block: Heading, room: TerminalPrintLimits) -> list[Text]:
 
 
 def _draw_paragraph(block: Paragraph, room: TerminalPrintLimits) -> list[Text]:
-    """A text that names a file or a command stays whole, so that it can be copied."""
+    """Draw a paragraph; one that names a file or a command stays whole, so that it can be copied."""
     from rich.text import Text
 
     parts = (block.said,) if isinstance(block.said, str) else block.said
@@ -143,13 +143,13 @@ class _PrintableGrid:
 
     @classmethod
     def of(cls, table: Table, room: TerminalPrintLimits) -> _PrintableGrid:
-        """That of a table, its titles the first row."""
+        """Make the printable grid of a table, its titles the first row."""
         columns, at = [*table.heads], table.at
         columns.insert(at, Column(table.heading, style=""))
         rows = [[*line.entries[:at], TableCell(line.label), *line.entries[at:]] for line in table.lines]
-        titles = tuple(_draw_cell(TableCell(column.title), room) for column in columns)
+        titles = tuple(_draw_table_cell(TableCell(column.title), room) for column in columns)
         return cls(
-            tuple(columns), (titles, *(tuple(_draw_cell(entry, room) for entry in row) for row in rows))
+            tuple(columns), (titles, *(tuple(_draw_table_cell(entry, room) for entry in row) for row in rows))
         )
 
     @property
@@ -158,7 +158,7 @@ class _PrintableGrid:
         return [max(cell.cell_len for cell in column) for column in zip(*self.cells, strict=True)]
 
     def beside(self, place: int, title: str, cells: Sequence[str]) -> _PrintableGrid:
-        """With one more column after a place."""
+        """The grid with one more column after a place."""
         from rich.text import Text
 
         more = (Text(title), *map(Text, cells))
@@ -186,7 +186,7 @@ def _draw_table(table: Table, room: TerminalPrintLimits) -> list[Text]:
     head = _draw_table_line(titles, grid.columns, shown)
     head.stylize("bold")
     rule = ("─" if room.unicode else "-") * (sum(shown) + GAP * (len(shown) - 1))
-    lines = [head, Text(rule), *(line for row in rows for line in _wrap_row(row, grid.columns, shown))]
+    lines = [head, Text(rule), *(line for row in rows for line in _wrap_table_row(row, grid.columns, shown))]
     if hidden := count - len(shown):
         them = "it" if hidden == 1 else "them"
         lines.append(Text(f"{numbers.format_noun_count(hidden, 'column')} hidden, --wide shows {them}"))
@@ -223,7 +223,7 @@ def _list_interval_ends(entry: TableCell) -> list[float]:
 
 
 def _draw_interval_strip(ends: Sequence[float], scale: LinearScale, width: int) -> str:
-    """`··━━┃━━··`."""
+    """Draw an interval as a strip of characters, such as `··━━┃━━··`."""
     if not ends:
         return ""
     value, *interval = (min(width - 1, int(scale.at(end) / 100 * width)) for end in ends)
@@ -236,7 +236,7 @@ def _draw_interval_strip(ends: Sequence[float], scale: LinearScale, width: int) 
     return "".join(marks)
 
 
-def _draw_cell(entry: TableCell, room: TerminalPrintLimits) -> Text:
+def _draw_table_cell(entry: TableCell, room: TerminalPrintLimits) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
@@ -261,7 +261,7 @@ def _replace_unprintable(text: str, unicode: bool) -> str:
 
 
 def _choose_emphasis_style(said: Said) -> str:
-    """The style of words that stand apart."""
+    """Choose the style of words that stand apart."""
     words = said[0] if said and not isinstance(said, str) else None
     return STYLES.get(words.style, "") if isinstance(words, StyledWords) else ""
 
@@ -285,7 +285,7 @@ def _draw_table_line(cells: Sequence[Text], columns: Sequence[Column], widths: S
     return line
 
 
-def _wrap_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[Text]:
+def _wrap_table_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[Text]:
     """The lines of a row: one, or more when its wrapping cell is longer than its column."""
     from rich.text import Text
 

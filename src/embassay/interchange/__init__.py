@@ -8,7 +8,7 @@ from embassay.interchange.forms import FORMS, Exported, LeftOut, export, results
 from embassay.interchange.tables import long_frame
 from embassay.interchange.trackers import Logged, log_to_mlflow, log_to_trackio, log_to_wandb
 from embassay.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents
-from embassay.records import Result
+from embassay.records import ResultRow
 
 __all__ = [
     "FORMS",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def read_results(source: Path) -> list[Result]:
+def read_results(source: Path) -> list[ResultRow]:
     """The results of our own runs in files of MTEB (a layout or one file), as they were exported. DataError where there
     is no such source, or a file of ours in it is broken."""
     return results_of(read_documents(Path(source)))

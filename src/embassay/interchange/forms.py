@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ from embassay.protocols.mteb.survey import (
     make_model_meta,
     make_published_name,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import digest_json, slugify_name, write_file_atomically
 
 Form = Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub"]
@@ -78,7 +79,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
         raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
     if table and form not in ("latex", "figures"):
         raise UsageError(
-            f"--table selects one table, but {form} always has all results.", mend="Export it as latex."
+            f"--table selects one table, but {form} always exports all results.", mend="Export it as latex."
         )
     runs = find_runs_in_folders(folders)
     if form in WRITERS:
@@ -97,7 +98,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
 
 def _publish_runs(runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str) -> Exported:
     files, rows, lost = WRITERS[form](runs, out, source)
-    return Exported(out, files, rows, tuple(LeftOut(*entry) for entry in lost))
+    return Exported(out, files, rows, tuple(starmap(LeftOut, lost)))
 
 
 def make_mteb_documents(runs: Sequence[LoadedRunFolder], left_out: list[LeftOut]) -> Iterator[Document]:
@@ -133,7 +134,7 @@ def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Ex
         entries, files = written.entries, written.files + written.models
     if not entries:
         raise UsageError(
-            f"Nothing here fits the layout of MTEB: {left_out[0].reason if left_out else 'no results'}.",
+            f"Nothing here fits MTEB's layout: {f'rows {left_out[0].reason}' if left_out else 'no results'}.",
             mend="Export it as csv, parquet or latex.",
         )
     rows = sum(len(run.rows) for run in runs) - sum(lost.rows for lost in left_out)
@@ -191,7 +192,7 @@ def _export_latex(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> E
             write_file_atomically(out / f"{name}.tex", write_latex_table(table))
     left = [
         LeftOut(table.run.name, len(table.run.rows) - sum(row is not None for cells in table.cells for row in cells),
-                "not in the table of headlines; csv and parquet have every row")
+                "that are not headlines; csv and parquet contain every row")
         for table in tables.values()
     ]  # fmt: skip
     return Exported(
@@ -207,9 +208,9 @@ def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, si
         folders = [run.path / "tables" for run in runs]
         names = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
         if any((folder / f"{table}.csv").exists() for folder in folders):
-            mend = "The run is from an earlier version: repeat its command with the same --out to write it."
+            mend = "The run is from an earlier version. Repeat its command with the same --out to add it."
         else:
-            mend = f"There is {', '.join(names) or 'none'}."
+            mend = f"Available tables: {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
         write_file_atomically(
@@ -227,13 +228,13 @@ def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, si
 
 
 def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
-    """What figures there are, under the names that --table takes."""
+    """List the names of the figures that there are, as --table takes them."""
     from embassay.interchange.side_by_side import NAME, NUMBER
 
     numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
     names = dict.fromkeys(drawn.name for run in runs for drawn in make_run_figures(run))
     said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
-    return f"There is {', '.join(said)}." if said else "Export it as csv."
+    return f"Available figures: {', '.join(said)}." if said else "Export it as csv."
 
 
 def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, table: str) -> Exported:
@@ -243,7 +244,7 @@ def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, ta
     ]
     if not figures:
         raise UsageError(
-            f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
+            f"No run here has data for {f'the figure {table}' if table else 'a figure'}.",
             mend=_list_figure_names(runs) if table else "Export it as csv.",
         )
     if single and len(figures) > 1:
@@ -264,7 +265,7 @@ def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, ta
     for path, content in files.items():
         write_file_atomically(path, content)
     left = tuple(
-        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or beyond what it shows")
+        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or too many for the figure")
         for run, drawn in figures
         if drawn.left
     )
@@ -308,7 +309,7 @@ def _name_run_files(runs: Sequence[LoadedRunFolder]) -> dict[str, LoadedRunFolde
 VERSION = 1
 FITTING = ("sage", "pteb", "score", "hume")
 """Runs that score systems on datasets; others measure something else, which MTEB has no place for."""
-Numbered = tuple[int, Result]
+Numbered = tuple[int, ResultRow]
 
 
 @dataclass(frozen=True)
@@ -342,7 +343,9 @@ def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> It
         else:
             over += 1
     if over:
-        left_out.append(LeftOut(run.name, over, "over several datasets, but MTEB has one file per dataset"))
+        left_out.append(
+            LeftOut(run.name, over, "that cover several datasets, but MTEB has one file per dataset")
+        )
     headless = 0
     for rows in groups.values():
         document = _make_mteb_document(run, rows)
@@ -354,10 +357,10 @@ def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> It
         left_out.append(LeftOut(run.name, headless, "of a task without a headline on the dataset"))
 
 
-def results_of(documents: Iterable[Document]) -> list[Result]:
+def results_of(documents: Iterable[Document]) -> list[ResultRow]:
     """The results of our own runs in documents of MTEB, as they were exported and in that order; documents of others
     have none. Raises DataError for a block that is not as we write it."""
-    placed: list[tuple[str, int, Result]] = []
+    placed: list[tuple[str, int, ResultRow]] = []
     for document in documents:
         block = document.body.get(BLOCK)
         if not isinstance(block, dict) or "rows" not in block or block.get("source") == EVALUATIONS:
@@ -367,7 +370,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 raise ValueError(f"version {block['version']}")
             run = str(block["run"]["manifest"])
             for place, row in zip(block["places"], block["rows"], strict=True):
-                placed.append((run, int(place), Result(**row)))
+                placed.append((run, int(place), ResultRow(**row)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The block {BLOCK!r} of {document.model}, {document.task} is not in the format of Embassay "
@@ -380,7 +383,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
 
 
 def make_system_revision(run: LoadedRunFolder, system: str) -> str:
-    """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
+    """Make the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
     return digest_json(identities.get(system) or system)[:12]
 
@@ -426,7 +429,7 @@ def _is_published_hume_run(run: LoadedRunFolder) -> bool:
     return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
 
 
-def _make_score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
+def _make_score_entry(head: ResultRow, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
         **{
@@ -440,7 +443,7 @@ def _make_score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     }
 
 
-def _find_cell_seconds(run: LoadedRunFolder, first: Result) -> float | None:
+def _find_cell_seconds(run: LoadedRunFolder, first: ResultRow) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     times = [

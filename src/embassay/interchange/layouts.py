@@ -58,7 +58,7 @@ def make_suite_mean_rule(suite: str, task: str = ALL, *beginnings: str) -> Whole
 
 
 def format_paper_model_title(system: str) -> str:
-    """What the papers call a system.
+    """Format a model's title as the papers call it.
 
     >>> (format_paper_model_title("st:sentence-transformers/all-mpnet-base-v2?dims=64"),
     ... format_paper_model_title("ollama:gemma3:27b"))
@@ -97,7 +97,7 @@ def _read_suite_titles() -> Mapping[str, str]:
 
 
 def make_paper_column_renamer(names: Mapping[str, str]) -> Callable[[str], str]:
-    """A column by its name in the paper, in small letters where it is not among `names`."""
+    """Make a function that gives a column's name in the paper."""
     return lambda column: names.get(column, column.lower())
 
 
@@ -160,20 +160,18 @@ _LANGUAGES = {
 _PROMPTS = {"default": "Default", **{f"variant{number}": f"Variant {number}" for number in (1, 2, 3)}}
 
 
-def _format_set_title(dataset: str) -> str:
+def _format_dataset_title(dataset: str) -> str:
     title = format_paper_dataset_title(dataset)
     return _LONGER.get(title, title)
 
 
-def _format_set_and_model(row: Row) -> str:
+def _format_dataset_and_model(row: Row) -> str:
     """Set and model, or a model's mean; the STS sets of table 9 are one row. No mean over models: ours are others."""
     dataset, system = row["dataset"] or "Average", row["system"]
     if system == "Average":
         return ""
     several = row.get("task") == "sts" and dataset.endswith("datasets")
-    return (
-        f"{'9 STS datasets' if several else _format_set_title(dataset)}, {format_paper_model_title(system)}"
-    )
+    return f"{'9 STS datasets' if several else _format_dataset_title(dataset)}, {format_paper_model_title(system)}"
 
 
 def _format_sts_title(row: Row) -> str:
@@ -186,7 +184,7 @@ def _find_qwen_size(row: Row) -> str:
     return name.rpartition("-")[2] if name.lower().startswith("qwen3-embedding-") else ""
 
 
-def _format_parameters(row: Row) -> str:
+def _format_parameter_count(row: Row) -> str:
     size = float(row["Parameters (billions)"] or 0)
     return f"{1000 * size:.0f}M" if size < 1 else f"{size:g}B"
 
@@ -202,12 +200,12 @@ def _find_mean_over_seven_sets(row: str, column: str) -> PaperMeanScope | None:
 
 PTEB = (
     PaperTableLayout("table 1", "words per text", "pteb_table1",
-        _make_cell_reader("dataset", _format_set_title), label="dataset"),
-    PaperTableLayout("table 2", "judges: Spearman with people x 100", "pteb_table2",
-        _make_cell_reader("Dataset", _format_set_title),
+        _make_cell_reader("dataset", _format_dataset_title), label="dataset"),
+    PaperTableLayout("table 2", "judges: Spearman correlation with people x 100", "pteb_table2",
+        _make_cell_reader("Dataset", _format_dataset_title),
            format_judge_model_title, "Dataset",
            over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
-    PaperTableLayout("table 3", "judges by size", "pteb_table3", _format_parameters,
+    PaperTableLayout("table 3", "judges by size", "pteb_table3", _format_parameter_count,
         make_paper_column_renamer({"Score": "sts_score"}),
            "Judge",
            over=_MEAN_STS),
@@ -215,19 +213,20 @@ PTEB = (
         _make_cell_reader("Paraphraser", format_judge_model_title),
            make_paper_column_renamer(_PARAPHRASERS), "Paraphraser",
            over=_MEAN_STS),
-    PaperTableLayout("table 5", "the paraphraser by judge", "pteb_table5",
+    PaperTableLayout("table 5", "paraphraser scores by judge", "pteb_table5",
         _make_cell_reader("Judge", format_judge_model_title),
            make_paper_column_renamer(_JUDGES), "Judge",
            over=_MEAN_STS),
-    PaperTableLayout("table 6", "STS", "pteb_table6", _format_set_and_model,
+    PaperTableLayout("table 6", "STS", "pteb_table6", _format_dataset_and_model,
         over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
     PaperTableLayout("table 7", "shifts, runs pooled", "pteb_table7", _format_sts_title, _SHIFT, over=_MEAN_STS),
     PaperTableLayout("table 8", "encoders by size", "pteb_table8", _find_qwen_size,
         make_paper_column_renamer({"vram_gib": "vram_gb"}),
            others=False,
            over=make_suite_mean_rule("pteb-en")),
-    PaperTableLayout("table 9", "seven tasks", "pteb_table9", _format_set_and_model, over=_find_mean_over_seven_sets),
-    PaperTableLayout("table 10", "other languages", "pteb_table10", _format_set_and_model,
+    PaperTableLayout("table 9", "seven tasks", "pteb_table9", _format_dataset_and_model,
+                     over=_find_mean_over_seven_sets),
+    PaperTableLayout("table 10", "other languages", "pteb_table10", _format_dataset_and_model,
         over=make_suite_mean_rule("pteb-multi", ALL, "Average")),
     PaperTableLayout("table 11", "people's ratings", "pteb_table11",
         lambda row: _LANGUAGES.get(row["lang"], row["lang"]),
@@ -275,12 +274,12 @@ def _format_unreranked_title(row: Row) -> str:
 
 
 def _format_method_title(row: Row) -> str:
-    """The six stacks that are compared are of 50 candidates."""
+    """Format the title of a compared retrieval method; empty for all other stacks."""
     method = _METHODS.get((row["Mode"], format_paper_model_title(row["Reranker"])), "")
     return method if row["K"] == "50" and row["Index"].startswith("flat") else ""
 
 
-def _name_reached_measure(row: Row) -> str:
+def _name_measure_of_best_stack(row: Row) -> str:
     return row["Measure"] if _format_method_title(row) == "Hybrid + Rerank-2.5" else ""
 
 
@@ -306,7 +305,7 @@ def _make_ablation_titler(lang: str) -> Callable[[Row], str]:
 
 
 def _find_mean_of_quality(row: str, column: str) -> PaperMeanScope | None:
-    """The paper's corpus is its own: prices, sizes and times compare, and how good what was found is does not."""
+    """Find the mean of a quality column, which a corpus other than the paper's cannot compare."""
     del row
     return (
         PaperMeanScope("")
@@ -315,7 +314,7 @@ def _find_mean_of_quality(row: str, column: str) -> PaperMeanScope | None:
     )
 
 
-def _make_stack_layout(
+def _make_stack_table_layout(
     table: str, title: str, file: str, row: Callable[[Row], str], names: Mapping[str, str]
 ) -> PaperTableLayout:
     return PaperTableLayout(
@@ -331,47 +330,48 @@ def _make_stack_layout(
 
 
 RAG = (
-    _make_stack_layout("5.1 dense", "dense pools", "rag_table1", _format_unreranked_title, {
+    _make_stack_table_layout("5.1 dense", "dense pools", "rag_table1", _format_unreranked_title, {
         **_MEASURES, "Embed ms": "embedding_latency_ms", "Retrieve ms": "retrieval_latency_median_ms"}),
-    _make_stack_layout("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _format_method_title, _MEASURES),
-    _make_stack_layout("5.1 hybrid ceiling", "the best order of hybrid pools", "rag_table3",
+    _make_stack_table_layout("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _format_method_title, _MEASURES),
+    _make_stack_table_layout("5.1 hybrid ceiling", "best possible order of hybrid pools", "rag_table3",
               lambda row: _format_method_title({**row, "Reranker": "none"}), _CEILINGS),
-    _make_stack_layout("5.2 %PROC", "actual and possible", "rag_table4", _name_reached_measure,
+    _make_stack_table_layout("5.2 %PROC", "actual and possible", "rag_table4", _name_measure_of_best_stack,
         {"%PROC": "percent_proc"}),
-    _make_stack_layout("5.2 leaderboard, @10", "best by RA-nWG@10", "rag_table5", format_stack_title,
+    _make_stack_table_layout("5.2 leaderboard, @10", "best by RA-nWG@10", "rag_table5", format_stack_title,
               {"RA-nWG@10": "ra_nwg", "PROC": "ceiling_proc"}),
-    _make_stack_layout("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", format_stack_title,
+    _make_stack_table_layout("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", format_stack_title,
               {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"}),
     PaperTableLayout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _format_index_title,
         make_paper_column_renamer(_CHANGES),
            "Encoder", False,
            over=_find_mean_of_quality),
-    _make_stack_layout("5.5 scenarios", "scenarios", "rag_stacks", format_stack_title,
+    _make_stack_table_layout("5.5 scenarios", "scenarios", "rag_stacks", format_stack_title,
               {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"}),
-    _make_stack_layout("A.1 efficiency", "efficiency", "rag_table9", format_stack_title, {
+    _make_stack_table_layout("A.1 efficiency", "efficiency", "rag_table9", format_stack_title, {
         "Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"}),
-    PaperTableLayout("A.2 margins", "margins of names and topics", "rag_table10", _make_probe_titler(_PROBED),
+    PaperTableLayout("A.2 margins", "name and topic margins", "rag_table10", _make_probe_titler(_PROBED),
            make_paper_column_renamer(_MARGINS)),
     PaperTableLayout("A.3 name over topic", "names over topics", "rag_table11", _make_probe_titler(_PROBED),
            make_paper_column_renamer({"name/topic": "name_topic_ratio"})),
-    PaperTableLayout("4.1 names, EN", "changes of names, in percent of the margin", "name_margin_en",
+    PaperTableLayout("4.1 names, EN", "change of the name margin, in percent", "name_margin_en",
         _make_ablation_titler("EN"),
            make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
-    PaperTableLayout("4.2 names, FR", "changes of names, in percent of the margin", "name_margin_fr",
+    PaperTableLayout("4.2 names, FR", "change of the name margin, in percent", "name_margin_fr",
         _make_ablation_titler("FR"),
            make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
-    PaperTableLayout("4.4 similarity", "similarity by small talk", "rag_table12", _format_unnoised_probe_title),
-    PaperTableLayout("4.4 noise", "its drop in percent", "rag_table13", _format_unnoised_probe_title,
+    PaperTableLayout("4.4 similarity", "similarity by small-talk level", "rag_table12",
+        _format_unnoised_probe_title),
+    PaperTableLayout("4.4 noise", "similarity drop in percent", "rag_table13", _format_unnoised_probe_title,
         make_paper_column_renamer({"drop %": "drop_percent"})),
-    _make_stack_layout("A.5 tokens", "tokens per candidate", "rag_table14",
+    _make_stack_table_layout("A.5 tokens", "tokens per candidate", "rag_table14",
         lambda row: f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
               {"Tokens per candidate": "mean_tokens", "SD": "std"}),
-    _make_stack_layout("A.6 reranking time", "time of reranking", "rag_table1[56]", format_stack_title,
+    _make_stack_table_layout("A.6 reranking time", "time of reranking", "rag_table1[56]", format_stack_title,
               {"Rerank p50 ms": "median_latency_ms"}),
-    _make_stack_layout("A.8 rerank-2.5-lite", "the lesser reranker by depth", "rag_stacks", format_stack_title,
+    _make_stack_table_layout("A.8 rerank-2.5-lite", "rerank-2.5-lite by depth", "rag_stacks", format_stack_title,
         _MEASURES),
-    _make_stack_layout("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", format_stack_title,
-        _CEILINGS)
+    _make_stack_table_layout("A.9 ceilings", "best possible order of dense pools", "rag_table2[1-9]",
+        format_stack_title, _CEILINGS)
 )  # fmt: skip
 
 # HUME ---------------------------------------------------------------------------------------------------------------
@@ -396,11 +396,11 @@ def _format_family_title(row: Row) -> str:
     return _FAMILIES.get(row["category"], row["category"].capitalize())
 
 
-def _format_pair_title(row: Row) -> str:
+def _format_task_language_title(row: Row) -> str:
     return f"{row['task']} ({row['lang']})"
 
 
-def _shorten_pair_title(row: Row) -> str:
+def _format_dataset_language_title(row: Row) -> str:
     return f"{_SHORT.get(row['dataset'], row['dataset'])} ({row['lang']})" if row["lang"] else row["dataset"]
 
 
@@ -408,13 +408,13 @@ _HUME_SETS = ((4, "clustering"), (5, "classification"), (6, "reranking"), (7, "S
 HUME = (
     PaperTableLayout(
         "table 1",
-        "people among models, by family and language",
+        "people compared with models, by task family and language",
         "hume_table1",
         _make_cell_reader("model", format_paper_model_title),
         label="model",
     ),
     PaperTableLayout(
-        "table 2", "language models by family", "hume_table2", _format_family_title, label="category"
+        "table 2", "language models by task family", "hume_table2", _format_family_title, label="category"
     ),
     *(
         PaperTableLayout(
@@ -428,9 +428,9 @@ HUME = (
     ),
     PaperTableLayout(
         "table 8",
-        "people, pair by pair",
+        "people, by task and language",
         "hume_table8",
-        _format_pair_title,
+        _format_task_language_title,
         make_paper_column_renamer({"outside_interval": "significant"}),
         "task",
     ),
@@ -440,14 +440,14 @@ HUME = (
             f"table {number}",
             f"language models on {title}",
             f"hume_table{number}",
-            _shorten_pair_title,
+            _format_dataset_language_title,
             label="dataset",
         )
         for number, title in ((10, "classification"), (11, "reranking"), (12, "STS"))
     ),
     PaperTableLayout(
         "table 13",
-        "language models and people: same difficulty?",
+        "do language models and people find the same pairs hard?",
         "hume_table13",
         lambda row: _LLMS.get(row["llm"], row["llm"]),
         label="llm",
@@ -460,7 +460,7 @@ _WHOLE_BANKING77 = 13_000
 """Texts from which on a run has all of Banking77: 13,069 in the published files, which leave some out."""
 
 
-def _format_transformed_run(row: Row) -> str:
+def _format_transformed_run_title(row: Row) -> str:
     whole = row["dataset"] == "banking77" and int(row["texts"]) >= _WHOLE_BANKING77
     return f"{row['transformation']}, seed {row['seed']}" if whole else ""
 
@@ -468,7 +468,7 @@ def _format_transformed_run(row: Row) -> str:
 HTEB = (
     PaperTableLayout("files of Banking77", "texts that came back unchanged, failed or were requested again",
         "hteb_texts",
-           _format_transformed_run, label="dataset", others=False),
+           _format_transformed_run_title, label="dataset", others=False),
 )  # fmt: skip
 
 LAYOUTS: Mapping[str, tuple[PaperTableLayout, ...]] = {

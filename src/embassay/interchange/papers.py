@@ -31,7 +31,7 @@ from embassay.protocols.kernel.tables import (
     escape_latex,
     replace_control_characters,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import write_file_atomically
 from embassay.stats import Estimate
 
@@ -64,7 +64,7 @@ def write_latex_table(table: SystemScoreTable) -> str:
     The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below; a column
     that nobody has a value in is left out, which is said there too.
     """
-    every = table.mean_column_places
+    every = table.places_of_mean_columns
     valued = [i for i in every if any(_has_result_value(cells[i]) for cells in table.cells)]
     chosen = valued or [*every]
     empty = [i for i in every if i not in chosen]
@@ -80,7 +80,7 @@ def write_latex_table(table: SystemScoreTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _has_result_value(row: Result | None) -> bool:
+def _has_result_value(row: ResultRow | None) -> bool:
     return row is not None and row.value is not None
 
 
@@ -101,7 +101,7 @@ def _write_latex_table_part(
         if table.groups[i] != group:
             group = table.groups[i]
             yield r"\midrule"
-        values = [_format_cell(table.cells[i][j], system in table.first[j], unit) for j in places]
+        values = [_format_latex_cell(table.cells[i][j], system in table.first[j], unit) for j in places]
         rank = table.ranks[i]
         place = [escape_latex(numbers.format_rank_range(*rank)) if rank else ""] if ranked else []
         yield " & ".join([*place, escape_latex(system), *values]) + r" \\"
@@ -112,7 +112,7 @@ def _write_latex_table_part(
 
 
 def _write_column_heads(columns: Sequence[ScoreColumn], before: Sequence[str]) -> Iterator[str]:
-    """What each column is of, and below it the measure, where that is another word."""
+    """Write the heads of columns: what each is of, and below it the measure if that differs."""
     titles = [
         _escape_latex_words(column.title.removesuffix(column.measure) or column.measure) for column in columns
     ]
@@ -136,13 +136,15 @@ def _write_table_caption(table: SystemScoreTable, unit: MeasureFormat, of: str) 
     if unit.factor != 1:
         sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        sentences.append("Rank: the ranks that the tests allow, among the systems between two rules.")
+        sentences.append(
+            "Rank: the ranks that the tests allow, among the systems between two horizontal lines."
+        )
     if any(table.first):
-        sentences.append("Bold: may be first.")
+        sentences.append("Bold: may be first according to the tests.")
     return " ".join(sentences)
 
 
-def _format_cell(row: Result | None, best: bool, unit: MeasureFormat) -> str:
+def _format_latex_cell(row: ResultRow | None, best: bool, unit: MeasureFormat) -> str:
     if row is None:
         return "--"
     if row.value is None:
@@ -151,7 +153,7 @@ def _format_cell(row: Result | None, best: bool, unit: MeasureFormat) -> str:
 
 
 def _list_missing_reasons(table: SystemScoreTable, places: Sequence[int]) -> Iterator[str]:
-    """Why values are missing: each reason once with whom it is true of."""
+    """List why values are missing: each reason once, with whom it is true of."""
     reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
         for j in places:
@@ -163,7 +165,7 @@ def _list_missing_reasons(table: SystemScoreTable, places: Sequence[int]) -> Ite
 
 
 def _describe_empty_columns(table: SystemScoreTable, empty: Sequence[int]) -> Iterator[str]:
-    """Which columns nobody has a value in, each with its first reason."""
+    """Describe which columns nobody has a value in, each with its first reason."""
     for j in empty:
         reasons = dict.fromkeys(
             row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason
@@ -226,7 +228,7 @@ class TableDrawingPlan:
 
     @property
     def number(self) -> str:
-        """What the figure is called after its paper, such as `pteb_figure7`; empty for one of ours.
+        """The name of the figure after its paper, such as `pteb_figure7`; empty for one of ours.
 
         >>> TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
         'pteb_figure4'
@@ -243,12 +245,12 @@ DRAWINGS = (
         "similarity",
         ("system",), over=("insertion", "removal")),
     TableDrawingPlan("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
-    TableDrawingPlan("judge_error_by_gold", "lines", "PTEB, figure 3: error of ratings by gold score",
+    TableDrawingPlan("judge_error_by_gold", "lines", "PTEB, figure 3: rating error by gold score",
         "mean absolute error", ("Judge",)),
-    TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
-        ("Dataset",)),
-    TableDrawingPlan("rating_distribution", "lines", "PTEB, figure 6: ratings by people",
-        "ratings, or pairs by their mean",
+    TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words per pair",
+        POINTS, ("Dataset",)),
+    TableDrawingPlan("rating_distribution", "lines", "PTEB, figure 6: human ratings",
+        "number of ratings, or of pairs by mean rating",
         ("lang", "of")),
     TableDrawingPlan("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
         ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
@@ -271,15 +273,15 @@ DRAWINGS = (
         ("dataset", "lang"), "human", "low", "high"),
     TableDrawingPlan("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
         ("dataset", "lang"), "range"),
-    TableDrawingPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the lead of the best model", "agreement",
-        ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
-    TableDrawingPlan("rag_frontier", "scatter", "Quality and time on the frontier", "p50, ms a query",
+    TableDrawingPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the best model's lead",
+        "agreement", ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
+    TableDrawingPlan("rag_frontier", "scatter", "Quality and latency on the frontier", "p50, ms per query",
         ("Encoder", "Reranker"),
         "p50 ms", y="RA-nWG@10", up="RA-nWG@10", is_log=True),
     TableDrawingPlan("rag_table12", "lines", "Similarity as small talk is added", "similarity",
         ("system", "lang", "wording"),
         over=("level",)),
-    TableDrawingPlan("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
+    TableDrawingPlan("name_margin_en", "intervals", "Name margin, English", "change", ("system", "condition"),
         "change", "change low", "change high", zero=True)
 )  # fmt: skip
 
@@ -298,7 +300,7 @@ class PaperFigure:
         """Write it to a file that ends in .svg or .pdf; where it is. UsageError for another end."""
         target = Path(path)
         if (end := target.suffix.lstrip(".")) not in self.files:
-            raise UsageError(f"{target} is not a valid name for a figure.", mend="End it in .svg or .pdf.")
+            raise UsageError(f"{target} is not a figure file.", mend="Use a name that ends in .svg or .pdf.")
         write_file_atomically(target, self.files[end])
         return target
 
@@ -315,8 +317,8 @@ def make_run_figures(run: LoadedRunFolder, only: str = "") -> list[PaperFigure]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        mend = "Install it: pip install 'embassay[figures]'."
-        raise UsageError("Figures as files need matplotlib.", mend=mend) from error
+        mend = "Install it with: pip install 'embassay[figures]'."
+        raise UsageError("Exporting figures needs matplotlib, which is not installed.", mend=mend) from error
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
         drawn = [*(_draw_score_panels(run) if scored else ()), *_draw_table_figures(run, only)]
@@ -325,7 +327,7 @@ def make_run_figures(run: LoadedRunFolder, only: str = "") -> list[PaperFigure]:
             and run.kind == "pteb"
             and (texts := list(read_paraphrased_texts(run.path)))
         ):
-            drawn.append(_save_figure(NAME, draw_side_by_side_texts(texts), len(texts), 0))
+            drawn.append(_render_figure_files(NAME, draw_side_by_side_texts(texts), len(texts), 0))
         return drawn
 
 
@@ -345,7 +347,7 @@ def _draw_table_figures(run: LoadedRunFolder, only: str) -> Iterator[PaperFigure
         names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
         if only in names and path.is_file():
             rows = list(csv.DictReader(io.StringIO(read_bounded_file(path).decode("utf-8"))))
-            yield from _draw_figure(drawing, rows, _map_systems_to_kinds(run))
+            yield from _draw_planned_figure(drawing, rows, _map_systems_to_kinds(run))
 
 
 def _map_systems_to_kinds(run: LoadedRunFolder) -> dict[str, Kind]:
@@ -353,10 +355,12 @@ def _map_systems_to_kinds(run: LoadedRunFolder) -> dict[str, Kind]:
 
 
 def _draw_score_panels(run: LoadedRunFolder) -> Iterator[PaperFigure]:
-    """A panel per task: every system's score with its interval, in the order of the run's table."""
+    """Draw a panel per task: every system's score with its interval, in the table's order."""
     table = make_wide_table(run)
     places = [
-        i for i in table.mean_column_places if any(_has_value(table, j, i) for j in range(len(table.systems)))
+        i
+        for i in table.places_of_mean_columns
+        if any(_has_system_score(table, j, i) for j in range(len(table.systems)))
     ]
     if not places:
         return
@@ -370,11 +374,11 @@ def _draw_score_panels(run: LoadedRunFolder) -> Iterator[PaperFigure]:
     for axes in figure.axes[len(shown) :]:
         axes.remove()
     cells = [(j, i) for i in places for j in range(len(table.systems))]
-    rows = sum(_has_value(table, j, i) for j, i in cells if i in shown)
-    yield _save_figure("scores", figure, rows, len(cells) - rows)
+    rows = sum(_has_system_score(table, j, i) for j, i in cells if i in shown)
+    yield _render_figure_files("scores", figure, rows, len(cells) - rows)
 
 
-def _has_value(table: SystemScoreTable, system: int, place: int) -> bool:
+def _has_system_score(table: SystemScoreTable, system: int, place: int) -> bool:
     row = table.cells[system][place]
     return row is not None and row.value is not None
 
@@ -401,7 +405,7 @@ class NamedEstimate(Estimate):
 
 
 def _draw_mark_rows(axes: Axes, marks: Sequence[NamedEstimate], names: Sequence[str] = ()) -> None:
-    """Marks from the top down; a name without a value keeps its row."""
+    """Draw rows of marks from the top down; a name without a value keeps its row."""
     for place, mark in enumerate(marks):
         colour, sign, filled = SIGNS.get(mark.kind, SIGNS["embedding"])
         if mark.low is not None and mark.high is not None:
@@ -425,7 +429,7 @@ def _draw_mark_rows(axes: Axes, marks: Sequence[NamedEstimate], names: Sequence[
     axes.tick_params(length=0)
 
 
-def _draw_figure(
+def _draw_planned_figure(
     drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> Iterator[PaperFigure]:
     # A run of an earlier version may lack a column, and then has no such figure.
@@ -434,20 +438,20 @@ def _draw_figure(
     draw = {"intervals": _draw_intervals, "scatter": _draw_scatter, "lines": _draw_line_per_row}[drawing.form]
     figure, shown = draw(drawing, rows, kinds)
     if shown:
-        yield _save_figure(drawing.table, figure, shown, len(rows) - shown)
+        yield _render_figure_files(drawing.table, figure, shown, len(rows) - shown)
 
 
 def _draw_intervals(
     drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
-    shown = [row for row in rows if _read_number(row, drawing.x) is not None][:MOST_ROWS]
+    shown = [row for row in rows if _read_cell_number(row, drawing.x) is not None][:MOST_ROWS]
     figure = _make_panel_figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
         NamedEstimate(
-            _read_number(row, drawing.x),
-            _read_number(row, drawing.low),
-            _read_number(row, drawing.high),
+            _read_cell_number(row, drawing.x),
+            _read_cell_number(row, drawing.low),
+            _read_cell_number(row, drawing.high),
             name=_format_row_name(drawing, row),
             kind=_find_row_system_kind(row, kinds),
         )
@@ -458,9 +462,9 @@ def _draw_intervals(
         value, low, high = drawing.also
         people = [
             NamedEstimate(
-                _read_number(row, value),
-                _read_number(row, low),
-                _read_number(row, high),
+                _read_cell_number(row, value),
+                _read_cell_number(row, low),
+                _read_cell_number(row, high),
                 name="",
                 kind="human",
             )
@@ -481,7 +485,7 @@ def _draw_scatter(
     named: set[str] = set()
     axes, shown = figure.axes[0], 0
     for row in rows:
-        x, y = _read_number(row, drawing.x), _read_number(row, drawing.y)
+        x, y = _read_cell_number(row, drawing.x), _read_cell_number(row, drawing.y)
         if x is None or y is None:
             continue
         colour, sign, filled = SIGNS.get(_find_row_system_kind(row, kinds), SIGNS["embedding"])
@@ -512,13 +516,13 @@ def _draw_line_per_row(
         if name not in ("kind", "all", *drawing.names)
         and not name.startswith("n ")
         and (not drawing.over or name.startswith(drawing.over))
-        and any(_read_number(row, name) is not None for row in rows)
+        and any(_read_cell_number(row, name) is not None for row in rows)
     ]
     figure = _make_panel_figure(3.6)
     axes, shown = figure.axes[0], 0
     for row in rows:
         points = [
-            (i, value) for i, name in enumerate(heads) if (value := _read_number(row, name)) is not None
+            (i, value) for i, name in enumerate(heads) if (value := _read_cell_number(row, name)) is not None
         ]
         if points and shown < MOST_SERIES:
             across, up = zip(*points, strict=True)
@@ -545,7 +549,7 @@ def _draw_line_per_row(
     return figure, shown
 
 
-def _read_number(row: Mapping[str, str], name: str) -> float | None:
+def _read_cell_number(row: Mapping[str, str], name: str) -> float | None:
     try:
         return float(row[name]) if name and row.get(name) else None
     except ValueError:
@@ -557,12 +561,12 @@ def _format_row_name(drawing: TableDrawingPlan, row: Mapping[str, str]) -> str:
 
 
 def _find_row_system_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
-    """That which the table states, or the manifest of the system in it."""
+    """Find the kind of a row's system, in the row itself or in the manifest."""
     return row.get("kind") or kinds.get(row.get("system") or row.get("Encoder") or "", "embedding")
 
 
 def _make_panel_figure(height: float, down: int = 1, across: int = 1) -> Figure:
-    """A figure of panels; without pyplot, which keeps every figure and asks for a display."""
+    """Make a figure of panels without pyplot, which keeps every figure and asks for a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -572,7 +576,7 @@ def _make_panel_figure(height: float, down: int = 1, across: int = 1) -> Figure:
     return figure
 
 
-def _save_figure(name: str, figure: Figure, rows: int, left: int) -> PaperFigure:
+def _render_figure_files(name: str, figure: Figure, rows: int, left: int) -> PaperFigure:
     files = {}
     for end, said in ENDS.items():
         buffer = io.BytesIO()

@@ -21,7 +21,7 @@ from embassay.interchange.tables import LoadedRunFolder, ScoreColumn
 from embassay.interchange.trackers import TrackedSystemHeadline, list_headlines_for_trackers, redact_secrets
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.run_values import is_higher_measure_better
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import digest_json, slugify_name, write_file_atomically, write_json
 
 SCHEMA_VERSION = "0.3.0"
@@ -43,7 +43,7 @@ class PublishedModelName:
 
     @property
     def id(self) -> str:
-        """The name that a reader would look for."""
+        """The published name of the system, as a reader would look for it."""
         return f"{self.developer}/{self.name}"
 
 
@@ -78,7 +78,7 @@ def _clean_path_part(text: str) -> str:
 
 Lost = tuple[str, int, str]
 """Of a run so many rows, and why they were left out."""
-_VALUELESS = "without a value; their reasons are in source_metadata"
+_VALUELESS = "without a value; source_metadata gives the reasons"
 _BASELINE = "of baselines that ignore the text, which are not models"
 
 
@@ -98,7 +98,7 @@ def write_every_eval_ever_files(
             without += len(values) - len(scored)
             if not scored:
                 continue
-            body = _make_evaluation(run, system, values, organization)
+            body = _make_evaluation_record(run, system, values, organization)
             write_json(out / _name_evaluation_file(run, system), body, indent=2)
             files, rows = files + 1, rows + len(scored)
         counts = ((without, _VALUELESS), (baseline, _BASELINE))
@@ -122,7 +122,7 @@ def _group_headlines_by_system(run: LoadedRunFolder) -> dict[str, list[TrackedSy
 
 
 def _name_evaluation_file(run: LoadedRunFolder, system: str) -> Path:
-    """A name of its own that is the same each time: the format wants a random UUID (version 4)."""
+    """Name the file of an evaluation by a UUID that is the same each time."""
     model = make_published_model_name(system)
     digest = bytes.fromhex(digest_json([run.identity, system]))
     return (
@@ -134,7 +134,7 @@ def _name_evaluation_file(run: LoadedRunFolder, system: str) -> Path:
     )
 
 
-def _make_evaluation(
+def _make_evaluation_record(
     run: LoadedRunFolder, system: str, values: Sequence[TrackedSystemHeadline], organization: str
 ) -> Plain:
     model, moment = make_published_model_name(system), _format_epoch_seconds(run.manifest.get("updated"))
@@ -149,7 +149,7 @@ def _make_evaluation(
             "source_name": f"Embassay run {run.name}",
             "source_type": "evaluation_run",
             "source_organization_name": organization or "unknown",
-            "evaluator_relationship": _describe_party_relation(organization, model),
+            "evaluator_relationship": _describe_evaluator_relation(organization, model),
             "additional_details": {"manifest": run.manifest_digest, "run": run.identity, **notes},
         },
         "eval_library": {"name": "embassay", "version": str(run.manifest.get("embassay") or "unknown")},
@@ -169,14 +169,14 @@ def _make_evaluation(
     }  # fmt: skip
 
 
-def _describe_party_relation(organization: str, model: PublishedModelName) -> str:
+def _describe_evaluator_relation(organization: str, model: PublishedModelName) -> str:
     if not organization:
         return "other"
     return "first_party" if organization.lower() == model.developer.lower() else "third_party"
 
 
 def _list_system_facts(run: LoadedRunFolder, system: str) -> dict[str, str]:
-    """What the run knows of a system; the format has texts alone."""
+    """List the facts that the run knows of a system, as texts."""
     known: Mapping[str, Any] = next(
         (entry for entry in run.manifest.get("systems", ()) if entry["name"] == system), {}
     )
@@ -206,13 +206,13 @@ def _make_result_record(run: LoadedRunFolder, value: TrackedSystemHeadline) -> P
     return {
         "evaluation_result_id": digest_json([run.identity, list(row.key)]),
         "evaluation_name": f"{run.title} {column.task}".strip(),
-        "source_data": _describe_data(run, column),
+        "source_data": _describe_source_data(run, column),
         "metric_config": _describe_metric(run, column),
         "score_details": {"score": row.value, "details": details, **_build_uncertainty_record(row)},
     }
 
 
-def _describe_data(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
+def _describe_source_data(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     names = [column.dataset] if column.dataset else _list_task_datasets(run, column.task)
     details = {f"fingerprint of {name}": run.fingerprint(name) for name in names if run.fingerprint(name)}
     described = {
@@ -236,7 +236,7 @@ class HubDatasetLocation:
 
 
 def find_hub_dataset(run: LoadedRunFolder, dataset: str) -> HubDatasetLocation | None:
-    """A dataset of the catalogue on the hub; None for all others."""
+    """Find where a dataset of the catalogue lies on the hub; None for all others."""
     from embassay.data.catalogue.entries import read_catalogue_entries
 
     listed = run.manifest.get("datasets", ())
@@ -260,7 +260,7 @@ def _describe_metric(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     return described
 
 
-def _build_uncertainty_record(row: Result) -> Plain:
+def _build_uncertainty_record(row: ResultRow) -> Plain:
     uncertainty: Plain = {"num_samples": row.n} if row.n else {}
     if row.ci_low is not None and row.ci_high is not None:
         ends = {"lower": row.ci_low, "upper": row.ci_high, "confidence_level": 0.95}
@@ -305,7 +305,7 @@ def write_hub_results_and_cards(
     rows = sum(map(len, systems.values()))
     if not rows:
         raise UsageError("These runs have no headlines.", mend="Export them as csv.")
-    why = f"only in {CARD}: without a value, or not on a dataset on the hub"
+    why = f"only in {CARD}: without a value, or for a dataset that is not on the Hugging Face Hub"
     return files, rows, [(name, many, why) for name, many in beside.items() if many]
 
 
@@ -363,7 +363,7 @@ def format_model_card_table(values: Sequence[tuple[LoadedRunFolder, TrackedSyste
     return "\n".join(["## Evaluation", "", *lines, "", note, ""])
 
 
-def _write_interval(row: Result, digits: int) -> str:
+def _write_interval(row: ResultRow, digits: int) -> str:
     if row.ci_low is None or row.ci_high is None:
         return "none"
     return f"{row.ci_low:.{digits}f} to {row.ci_high:.{digits}f}"

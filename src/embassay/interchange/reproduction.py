@@ -40,7 +40,7 @@ class PaperCommand:
     command does something else, which is said."""
 
     def shown(self, more: Sequence[str] = ()) -> list[str]:
-        """The whole command as it is shown: with the files that are yours to have."""
+        """The words of the whole command as it is shown, with the files that are yours to have."""
         given = {_expand_short_flag(word) for word in more if word.startswith("-")}
         files = [
             word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
@@ -59,7 +59,7 @@ class PaperCommand:
         ]
         return [*self.command, *kept, *more]
 
-    def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
+    def list_missing_options(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
         options = {_expand_short_flag(word) for word in more if word.startswith("-")}
         return [
@@ -123,8 +123,8 @@ _PROBED = ("openai:text-embedding-3-large", "voyage:voyage-3.5")
 _NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
 
 _LOREM = (
-    "the Lorem Ipsum of the first author's earlier code, 25,526 tokens, which docs/published.md uses; without it, "
-    "Embassay's own text is inserted, and tables 5 and 6 will differ"
+    "the Lorem Ipsum from the first author's earlier code (25,526 tokens), which docs/published.md uses; "
+    "without it, Embassay inserts its own text, and tables 5 and 6 differ"
 )
 _NEEDLE = "8045a309bb0a3293"
 """The digest of that text, as manifests have it."""
@@ -191,10 +191,10 @@ PTEB = PaperRecipe(
             "prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}
         ),
     ),
-    "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
-    "people: `embassay pteb validate`.",
+    "The paper's prompts and paraphrases are not published. Its table 10 pools languages. For table 11 "
+    "(human ratings), use `embassay pteb validate`.",
 )
-_HTEB_SYSTEMS = {"-s": "a system: the names of the paper's 16 models are in tables that could not be read"}
+_HTEB_SYSTEMS = {"-s": "any system: the paper's 16 models are named only in tables that could not be read"}
 _HTEB_STEPS = tuple(
     PaperCommand(
         name,
@@ -204,15 +204,15 @@ _HTEB_STEPS = tuple(
         _HTEB_SYSTEMS,
     )
     for name, suite, transformer, tables in (
-        ("english", "hteb-en", "ollama:gemma3:27b", "scores of the English sets"),
-        ("multilingual", "hteb-multi", "ollama:gemma3:27b", "scores of the multilingual sets"),
-        ("texts", "banking77", "stored:TEXTS", "outcomes of the published texts of Banking77"),
+        ("english", "hteb-en", "ollama:gemma3:27b", "scores on the English datasets"),
+        ("multilingual", "hteb-multi", "ollama:gemma3:27b", "scores on the multilingual datasets"),
+        ("texts", "banking77", "stored:TEXTS", "outcomes for the published Banking77 texts"),
     )
 )
 HTEB = PaperRecipe(
     "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
-    "Its tables of scores could not be read. The counts in the authors' Banking77 files, written by Gemma 4 31B, "
-    "can be compared: `embassay hteb import FOLDER --out TEXTS` reads these files."
+    "The paper's score tables could not be read, but the counts in the authors' Banking77 files (generated "
+    "by Gemma 4 31B) can be compared. Import these files with `embassay hteb import FOLDER --out TEXTS`."
 )  # fmt: skip
 RAG = PaperRecipe(
     "RAG",
@@ -224,7 +224,7 @@ RAG = PaperRecipe(
             ("rag", "sweep", "paper"),
             (),
             "sections 5.1 to 5.5, A.1, A.5 to A.9",
-            {"-d": "your corpus with queries and grades: the paper's is not published"},
+            {"-d": "your corpus with queries and grades: the paper's corpus is not published"},
         ),
         PaperCommand(
             "names",
@@ -237,15 +237,15 @@ RAG = PaperRecipe(
             "noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}
         ),
     ),
-    "The paper's corpus and questions are not published: prices and sizes can be compared; quality depends on your "
-    "data.",
+    "The paper's corpus and questions are not published. Prices and sizes can be compared, but quality "
+    "depends on your data.",
 )
 HUME = PaperRecipe(
     "HUME", "HUME, 2025", "hume",
     (PaperCommand("score", ("hume", "score"), (), "tables 1 to 13",
-          {"--from-mteb": "the public result files (embeddings-benchmark/results: a bundle, or its folders)",
+          {"--from-mteb": "the public files of embeddings-benchmark/results (a bundle or its folders)",
            "--llm-scores": "a folder with tables 10 to 12 as CSV"}),),
-    "Add -s MODEL to place your own among people and the published models."
+    "Add -s MODEL to compare your own model with people and the published models."
 )  # fmt: skip
 
 RECIPES: Mapping[str, PaperRecipe] = {"sage": SAGE, "pteb": PTEB, "hteb": HTEB, "rag": RAG, "hume": HUME}
@@ -303,13 +303,13 @@ class ReproducedFigure:
 
     @property
     def rounded_value(self) -> str:
-        """Ours with the digits that are printed."""
+        """Our value, rounded to the digits that are printed."""
         mantissa, exponent = _split_exponent(self.published)
         return f"{float(self.ours):.{_count_decimals(mantissa)}{'e' if exponent else 'f'}}"
 
     @property
     def difference(self) -> float:
-        """Ours minus published."""
+        """Our number minus the published one."""
         return float(self.ours) - float(self.published)
 
     @property
@@ -330,7 +330,7 @@ class ReproducedFigure:
         return float(f"1e{int(exponent or 0) - _count_decimals(mantissa)}")
 
 
-def make_reproduced_number(
+def make_reproduced_figure(
     paper: str, table: str, row: str, column: str, published: str, ours: float | str
 ) -> ReproducedFigure:
     """A figure of ours to eight digits, or as the code writes it."""
@@ -375,30 +375,30 @@ class ReproducedTable:
 
     @property
     def title(self) -> str:
-        """The table and what it is of."""
+        """The title of the table: its name and what it is of."""
         return f"{self.paper} {self.layout.table}: {self.layout.title}"
 
     def figures(self) -> Iterator[tuple[str, ReproducedFigure]]:
-        """Every printed figure that a line has a value of the same data for, with whose line it is."""
+        """List every printed figure that a line has a value for, with whose line it is."""
         for line in self.lines:
             for column, value in line.values.items():
                 if column not in line.apart and (text := self.printed.get((line.row, column))):
                     yield (
                         line.label,
-                        make_reproduced_number(self.paper, self.layout.table, line.row, column, text, value),
+                        make_reproduced_figure(self.paper, self.layout.table, line.row, column, text, value),
                     )
 
     def summarize_differences(self) -> str:
-        """How many figures have one here, and how far off these are."""
+        """Summarise how many figures are reproduced here, and how far off these are."""
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
-        told = f"{len(cells)} of {len(self.printed)} printed figures have a counterpart here"
+        told = f"{len(cells)} of {len(self.printed)} published values have a counterpart here"
         if apart := sum(bool(line.row) * len(line.apart & line.values.keys()) for line in self.lines):
-            told += f"; {apart} more here {'is' if apart == 1 else 'are'} from other data, and not compared"
+            told += f"; {apart} more {'is' if apart == 1 else 'are'} from other data and not compared"
         if not lines:
             return f"{told}."
         same = sum(line.verdict == "exact" for line in lines)
-        told = f"{told}; {same} of {len(lines)} comparisons are the same as printed."
+        told = f"{told}; {same} of {len(lines)} comparisons match exactly."
         far = max(lines, key=lambda line: abs(line.difference) / line.unit)
         return (
             told
@@ -413,25 +413,28 @@ class ReproducedTable:
         for row in self.rows:
             yield [row, *(self.printed.get((row, column), "") for column in self.columns)]
             for line in by_row.get(row, ()):
-                yield [f"  here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
+                yield [
+                    f"  here: {line.label}",
+                    *(self._format_line_cell(line, column) for column in self.columns),
+                ]
                 yield [
                     "  difference",
-                    *(self._format_cell(line, column, off=True) for column in self.columns),
+                    *(self._format_line_cell(line, column, off=True) for column in self.columns),
                 ]
         for line in by_row.get("", ()):
-            yield [f"here: {line.label}", *(self._format_cell(line, column) for column in self.columns)]
+            yield [f"here: {line.label}", *(self._format_line_cell(line, column) for column in self.columns)]
 
-    def _format_cell(self, line: RunLineInPaperTable, column: str, *, off: bool = False) -> str:
+    def _format_line_cell(self, line: RunLineInPaperTable, column: str, *, off: bool = False) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
         if value is None or (off and (not text or column in line.apart)):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        printed = make_reproduced_number(self.paper, self.layout.table, line.row, column, like, value)
+        printed = make_reproduced_figure(self.paper, self.layout.table, line.row, column, like, value)
         return printed.printed_difference if off else printed.rounded_value
 
     def markdown(self) -> str:
-        """As a table of Markdown with its title and what was found."""
+        """Format the table as Markdown, with its title and what was found."""
         rows = [["", *self.columns], ["---", *["---:"] * len(self.columns)], *self.body()]
         lines = [
             f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
@@ -455,50 +458,51 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
 
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
     """
-    of_runs = [(run, _read_manifest(run)) for run in runs]
+    of_runs = [(run, _read_run_manifest(run)) for run in runs]
     tables = [
-        beside for layout in LAYOUTS[paper] if (beside := _compare_table(paper, layout, of_runs)) is not None
+        beside
+        for layout in LAYOUTS[paper]
+        if (beside := _compare_paper_table(paper, layout, of_runs)) is not None
     ]
     if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
             f"No table of {paper} can be computed from {told}.",
-            mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
+            mend=f"For the commands that create its tables, run `embassay reproduce {paper.lower()}`.",
         )
     return tables
 
 
 def find_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
-    """Of every run that was made otherwise than by the paper's command what it was told in its place."""
+    """List the settings of every run that differ from those of the paper's command."""
     return [
-        f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
+        f"{run} was made with {' and '.join(told)}, so means over its datasets are not compared."
         for run in runs
-        if (told := list_setting_deviations(recipe, _read_manifest(run)))
+        if (told := list_setting_deviations(recipe, _read_run_manifest(run)))
     ]
 
 
 def describe_suite_coverage(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
-    return [str(suite["said"]) for run in runs for suite in _read_manifest(run).get("suites", ())]
+    return [str(suite["said"]) for run in runs for suite in _read_run_manifest(run).get("suites", ())]
 
 
-def _read_manifest(run: Path) -> Mapping[str, Any]:
+def _read_run_manifest(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
         raise UsageError(
-            f"{run} is not the folder of a run: it has no manifest.json.",
-            mend="Name a folder written by --out.",
+            f"{run} is not a run folder: it has no manifest.json.", mend="Name a folder written by --out."
         )
     try:
         content = parse_bounded_json(read_bounded_file(path))
     except ValueError as error:
-        raise DataError(f"is not JSON: {error}", path=path, mend="Use the run's unchanged folder.") from error
+        raise DataError(f"is not JSON: {error}", path=path, mend="Use the original run folder.") from error
     if not isinstance(content, dict):
-        raise DataError("is no object", path=path, mend="Use the run's unchanged folder.")
+        raise DataError("is not a JSON object", path=path, mend="Use the original run folder.")
     return content
 
 
-def _compare_table(
+def _compare_paper_table(
     paper: str, layout: PaperTableLayout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
 ) -> ReproducedTable | None:
     figures = [cell for cell in read_published_numbers(paper) if cell.table == layout.table]
@@ -559,7 +563,7 @@ def _has_whole_suite(manifest: Mapping[str, Any], over: PaperMeanScope) -> bool:
 
 
 def list_setting_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[str]:
-    """What a run was told otherwise than the paper's command, in words."""
+    """List in words the settings of a run that deviate from the paper's command."""
     arguments = manifest.get("arguments") or {}
     options = {**arguments, **(arguments.get("options") or {})}
     told = []
@@ -600,18 +604,20 @@ def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
         raise DataError(
             f"has no column {error.args[0]!r}",
             path=path,
-            mend="The run is from a different version: run it again.",
+            mend="The run was made by a different version. Run it again.",
         ) from error
 
 
 def _read_line_values(row: Row, layout: PaperTableLayout, columns: Mapping[str, str]) -> dict[str, float]:
     texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
     return {
-        name: number for name, text in texts.items() if name and (number := _read_number(text)) is not None
+        name: number
+        for name, text in texts.items()
+        if name and (number := _parse_number_or_none(text)) is not None
     }
 
 
-def _read_number(text: str) -> float | None:
+def _parse_number_or_none(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:

@@ -14,7 +14,7 @@ from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.tables import format_csv_row
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, digest_json, find_run_folders
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LoadedRunFolder:
 
     path: Path
     manifest: Mapping[str, Any]
-    rows: tuple[Result, ...]
+    rows: tuple[ResultRow, ...]
     scopes: Mapping[str, Mapping[str, Any]]
     headlines: Mapping[str, str]
 
@@ -44,7 +44,7 @@ class LoadedRunFolder:
 
     @property
     def protocol(self) -> str:
-        """`sage`, `pteb`, `rag`, `hume` or `mteb`."""
+        """The name of the run's protocol: `sage`, `pteb`, `rag`, `hume` or `mteb`."""
         return str(self.manifest.get("protocol", ""))
 
     @property
@@ -55,7 +55,7 @@ class LoadedRunFolder:
 
     @property
     def title(self) -> str:
-        """What it is called for people."""
+        """The title of the run, as people call it."""
         return _TITLES.get(self.kind, self.kind)
 
     @cached_property
@@ -81,7 +81,7 @@ class LoadedRunFolder:
         return tuple(dict.fromkeys([*(name for name in named if name in present), *present]))
 
     def fingerprint(self, dataset: str) -> str:
-        """What identifies the data of a dataset; empty where the manifest does not say."""
+        """The fingerprint of a dataset's data; empty where the manifest does not say."""
         prints = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
         return str(prints.get(dataset) or "")
 
@@ -97,7 +97,7 @@ def find_runs_in_folders(folders: Sequence[Path]) -> list[LoadedRunFolder]:
         paths = list(find_run_folders(Path(folder)))
         if not paths:
             raise DataError(
-                "There is no run here", path=folder, mend="Give the folder of a run, or one above runs."
+                "There is no run here", path=folder, mend="Give a run folder, or a folder that contains runs."
             )
         runs |= {path.resolve(): path for path in paths}
     return [read_run_tables(path) for path in runs.values()]
@@ -128,12 +128,12 @@ def _read_comparison_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
-            mend="Run the same command again: it rebuilds them from the finished cells."
+            mend="Run the same command again to rebuild them from the finished cells."
         ) from error  # fmt: skip
     return scopes if isinstance(scopes, dict) else {}
 
 
-COLUMNS = ("run", *(field.name for field in fields(Result)), "manifest")
+COLUMNS = ("run", *(field.name for field in fields(ResultRow)), "manifest")
 """Of the long form: the run's folder, a result, and the fingerprint of the manifest that reproduces it."""
 _ENDS = ("low", "high", "n", "reason")
 
@@ -179,13 +179,13 @@ def long_frame(runs: Sequence[LoadedRunFolder]) -> pl.DataFrame:
 
 
 def format_results_as_parquet(runs: Sequence[LoadedRunFolder]) -> bytes:
-    """The same as Parquet."""
+    """Format all results of runs in long form as Parquet."""
     buffer = io.BytesIO()
     long_frame(runs).write_parquet(buffer, compression="zstd")
     return buffer.getvalue()
 
 
-def _list_cell_values(row: Result | None) -> tuple[Any, ...]:
+def _list_cell_values(row: ResultRow | None) -> tuple[Any, ...]:
     if row is None:
         return None, None, None, None, "not part of the run"
     return row.value, row.ci_low, row.ci_high, row.n, row.reason
@@ -209,7 +209,7 @@ class ScoreColumn:
 
     @property
     def title(self) -> str:
-        """Its name: what is needed to tell it from others.
+        """The title of the column: what is needed to tell it from others.
 
         >>> ScoreColumn("clustering", "", "", "v_measure").title, ScoreColumn("overall", "", "", "overall").title
         ('clustering v_measure', 'overall')
@@ -230,13 +230,13 @@ class SystemScoreTable:
     run: LoadedRunFolder
     columns: tuple[ScoreColumn, ...]
     systems: tuple[str, ...]
-    cells: tuple[tuple[Result | None, ...], ...]
+    cells: tuple[tuple[ResultRow | None, ...], ...]
     ranks: tuple[tuple[int, int] | None, ...]
     groups: tuple[int, ...]
     first: tuple[frozenset[str], ...]
 
     @cached_property
-    def mean_column_places(self) -> tuple[int, ...]:
+    def places_of_mean_columns(self) -> tuple[int, ...]:
         """The columns over all tasks or datasets, by their places; all columns where there are none such."""
         places = tuple(i for i, column in enumerate(self.columns) if not column.dataset)
         return places or tuple(range(len(self.columns)))
@@ -249,7 +249,7 @@ def make_wide_table(run: LoadedRunFolder) -> SystemScoreTable:
     spoken: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         spoken.setdefault((row.task, row.dataset), set()).add(row.lang)
-    by_place: dict[ScoreColumn, dict[str, Result]] = {}
+    by_place: dict[ScoreColumn, dict[str, ResultRow]] = {}
     for row in rows:
         # Rows of languages of one dataset are columns of their own; else the language would only lengthen the title.
         lang = row.lang if row.dataset and len(spoken[row.task, row.dataset]) > 1 else ""
@@ -259,11 +259,11 @@ def make_wide_table(run: LoadedRunFolder) -> SystemScoreTable:
     lead = by_place[columns[0]] if columns else {}
     groups = _map_system_groups(run, columns[0]) if columns else {}
     systems = [name for name in run.systems if any(name in cells for cells in by_place.values())]
-    systems.sort(key=partial(_rank_system_order, groups, lead))
+    systems.sort(key=partial(_make_system_sort_key, groups, lead))
     return SystemScoreTable(
         run, columns, tuple(systems),
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
-        tuple(_find_rank(run, columns[0], name) if columns else None for name in systems),
+        tuple(_find_system_rank(run, columns[0], name) if columns else None for name in systems),
         tuple(groups.get(name, _UNGROUPED)[0] for name in systems),
         tuple(_find_best_systems(run, column) for column in columns)
     )  # fmt: skip
@@ -278,8 +278,8 @@ def _map_system_groups(run: LoadedRunFolder, column: ScoreColumn) -> dict[str, t
     return sizes
 
 
-def _rank_system_order(
-    groups: Mapping[str, tuple[int, int]], lead: Mapping[str, Result], name: str
+def _make_system_sort_key(
+    groups: Mapping[str, tuple[int, int]], lead: Mapping[str, ResultRow], name: str
 ) -> tuple[tuple[int, int], bool, float]:
     row = lead.get(name)
     value = row.value if row is not None else None
@@ -293,7 +293,7 @@ def _find_column_scopes(run: LoadedRunFolder, column: ScoreColumn) -> list[dict[
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
-def _find_rank(run: LoadedRunFolder, column: ScoreColumn, system: str) -> tuple[int, int] | None:
+def _find_system_rank(run: LoadedRunFolder, column: ScoreColumn, system: str) -> tuple[int, int] | None:
     for scope in _find_column_scopes(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:

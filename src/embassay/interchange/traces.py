@@ -44,21 +44,21 @@ class TraceImportSummary:
     masked: bool
 
     def notes(self) -> Iterator[str]:
-        """What is to be known of them."""
+        """The notes on an import: what is to be known of the traces."""
         for count, why in (
-            (self.merged, "questions repeat others, or nearly do, and were merged"),
+            (self.merged, "duplicate or near-duplicate questions were merged"),
             (
                 self.several,
-                f"traces search several times; they are in {SESSIONS} only, for rag score --sessions",
+                f"traces contain several searches; they are only in {SESSIONS}, for rag score --sessions",
             ),
-            (self.failed, "searches failed; their traces have no list"),
-            (self.without_query, "searches have no query text, and were left out"),
-            (self.without_documents, "searches do not list their results, and were left out"),
+            (self.failed, "searches failed, so their traces have no result list"),
+            (self.without_query, "searches have no query text and were left out"),
+            (self.without_documents, "searches do not list their results and were left out"),
         ):
             if count:
                 yield f"{count:,} {why}"
         if not self.masked:
-            yield "nothing was masked: users' questions may contain personal data (--mask)"
+            yield "nothing was masked, but users' questions can contain personal data; to mask it, use --mask"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def import_traces(
     files, DataError as `read_searches_from_traces` raises it.
     """
     if not 0.3 <= near <= 1:
-        raise UsageError(f"--near is {near:g}.", mend="Use a share from 0.3 to 1.")
+        raise UsageError(f"--near is {near:g}.", mend="Use a number from 0.3 to 1.")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty.", mend="Name a new folder.")
     read = read_searches_from_traces(paths)
@@ -120,7 +120,7 @@ def import_traces(
 
 
 def _group_searches_by_trace(searches: Sequence[TracedSearch]) -> Iterator[_TraceSearches]:
-    """By trace, in order of time; a search without a trace is one by itself."""
+    """Group searches by trace, in order of time; a search without a trace is one by itself."""
     groups: dict[str, list[TracedSearch]] = {}
     for place, search in enumerate(searches):
         groups.setdefault(search.trace or f" {place}", []).append(search)
@@ -132,7 +132,7 @@ def _group_searches_by_trace(searches: Sequence[TracedSearch]) -> Iterator[_Trac
 def _merge_repeated_questions(
     traces: Sequence[_TraceSearches], near: float
 ) -> tuple[list[_TraceSearches], dict[str, str]]:
-    """The traces of different questions, and of the others their id -> that of the one they repeat."""
+    """Merge traces of repeated questions, and map their ids to those that they repeat."""
     first: dict[str, _TraceSearches] = {}
     merged: dict[str, str] = {}
     kept: list[_TraceSearches] = []
@@ -156,7 +156,7 @@ def _merge_repeated_questions(
 def _draw_traces_per_stack(
     traces: Sequence[_TraceSearches], limit: int | None, seed: int
 ) -> list[_TraceSearches]:
-    """As many of each stack, in the order of time."""
+    """Draw up to `limit` traces of each stack, in the order of time."""
     if limit is None or len(traces) <= limit:
         return list(traces)
     strata: dict[str, list[_TraceSearches]] = {}
@@ -211,7 +211,7 @@ def _list_distinct_documents(search: TracedSearch) -> Iterator[tuple[str, Traced
 
 
 def _make_document_id(document: TracedDocument) -> str:
-    """Its id, or one made of its text."""
+    """Make the id of a document: its own, or one made of its text."""
     if document.id or not document.text:
         return document.id
     return (

@@ -26,7 +26,7 @@ from embassay.interchange.tables import (
     format_systems_as_wide_csv,
     make_wide_table,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import format_value_as_json, write_json
 
 _CHANGES = ("status", "updated", "embassay", "name", "created")
@@ -48,7 +48,7 @@ class TrackedSystemHeadline:
 
     system: str
     column: ScoreColumn
-    row: Result
+    row: ResultRow
 
 
 def list_headlines_for_trackers(run: LoadedRunFolder) -> list[TrackedSystemHeadline]:
@@ -88,7 +88,7 @@ def list_run_parameters(run: LoadedRunFolder) -> dict[str, str]:
 
 
 def collect_changing_run_facts(run: LoadedRunFolder) -> dict[str, str]:
-    """What may change while the run goes on, and the fingerprint of its manifest."""
+    """Collect the facts that may change while the run goes on, and its manifest's fingerprint."""
     plain = {name: run.manifest[name] for name in _CHANGES if run.manifest.get(name)}
     return {
         name: _format_parameter_text(value)
@@ -191,12 +191,12 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     address = _format_mlflow_store_address(store)
     client = _open_mlflow_client(library, address)
     try:
-        place = _open_experiment(client, experiment, address)
+        place = _open_mlflow_experiment(client, experiment, address)
         return [_log_to_mlflow(client, place, run) for run in runs]
     except (library.exceptions.MlflowException, OSError) as error:
         raise ModelError(
             f"MLflow failed: {str(error).splitlines()[0]}",
-            mend="Correct it and export again: nothing is logged twice.",
+            mend="Fix the problem and export again; nothing is logged twice.",
         ) from error
 
 
@@ -232,7 +232,7 @@ def _import_mlflow() -> Any:
 
 
 def _format_mlflow_store_address(store: str) -> str:
-    """MLflow keeps runs in a database; a folder's is called as MLflow's own default."""
+    """Format the address of an MLflow store, where a folder stands for a database in it."""
     if "://" in store:
         return store
     folder = Path(store).absolute()
@@ -247,12 +247,12 @@ def _open_mlflow_client(library: Any, address: str) -> Any:
     except Exception as error:  # a store may be anything, and so may what its driver raises
         raise UsageError(
             f"MLflow cannot use this store: {str(error).splitlines()[0]}",
-            mend="Give a folder, sqlite:///FILE or the address of a server.",
+            mend="Give a folder, sqlite:///FILE or a server address.",
         ) from error
     return client
 
 
-def _open_experiment(client: Any, name: str, address: str) -> str:
+def _open_mlflow_experiment(client: Any, name: str, address: str) -> str:
     experiment = client.get_experiment_by_name(name)
     if experiment is not None:
         return str(experiment.experiment_id)
@@ -270,16 +270,18 @@ def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
     top = (
         known.info.run_id
         if known is not None
-        else _create_run(client, place, run, run.name, {**tags, SYSTEM: ""})
+        else _create_mlflow_run(client, place, run, run.name, {**tags, SYSTEM: ""})
     )
-    _write_mlflow(client, top, {}, list_run_parameters(run) if known is None else {}, tags)
+    _write_mlflow_run(client, top, {}, list_run_parameters(run) if known is None else {}, tags)
     for system, values in _group_headlines_by_system(list_headlines_for_trackers(run)).items():
         nested = _find_logged_run(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
-        run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
-        metrics = _list_metrics(values)
+        run_id = (
+            nested.info.run_id if nested is not None else _create_mlflow_run(client, place, run, system, own)
+        )
+        metrics = _list_metric_values(values)
         missing = _list_missing_metrics(values)
-        _write_mlflow(
+        _write_mlflow_run(
             client,
             run_id,
             metrics,
@@ -299,12 +301,14 @@ def _find_logged_run(client: Any, place: str, identity: str, system: str) -> Any
     return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
 
-def _create_run(client: Any, place: str, run: LoadedRunFolder, name: str, tags: Mapping[str, str]) -> str:
-    started = _parse_moment(run.manifest.get("created"))
+def _create_mlflow_run(
+    client: Any, place: str, run: LoadedRunFolder, name: str, tags: Mapping[str, str]
+) -> str:
+    started = _parse_timestamp(run.manifest.get("created"))
     return str(client.create_run(place, start_time=started, tags=dict(tags), run_name=name).info.run_id)
 
 
-def _write_mlflow(
+def _write_mlflow_run(
     client: Any,
     run_id: str,
     metrics: Mapping[str, float],
@@ -335,7 +339,7 @@ def _list_run_tags(run: LoadedRunFolder) -> dict[str, str]:
     return {f"embassay.{name}": text for name, text in collect_changing_run_facts(run).items()}
 
 
-def _list_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, float]:
+def _list_metric_values(values: Sequence[TrackedSystemHeadline]) -> dict[str, float]:
     return {
         format_mlflow_metric_name(value, kind): x
         for value in values
@@ -344,7 +348,7 @@ def _list_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, float]:
 
 
 def _list_missing_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, str]:
-    """Why there is no number, by the name that it would have."""
+    """List why metrics have no number, by the name that each would have."""
     return {
         f"missing.{format_mlflow_metric_name(value)}": value.row.reason or "no value"
         for value in values
@@ -382,7 +386,7 @@ def _batch_entries(entries: Sequence[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def _parse_moment(moment: Any) -> int | None:
+def _parse_timestamp(moment: Any) -> int | None:
     try:
         return int(datetime.fromisoformat(str(moment)).timestamp() * 1000)
     except ValueError:
@@ -423,23 +427,23 @@ def _import_wandb() -> Any:
 
 
 def _log_to_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *, online: bool) -> Logged:
-    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_log_marks(out)
+    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_logged_run_marks(out)
     if marks.get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     try:
         with _use_staging_folder(out):
-            _write_wandb(library, run, out, project, online=online)
+            _write_wandb_run(library, run, out, project, online=online)
     except library.errors.Error as error:
         raise ModelError(
             f"W&B failed: {str(error).splitlines()[0]}",
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
     # Read once more: another process may have added marks meanwhile.
-    write_json(out / _MARK, {**_read_log_marks(out), key: run.content})
+    write_json(out / _MARK, {**_read_logged_run_marks(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
-def _write_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *, online: bool) -> None:
+def _write_wandb_run(library: Any, run: LoadedRunFolder, out: Path, project: str, *, online: bool) -> None:
     settings = library.Settings(
         disable_git=True, save_code=False, disable_code=True, disable_job_creation=True, console="off", silent=True,
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,
@@ -479,7 +483,7 @@ def _list_row_cells(row: Any) -> Iterator[Any]:
 
 @contextmanager
 def _use_staging_folder(out: Path) -> Iterator[None]:
-    """Copies of files wait beside the run that they belong to: `wandb sync` looks for them there."""
+    """Have W&B stage its copies of files beside the run, for as long as the block runs."""
     names = {"WANDB_DATA_DIR": out / "wandb-data", "WANDB_CACHE_DIR": out / "wandb-data" / "cache"}
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in names}
     # A folder that the user has named is left alone, now and afterwards.
@@ -492,7 +496,7 @@ def _use_staging_folder(out: Path) -> Iterator[None]:
                 os.environ.pop(name, None)
 
 
-def _read_log_marks(out: Path) -> dict[str, str]:
+def _read_logged_run_marks(out: Path) -> dict[str, str]:
     try:
         marks = json.loads((out / _MARK).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -527,31 +531,31 @@ def _import_trackio(out: Path) -> Any:
         ) from error
     if Path(TRACKIO_DIR).resolve() != out.resolve():
         raise UsageError(
-            f"Trackio uses the folder {TRACKIO_DIR} in this process.",
-            mend=f"Unset {_TRACKIO_FOLDER}, or name its folder with --out.",
+            f"Trackio already uses the folder {TRACKIO_DIR} in this process.",
+            mend=f"Unset {_TRACKIO_FOLDER}, or pass its folder as --out.",
         )
     return trackio
 
 
 def _log_to_trackio(library: Any, run: LoadedRunFolder, out: Path, project: str) -> Logged:
     key = f"trackio/{project}/{run.identity}"
-    if _read_log_marks(out).get(key) == run.content:
+    if _read_logged_run_marks(out).get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     shared = {**list_run_parameters(run), **_list_run_tags(run)}
     # Trackio tells what it does on stdout, which is for results.
     with redirect_stdout(io.StringIO()):
         for system, values in _group_headlines_by_system(list_headlines_for_trackers(run)).items():
             try:
-                _write_trackio(library, run, system, values, project, shared)
+                _write_trackio_run(library, run, system, values, project, shared)
             except (ValueError, OSError) as error:
                 raise ModelError(
                     f"Trackio failed: {str(error).splitlines()[0]}", mend="Choose another --project or --out."
                 ) from error
-    write_json(out / _MARK, {**_read_log_marks(out), key: run.content})
+    write_json(out / _MARK, {**_read_logged_run_marks(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
-def _write_trackio(
+def _write_trackio_run(
     library: Any,
     run: LoadedRunFolder,
     system: str,
@@ -566,7 +570,7 @@ def _write_trackio(
         resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
     )  # fmt: skip
     try:
-        metrics = _list_metrics(values)
+        metrics = _list_metric_values(values)
         if metrics:
             opened.log(metrics)
     finally:

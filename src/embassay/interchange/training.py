@@ -3,7 +3,9 @@
     from embassay.interchange.training import TrainingProgress
 
     progress = TrainingProgress(model, task="clustering", datasets=["tickets.csv"], out="runs/training")
-    trainer = SentenceTransformerTrainer(model, ..., evaluator=progress.evaluator(), callbacks=[progress.stopping()])
+    trainer = SentenceTransformerTrainer(
+        model, ..., evaluator=progress.evaluator(), callbacks=[progress.stopping()]
+    )
 
 Every evaluation is a run of its own below `out`, and is compared with that of the model before training by a paired
 test on the same items. Since a trainer looks again and again, the k-th look has the level 0.05 / (k (k + 1)): over all
@@ -86,7 +88,7 @@ class TrainingProgress:
         **arguments: Any,
     ) -> None:
         if protocol not in ("sage", "pteb"):
-            raise UsageError(f"{protocol!r} cannot be run while training.", mend="Use sage or pteb.")
+            raise UsageError(f"{protocol!r} cannot run during training.", mend="Use sage or pteb.")
         self.task, self.out, self.protocol, self.name = task, Path(out), protocol, name
         # Machines that train often have no network, which the papers' tokenizer needs once.
         self._arguments = {"tokenizer": "words", **arguments}
@@ -99,7 +101,7 @@ class TrainingProgress:
         """Score the model as it is now, compare it with the base model and with the best so far, and keep it."""
         now = self._run_evaluation(model, f"step-{step:08d}", step=step, epoch=epoch)
         level = compute_alpha_of_look(len(self.evaluations) + 1)
-        to_base, to_best = (self._compare_looks(now, other) for other in (self.base, self.best))
+        to_base, to_best = (self._compare_evaluations(now, other) for other in (self.base, self.best))
         now = replace(
             now,
             difference=to_base.difference,
@@ -125,19 +127,19 @@ class TrainingProgress:
         recent = self.evaluations[-patience:]
         gains = [evaluation.most_gain for evaluation in recent]
         if len(recent) == patience and all(gain is not None and gain <= margin for gain in gains):
-            return f"the last {patience} evaluations gain at most {margin:g} on the best"
+            return f"each of the last {patience} evaluations gains at most {margin:g} over the best"
         return ""
 
     def evaluator(self) -> Any:
         """An evaluator for sentence-transformers' trainer. UsageError without the extra `train`."""
-        return _make_evaluator(self)
+        return _make_trainer_evaluator(self)
 
     def stopping(self, patience: int = 3, margin: float = 0.0) -> Any:
         """A callback for the trainer that stops by `find_reason_to_stop`. UsageError without the extra `train`."""
-        return _make_callback(self, patience, margin)
+        return _make_stopping_callback(self, patience, margin)
 
     def measure(self, evaluation: TrainingStepEvaluation) -> dict[str, float]:
-        """An evaluation as numbers for a log; what has no value is left out."""
+        """List the numbers of an evaluation for a log, without those that have no value."""
         verdicts = {"better": 1.0, "worse": -1.0}
         named: Mapping[str, float | None] = {
             "": evaluation.score,
@@ -158,19 +160,21 @@ class TrainingProgress:
         run: Callable[..., Any] = getattr(embassay, self.protocol).run
         path = self.out / folder
         run({_NAME: model}, tasks=[self.task], out=path, **self._arguments)
-        headline = self._find_headline(path)
+        headline = self._find_run_headline(path)
         low, high = headline.interval
         return TrainingStepEvaluation(
             step, epoch, str(path), headline.value, (low, high), headline.n, reason=headline.reason
         )
 
-    def _find_headline(self, path: Path) -> SystemHeadlineValue:
+    def _find_run_headline(self, path: Path) -> SystemHeadlineValue:
         for standing in read_standings(path):
             if (standing.task, standing.dataset, standing.system) == (self.task, "", _NAME):
                 return standing.headline
         return SystemHeadlineValue.none(_NAME, "the run has no score")
 
-    def _compare_looks(self, now: TrainingStepEvaluation, other: TrainingStepEvaluation) -> _TestedDifference:
+    def _compare_evaluations(
+        self, now: TrainingStepEvaluation, other: TrainingStepEvaluation
+    ) -> _TestedDifference:
         from embassay.protocols.compare import compare
 
         if now.score is None or other.score is None:
@@ -206,7 +210,7 @@ def compute_alpha_of_look(look: int) -> float:
 
 
 def judge_difference(difference: float | None, p: float | None, level: float) -> Verdict:
-    """What a difference says at a level."""
+    """Judge what a difference says at a level of significance."""
     if difference is None or p is None:
         return "not tested"
     if p >= level:
@@ -214,8 +218,8 @@ def judge_difference(difference: float | None, p: float | None, level: float) ->
     return "better" if difference > 0 else "worse"
 
 
-def _make_evaluator(progress: TrainingProgress) -> Any:
-    evaluation = _import_evaluation()
+def _make_trainer_evaluator(progress: TrainingProgress) -> Any:
+    evaluation = _import_evaluator_module()
 
     class EmbassayEvaluator(evaluation.SentenceEvaluator):  # type: ignore[misc, name-defined]
         """Scores of Embassay at every evaluation of the trainer."""
@@ -234,7 +238,7 @@ def _make_evaluator(progress: TrainingProgress) -> Any:
     return EmbassayEvaluator()
 
 
-def _import_evaluation() -> Any:
+def _import_evaluator_module() -> Any:
     """The module of evaluators, which moved in sentence-transformers 6."""
     try:
         import sentence_transformers
@@ -248,7 +252,7 @@ def _make_missing_package_error(error: ImportError) -> UsageError:
     return UsageError(f"Training needs the package {error.name}, which is not installed.", mend=_INSTALL)
 
 
-def _make_callback(progress: TrainingProgress, patience: int, margin: float) -> Any:
+def _make_stopping_callback(progress: TrainingProgress, patience: int, margin: float) -> Any:
     try:
         from transformers import TrainerCallback
     except ImportError as error:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import Any, Literal
 
 import numpy as np
@@ -58,11 +58,11 @@ def align(answers: Answers) -> Aligned:
 
 def convert_ratings_to_rows(ratings: Ratings) -> list[list[Hashable | None]]:
     """The rows of `ratings` with None for what is missing. Raises UsageError for rows of different lengths or none."""
-    rows = [[None if _is_missing(value) else value for value in row] for row in ratings]
+    rows = [[None if _is_missing_rating(value) else value for value in row] for row in ratings]
     if len({len(row) for row in rows}) != 1:
         raise UsageError(
-            f"The raters have {[len(row) for row in rows]} items.",
-            mend="Give every rater a rating or None per item.",
+            f"Every rater needs the same number of items, but the numbers are {[len(row) for row in rows]}.",
+            mend="Pass a rating or None per item for every rater.",
         )
     return rows
 
@@ -83,9 +83,9 @@ def mean_pairwise(
     rows = convert_ratings_to_rows(ratings)
     if len(rows) < 2:
         raise UsageError(
-            "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
         )
-    shared = [pick_items_both_rated(first, second) for first, second in combinations(rows, 2)]
+    shared = list(starmap(pick_items_both_rated, combinations(rows, 2)))
     items = tuple(len(pair[0]) for pair in shared)
     values = tuple(
         float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
@@ -120,12 +120,12 @@ def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
     if left.shape != right.shape or left.ndim != 1:
         raise UsageError(
             f"Differences need two series of the same shape, found {left.shape} and {right.shape}.",
-            mend="Give two of the same shape, one number per item.",
+            mend="Pass two series of the same shape, with one number per item.",
         )
     return float(np.abs(left - right).mean()) if len(left) else math.nan
 
 
-def _is_missing(value: object) -> bool:
+def _is_missing_rating(value: object) -> bool:
     return value is None or value != value  # NaN alone differs from itself
 
 
@@ -163,19 +163,21 @@ def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats
     there, -1 where it is missing, (raters, items)."""
     rows = convert_ratings_to_rows(ratings)
     if level not in ("nominal", "ordinal", "interval"):
-        raise UsageError(f"The level is {level!r}.", mend="Use nominal, ordinal or interval.")
+        raise UsageError(f"Unknown level {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
-    codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sort_values(seen))}
+    codes_by = {
+        value: code for code, value in enumerate(seen if level == "nominal" else _sort_rating_values(seen))
+    }
     codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
     # Nominal values may be anything, and only whether they are equal counts.
     values = range(len(codes_by)) if level == "nominal" else codes_by
     return np.array(list(values), dtype=np.float64), np.array(codes, dtype=np.int64)
 
 
-def _sort_values(known: dict[Hashable, None]) -> list[float]:
+def _sort_rating_values(known: dict[Hashable, None]) -> list[float]:
     numbers = [float(value) for value in known if isinstance(value, int | float | np.number)]
     if len(numbers) < len(known):
-        raise UsageError("A rating is not a number.", mend="Give numbers, or use the level nominal.")
+        raise UsageError("A rating is not a number.", mend="Pass numbers, or use the level nominal.")
     return sorted(numbers)
 
 
@@ -195,7 +197,7 @@ def _resample_coincidences(counts: ArrayLike, coincidences: Floats) -> Floats:
     if drawn.ndim != 2 or drawn.shape[1] != len(coincidences):
         raise UsageError(
             f"Counts of shape {drawn.shape} do not match {len(coincidences)} items.",
-            mend="Give one row per resample, one count per item.",
+            mend="Pass one row per resample, with one count per item.",
         )
     return np.tensordot(drawn, coincidences, axes=1)
 
@@ -213,7 +215,7 @@ def _compute_krippendorff_alpha(coincidences: Floats, values: Floats, level: Lev
 
 
 def _weigh_rating_disagreement(margins: Floats, values: Floats, level: Level) -> Floats:
-    """What it weighs when one rater says c and another k: (..., values, values)."""
+    """Weigh the disagreement of one rater who says c with another who says k."""
     if level == "nominal":
         return 1 - np.eye(len(values))
     if level == "interval":
@@ -304,14 +306,14 @@ def cohen_kappa(
     0.552239
     """
     if weights not in (None, "linear", "quadratic"):
-        raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
+        raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
     left, right = pick_items_both_rated(x, y)
     codes_of = {
         value: code for code, value in enumerate(_check_rating_scale({*left, *right}, weights, scale))
     }
     unknown = {*left, *right} - codes_of.keys()
     if unknown:
-        raise UsageError(f"{sorted(map(str, unknown))} is not on the scale.", mend="Name every value there.")
+        raise UsageError(f"The scale lacks {sorted(map(str, unknown))}.", mend="Include every rating in it.")
     table = np.zeros((len(codes_of), len(codes_of)))
     for a, b in zip(left, right, strict=True):
         table[codes_of[a], codes_of[b]] += 1
@@ -327,7 +329,7 @@ def _check_rating_scale(
         return sorted(found)  # type: ignore[type-var]
     except TypeError:
         raise UsageError(
-            "The ratings have no common order.", mend="Name the values in order as the scale."
+            "The ratings cannot be sorted.", mend="Pass the values in order as the scale."
         ) from None
 
 
@@ -337,7 +339,7 @@ def _build_disagreement_weights(n: int, weights: Weights | None) -> Floats:
 
 
 def _compute_weighted_kappa(table: Floats, disagreement: Floats) -> float:
-    """1 - observed over expected disagreement."""
+    """Compute weighted kappa: 1 - observed over expected disagreement."""
     expected = float((np.outer(table.sum(axis=1), table.sum(axis=0)) * disagreement).sum())
     # Whole numbers up to the quotient, so that full agreement is exactly 1.
     observed = float((table * disagreement).sum()) * float(table.sum())
@@ -366,12 +368,12 @@ def gwet_ac2(
     0.9408
     """
     if weights not in (None, "linear", "quadratic"):
-        raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
+        raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
     places = {float(value): place for place, value in enumerate(scale)}
     rows = convert_ratings_to_rows(ratings)
     given = {value for row in rows for value in row if value is not None}
     if unknown := sorted(str(value) for value in given if value not in places):
-        raise UsageError(f"{unknown} is not on the scale.", mend="Name every value there.")
+        raise UsageError(f"The scale lacks {unknown}.", mend="Include every rating in it.")
     codes = np.array([[-1 if v is None else places[v] for v in row] for row in rows], dtype=np.int64)  # type: ignore[index]
     each = (codes[:, :, None] == np.arange(len(places))).sum(axis=0).astype(np.float64)
     alike = 1 - _build_disagreement_weights(len(places), weights) / max(
@@ -381,7 +383,7 @@ def gwet_ac2(
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
         raise UsageError(
-            f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Give one per item."
+            f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Pass one per item."
         )
     found = _compute_gwet_ac2(drawn @ parts, alike)
     return float(found[0]) if counts is None else found
@@ -398,7 +400,7 @@ def _compute_item_agreement(each: Floats, alike: Floats) -> Floats:
 
 
 def _compute_gwet_ac2(sums: Floats, alike: Floats) -> Floats:
-    """The coefficient of sums over items, (b, 3 + values) -> (b,)."""
+    """Compute Gwet's AC2 of sums over items, (b, 3 + values) -> (b,)."""
     q = len(alike)
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = sums[:, 0] / sums[:, 1]
@@ -463,7 +465,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     """
     if len(raters) < 2:
         raise UsageError(
-            "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
         )
     # Sorted, because a set has another order in each process, and a sum of floats depends on it.
     pairs = [
@@ -472,7 +474,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
         if len(first.keys() & second.keys()) >= min_shared
         for query in sorted(first.keys() & second.keys())
     ]
-    correlations = [_correlation(*pair) for pair in pairs]
+    correlations = list(starmap(_correlate_marks, pairs))
     defined = [value for value in correlations if not math.isnan(value)]
     kappas = [value for pair in pairs if not math.isnan(value := cohen_kappa(*pair))]
     return MarksAgreement(
@@ -485,18 +487,18 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     )
 
 
-def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
+def _correlate_marks(one: Sequence[int], other: Sequence[int]) -> float:
     if len(one) != len(other):
         raise UsageError(
             f"Marks for {len(one)} and for {len(other)} documents of one query cannot be compared.",
-            mend="Give one mark per document, in one order for all raters.",
+            mend="Pass one mark per document, in the same order for all raters.",
         )
     return float(spearman(one, other))
 
 
 def _check_marks(query: str, marks: Sequence[int]) -> Sequence[int]:
     if any(mark not in (0, 1) for mark in marks):
-        raise UsageError(f"The marks of query {query} are {list(marks)}.", mend="Use 0 and 1.")
+        raise UsageError(f"The marks of query {query} cannot be {list(marks)}.", mend="Use 0 and 1.")
     return marks
 
 

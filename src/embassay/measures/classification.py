@@ -49,7 +49,7 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     if len(predicted) != len(actual) or not len(actual):
         raise UsageError(
             f"There are {len(predicted)} predicted and {len(actual)} actual choices.",
-            mend="Give one of each per item, for at least one item.",
+            mend="Pass one of each per item, and at least one item.",
         )
     chosen = np.array([value == positive for value in predicted], dtype=bool)
     right = np.array([value == positive for value in actual], dtype=bool)
@@ -59,9 +59,9 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     equal = sum(bool(guess == truth) for guess, truth in zip(predicted, actual, strict=True))
     return BinaryScores(
         accuracy=equal / len(actual),
-        precision=_share(hits, hits + false_alarms),
-        recall=_share(hits, hits + misses),
-        f1=_share(2 * hits, 2 * hits + false_alarms + misses),
+        precision=_compute_share_or_nan(hits, hits + false_alarms),
+        recall=_compute_share_or_nan(hits, hits + misses),
+        f1=_compute_share_or_nan(2 * hits, 2 * hits + false_alarms + misses),
         n=len(actual),
         true_positive=hits,
         false_positive=false_alarms,
@@ -69,7 +69,7 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     )
 
 
-@_choice("Accuracy", undefined="there are no items (an error)")
+@_choice("Accuracy", undefined="there are no items (raises an error)")
 def _accuracy(predicted: Choices, actual: Choices) -> float:
     """Share of predictions that are correct."""
     return binary_classification(predicted, actual).accuracy
@@ -93,7 +93,7 @@ def _f1(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) 
     return binary_classification(predicted, actual, positive).f1
 
 
-def _share(part: int, whole: int) -> float:
+def _compute_share_or_nan(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
 
 
@@ -103,7 +103,7 @@ def _share(part: int, whole: int) -> float:
     range="[0, 1]",
     needs="labels of 0 and 1, numbers",
     undefined="no label is 1",
-    source="scikit-learn average_precision_score; the measure of pair classification in MTEB and PTEB",
+    source="scikit-learn average_precision_score; used for pair classification in MTEB and PTEB",
 )
 def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     """Average precision of `labels` (n,) of 0 and 1, with all pairs in one ranking by `scores` (n,), highest first.
@@ -121,6 +121,6 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     truths = np.asarray(labels)
     if not np.isin(truths, (0, 1)).all():
         raise UsageError(
-            "A label is neither 0 nor 1.", mend="Give 1 for pairs that belong together, 0 for others."
+            "A label is neither 0 nor 1.", mend="Use 1 for pairs that belong together, 0 for others."
         )
     return float(resample_average_precision(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])

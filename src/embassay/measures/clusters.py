@@ -42,7 +42,7 @@ def cluster_by_complete_linkage(distances: NDArray[np.float32], n: int, n_cluste
 
 
 def sort_positions_by_text(texts: Sequence[str]) -> NDArray[np.int64]:
-    """The positions of texts in an order that nothing but what they say decides, (n,).
+    """Sort the positions of texts in an order that nothing but what they say decides, (n,).
 
     Where distances are equal, clusters depend on the order of the items; in this one they know neither rows nor ids,
     and a file that is sorted by label gains nothing. Texts of the same words in another order keep their place.
@@ -72,16 +72,16 @@ def _check_cluster_distances(distances: NDArray[np.float32], n: int, n_clusters:
     if distances.dtype != np.float32 or distances.shape != (n * (n - 1) // 2,):
         raise UsageError(
             f"Cannot cluster {n} items by distances of type {distances.dtype} and shape {distances.shape}.",
-            mend=f"Give condensed float32 distances, shape ({n * (n - 1) // 2},).",
+            mend=f"Pass condensed float32 distances, shape ({n * (n - 1) // 2},).",
         )
     if not (distances.flags.writeable and distances.flags.c_contiguous):
         raise UsageError("The distances are overwritten and must be a writeable, contiguous array.")
     if not 1 <= n_clusters <= n:
-        raise UsageError(f"Cannot make {n_clusters} clusters of {n} items.", mend=f"Ask for 1 to {n}.")
+        raise UsageError(f"Cannot make {n_clusters} clusters of {n} items.", mend=f"Use 1 to {n}.")
 
 
 def _label_merged_clusters(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Clusters after these merges, whose ends are places of clusters: a place is one of its members."""
+    """Label the items of the clusters that these merges make."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -98,7 +98,7 @@ _UNDEFINED = "there are no items"
 
 @dataclass(frozen=True)
 class _ContingencyTable:
-    """Sizes of the classes, of the clusters and of the cells of their table that are not empty."""
+    """The contingency table of classes and clusters: their sizes, and those of its filled cells."""
 
     n: int
     classes: NDArray[np.int64]
@@ -127,7 +127,7 @@ def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     0.786013
     """
     if beta < 0:
-        raise UsageError(f"beta is {beta}.", mend="It must be 0 or more.")
+        raise UsageError(f"beta is {beta}, but it must be 0 or more.")
     return _compute_v_measure(_build_contingency_table(labels, clusters), beta)
 
 
@@ -212,7 +212,7 @@ def ami(labels: Groups, clusters: Groups) -> float:
 
 
 def _number_distinct_values(groups: Groups) -> NDArray[np.int64]:
-    """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
+    """Number the distinct values 0, 1, 2 ...; they are told apart as Python does."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
     numbers: dict[Hashable, int] = {}
@@ -231,7 +231,7 @@ def _build_contingency_table(labels: Groups, clusters: Groups) -> _ContingencyTa
 def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> None:
     if len(labels) != len(clusters):
         raise UsageError(
-            f"There are {len(labels)} labels and {len(clusters)} clusters.", mend="Give one of each per item."
+            f"There are {len(labels)} labels and {len(clusters)} clusters.", mend="Pass one of each per item."
         )
 
 

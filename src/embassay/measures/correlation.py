@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from typing import Literal, get_args
 
 import numpy as np
@@ -42,12 +43,12 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     if left.shape != right.shape or not left.ndim:
         raise UsageError(
             f"Series of shapes {left.shape} and {right.shape} cannot be correlated.",
-            mend="Give two of the same shape, one number per item.",
+            mend="Pass two of the same shape, with one number per item.",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise UsageError(
-            "A value to be correlated is not finite.",
-            mend="Leave undefined items out on both sides, and count them.",
+            "A value to correlate is not finite.",
+            mend="Remove undefined items from both sides, and count them.",
         )
     if left.shape[-1] < 2:
         values = np.full(left.shape[:-1], np.nan)
@@ -65,7 +66,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     range="[-1, 1]",
     needs="numbers, numbers",
     undefined="either side is constant, or there are fewer than 2 items",
-    source="Spearman 1904; the measure of the STS tasks of MTEB and PTEB",
+    source="Spearman 1904; used for STS tasks in MTEB and PTEB",
 )
 def spearman(x: ArrayLike, y: ArrayLike) -> Values:
     """Spearman's rank correlation of `x` and `y` over their last axis, which is Pearson's correlation of their ranks.
@@ -87,7 +88,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> Values:
 
 
 def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centred and of length 1; all 0 where constant."""
+    """Centre the values and scale them to length 1; all 0 where constant."""
     low, high = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
     # Scaled to 0..1 first: squares of very large or very small values would leave the range of a float.
     scaled = np.divide(values - low, high - low, out=np.zeros_like(values), where=high > low)
@@ -144,7 +145,7 @@ def compute_kendall_tau_b(x: Floats, y: Floats) -> Floats:
     """Kendall's tau-b of `x` and `y` over their last axis, (q, n) -> (q,), where NaN on either side leaves an item
     out."""
     if x.shape[-1] > _WIDE:
-        return np.array([_compute_tau_b_by_sorting(left, right) for left, right in zip(x, y, strict=True)])
+        return np.array(list(starmap(_compute_tau_b_by_sorting, zip(x, y, strict=True))))
     first, second = np.triu_indices(x.shape[-1], 1)
     # So many rows at a time that their comparisons fit in memory.
     step = max(1, _COMPARISONS // max(1, len(first)))
@@ -167,7 +168,7 @@ def _compute_tau_b_by_pairs(
 
 
 def _compute_tau_b_by_sorting(x: Floats, y: Floats) -> float:
-    """The same of one pair of rows, in n log n."""
+    """Compute Kendall's tau-b of one pair of rows by sorting, in n log n."""
     from scipy.stats import kendalltau
 
     defined = ~(np.isnan(x) | np.isnan(y))
@@ -179,7 +180,7 @@ def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[s
     check_cutoff(k)
     many = [_has_many_queries(ranking) for ranking in (a, b)]
     if True in many and False in many:
-        raise UsageError("One ranking is for one query, the other for many.", mend="Give both alike.")
+        raise UsageError("One ranking is for one query, the other for many.", mend="Use one form for both.")
     if True not in many:
         return [rank_documents(a)[:k]], [rank_documents(b)[:k]], False  # type: ignore[arg-type]
     firsts: Mapping[str, Retrieved] = a  # type: ignore[assignment]
@@ -192,7 +193,7 @@ def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[s
 
 
 def _has_many_queries(ranking: AllRetrieved) -> bool | None:
-    """None for an empty mapping, which may be either."""
+    """Whether a ranking is of many queries; None for an empty mapping."""
     if not isinstance(ranking, Mapping):
         return False
     first = next(iter(ranking.values()), None)
@@ -245,14 +246,14 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
     """
     if len(a) != len(b):
         raise UsageError(
-            f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Give one paraphrase per text."
+            f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Pass one paraphrase per text."
         )
     if not len(a):
         return np.empty(0)
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist
 
-    pairs = [_encode_words_as_characters(first, second) for first, second in zip(a, b, strict=True)]
+    pairs = list(starmap(_encode_words_as_characters, zip(a, b, strict=True)))
     left, right = zip(*pairs, strict=True)
     return np.asarray(
         cpdist(left, right, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=_ALL_CORES)

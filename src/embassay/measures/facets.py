@@ -34,7 +34,7 @@ FacetsOf = Mapping[str, Collection[str]]
 AllFacets = FacetsOf | Mapping[str, FacetsOf]
 """Of one query, or of many by their ids."""
 WITHOUT = "the query has no facets"
-NONE_FOUND = "no document among the first has a facet"
+NONE_FOUND = "no document within the cutoff has a facet"
 _of_facets = partial(measure, range="[0, 1]", needs="facets, ranking")
 
 
@@ -53,7 +53,7 @@ def _facet_recall(graded: Graded, *, cutoff: int) -> Floats:
 def _facet_alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5) -> Floats:
     """nDCG in which a document is worth its facets, each less by `alpha` for each time that it stands above."""
     if not 0 <= alpha <= 1:
-        raise UsageError(f"alpha is {alpha}.", mend="Give a number from 0 (repeats cost nothing) to 1.")
+        raise UsageError(f"alpha is {alpha}, but it must be from 0 (repeats cost nothing) to 1.")
     return np.array(
         [_compute_facet_ndcg(query, cutoff, alpha) for query in _iterate_query_facets(graded, cutoff)],
         dtype=np.float64,
@@ -132,7 +132,7 @@ def complementarity(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Value
 
 
 def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
-    """Look up the facets of what was retrieved, in place of grades."""
+    """Grade what was retrieved by its facets, in place of grades."""
     many = are_many_queries(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]
     lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
@@ -157,12 +157,12 @@ Query = tuple[list[frozenset[int]], dict[int, frozenset[int]]]
 
 
 def _iterate_query_facets(graded: Graded, cutoff: int) -> Iterator[Query]:
-    """Every query's facets. UsageError where nobody knows them."""
+    """Iterate over every query's facets; UsageError where nobody knows them."""
     check_cutoff(cutoff)
     if graded.facets is None:
         raise UsageError(
-            "A facet measure needs to know which documents have which facets.",
-            mend="Give --facets FILE, or in Python grade_facets(facets, retrieved).",
+            "Facet measures need the facets of each document.",
+            mend="Pass --facets FILE, or in Python call grade_facets(facets, retrieved).",
         )
     table = graded.facets
     # The table is sorted by query: these are the ends of each query's stretch.
@@ -233,7 +233,7 @@ def _count_seen_facets(own: Collection[int], seen: dict[int, int]) -> None:
 def _order_documents_greedily(
     pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float
 ) -> list[frozenset[int]]:
-    """The facets of the documents in the usual greedy order: each time the one that is worth most."""
+    """Order documents greedily by their facets: each time the one that is worth most."""
     left, seen = list(pool.values()), dict[int, int]()
     chosen: list[frozenset[int]] = []
     while left and len(chosen) < cutoff:

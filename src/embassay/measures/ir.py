@@ -28,7 +28,7 @@ try:
     import ir_measures
 except ImportError as error:
     raise ModelError(
-        "The measures cannot be added to ir_measures: it is not installed.",
+        "The measures cannot be added to ir_measures, which is not installed.",
         mend="Install it: pip install 'embassay[ir]'.",
     ) from error
 
@@ -51,13 +51,13 @@ class EmbassayMeasure(ir_measures.Measure):  # type: ignore[misc]
         return DefinedValuesMean()
 
     def build_embassay_measure(self) -> Measure:
-        """The same measure here."""
+        """Build the measure of this package that this one stands for."""
         parameters = {key: value for key, value in self.params.items() if key != "cutoff"}
         return MEASURES.build(Spec(self.NAME, "", parameters, self.params["cutoff"]))
 
 
 class IrMeasuresEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
-    """Measures and judgements, ready for runs."""
+    """An evaluator for ir_measures, with measures and judgements ready for runs."""
 
     def __init__(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> None:
         wanted = list(measures)
@@ -78,7 +78,7 @@ class IrMeasuresEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
                 yield ir_measures.Metric(query_id=query, measure=self.ours[name], value=value)
 
     def _map_document_sources(self, retrieved: Mapping[str, Mapping[str, float]]) -> Facet | None:
-        """Query -> document -> source, if a measure asks for it."""
+        """Map each query's documents to their sources, if a measure asks for it."""
         if not any(measure.NAME == "RAnWGNovelty" for measure in self.ours.values()):
             return None
         # A key that is no iteration keeps documents without a grade apart from all others.
@@ -102,7 +102,7 @@ class IrMeasuresProvider(ir_measures.Provider):  # type: ignore[misc]
 
 
 def _declare_measure(name: str, ours: str) -> EmbassayMeasure:
-    """A measure that nobody has called yet, with what it can be told."""
+    """Declare a measure of this package to ir_measures, with what it can be told."""
     entry = MEASURES.get(ours)
     parameters = dict(_list_measure_parameters(entry.load()))
     kind = type(
@@ -131,10 +131,10 @@ def _list_measure_parameters(function: Any) -> Iterator[tuple[str, Any]]:
             yield name, ir_measures.ParamInfo(dtype=int, required=required, desc="ranking cutoff threshold")
         else:
             default = RELEVANT if parameter.default is inspect.Parameter.empty else parameter.default
-            yield name, _declare_parameter(parameter.annotation, default)
+            yield name, _declare_measure_parameter(parameter.annotation, default)
 
 
-def _declare_parameter(annotation: Any, default: Any) -> Any:
+def _declare_measure_parameter(annotation: Any, default: Any) -> Any:
     if get_origin(annotation) is Literal:
         return ir_measures.ParamInfo(choices=get_args(annotation), default=default)
     return ir_measures.ParamInfo(dtype=(int, float) if annotation is float else annotation, default=default)
@@ -151,7 +151,7 @@ DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
 
 
 def _register_measures() -> IrMeasuresProvider:
-    """Make all of them known to ir_measures."""
+    """Register the measures of this package with ir_measures."""
     for ours in DECLARED:
         anything = {name: ir_measures.providers.base.Any() for name in ours.SUPPORTED_PARAMS}
         IrMeasuresProvider.SUPPORTED_MEASURES.append(ours(**anything))

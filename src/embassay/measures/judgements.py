@@ -82,7 +82,7 @@ def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
     return Judged(
         len(names),
         _build_relevant_places(query, rank, gain, rank > 0),
-        _place_in_best_order(query[relevant], gain[relevant]),
+        _place_documents_ideally(query[relevant], gain[relevant]),
         many,
     )
 
@@ -98,23 +98,23 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     if reached.ndim != 2 or best.ndim != 2 or len(reached) != len(best):
         raise UsageError(
             f"Gains of shape {reached.shape} do not match ideal gains of shape {best.shape}.",
-            mend="Give two matrices with one row per query.",
+            mend="Pass two matrices with one row per query.",
         )
     if np.isnan(reached).any() or np.isnan(best).any():
-        raise UsageError("A gain is NaN.", mend="Give 0 to unjudged documents.")
+        raise UsageError("A gain is NaN.", mend="Use 0 for unjudged documents.")
     query, column = np.nonzero(reached > 0)
     positive = best > 0
     return Judged(
         len(reached),
         RelevantDocumentRanks(query, column + 1, reached[query, column]),
-        _place_in_best_order(np.nonzero(positive)[0], best[positive]),
+        _place_documents_ideally(np.nonzero(positive)[0], best[positive]),
     )
 
 
 def check_cutoff(cutoff: int | None) -> None:
     """Raise UsageError for a cutoff below 1; None stands for the whole ranking."""
     if cutoff is not None and cutoff < 1:
-        raise UsageError(f"The cutoff is {cutoff}.", mend="It must be 1 or more.")
+        raise UsageError(f"The cutoff is {cutoff}, but it must be 1 or more.")
 
 
 def check_option_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -124,7 +124,7 @@ def check_option_choice(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def number_within_groups(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """1, 2, 3 ... within each run of equal values of the sorted array `group`.
+    """Number entries 1, 2, 3 ... within each run of equal values of the sorted array `group`.
 
     >>> number_within_groups(np.array([4, 4, 7, 7, 7])).tolist()
     [1, 2, 1, 2, 3]
@@ -153,13 +153,13 @@ def rank_documents(ranking: Retrieved) -> list[str]:
 
 
 def convert_ranks_to_scores(ranking: Retrieved) -> Mapping[str, float]:
-    """Ids in order become falling scores; the first of equal ids stays."""
+    """Convert ids in order to falling scores; the first of equal ids stays."""
     if isinstance(ranking, Mapping):
         return ranking
     if isinstance(ranking, str):
         raise UsageError(
-            f"What was retrieved is the text {ranking!r}.",
-            mend="Give a list of document ids, or id -> score.",
+            f"The retrieved documents are a single text: {ranking!r}.",
+            mend="Pass a list of document ids, or id -> score.",
         )
     scores = dict(zip(ranking, count(0, -1), strict=False))
     return (
@@ -177,7 +177,7 @@ def _build_relevant_places(
     return RelevantDocumentRanks(query[order], rank[order], gain[order])
 
 
-def _place_in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantDocumentRanks:
+def _place_documents_ideally(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantDocumentRanks:
     order = np.lexsort((-gain, query))
     return RelevantDocumentRanks(query, number_within_groups(query), gain[order])
 
@@ -212,7 +212,7 @@ def find_document_ranks(
     owner = np.repeat(np.arange(len(runs)), sizes)
     scores = join_number_columns(map(methodcaller("values"), runs), len(owner))
     check_entries_by_query(~np.isnan(scores), "score", list(wanted), owner, "a number")
-    looked_up = join_number_columns(map(_look_up_scores, wanted.values(), runs), len(query))
+    looked_up = join_number_columns(map(_look_up_document_scores, wanted.values(), runs), len(query))
     ranked = np.flatnonzero(chosen & ~np.isnan(looked_up))
     keys, sought = (
         _build_score_sort_keys(owner, scores),
@@ -235,11 +235,11 @@ def find_document_ranks(
 
 
 def join_number_columns(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
-    """The `n` numbers of all columns in a row. Raises UsageError for a word."""
+    """Join the `n` numbers of all columns in a row; UsageError for a word."""
     try:
         return np.fromiter(chain.from_iterable(columns), np.float64, n)
     except ValueError as error:
-        raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Give numbers.") from error
+        raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Pass numbers.") from error
 
 
 def check_entries_by_query(
@@ -249,14 +249,14 @@ def check_entries_by_query(
     bad = np.flatnonzero(~good)
     if len(bad):
         name = names[query[bad[0]]]
-        where = f" of query {name!r}" if name else ""
+        where = f", the first for query {name!r}" if name else ""
         raise UsageError(
-            f"{len(bad)} {what}{'s' if len(bad) > 1 else ''} cannot be used, the first{where}.",
+            f"{len(bad)} {what}{'s' if len(bad) > 1 else ''} cannot be used{where}.",
             mend=f"Every {what} must be {expected}.",
         )
 
 
-def _look_up_scores(documents: Iterable[str], run: Scores) -> Iterable[float]:
+def _look_up_document_scores(documents: Iterable[str], run: Scores) -> Iterable[float]:
     return map(run.get, documents, repeat(np.nan))
 
 
@@ -303,7 +303,7 @@ def _flatten_to_object_array(groups: Iterable[Iterable[str]]) -> NDArray[np.obje
 
 
 def _split_into_size_blocks(sizes: Ints) -> list[Ints]:
-    """Positions of `sizes` in runs whose sizes sum up to about a million."""
+    """Split positions into blocks whose sizes sum up to about a million."""
     ends = np.cumsum(sizes)
     cuts = np.searchsorted(ends, np.arange(_COMPARISONS, ends[-1], _COMPARISONS))
     return np.split(np.arange(len(sizes)), np.unique(cuts))
@@ -337,7 +337,7 @@ class Weighting:
         for name in ("alpha", "cap4", "cap3", "fallback_w3", "b4", "b3", "b2", "b1"):
             value = getattr(self, name)
             if not 0 <= value < np.inf:
-                raise UsageError(f"{name} is {value}.", mend="It must be a number of 0 or more.")
+                raise UsageError(f"{name} is {value}, but it must be a finite number of 0 or more.")
 
 
 DEFAULT = Weighting()
@@ -372,12 +372,12 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
 
 
 def find_pools_without_grade_5(counts: Ints) -> NDArray[np.bool_]:
-    """Where the weights are those of a pool without grade 5: (..., 5) -> (...)."""
+    """Find the pools without a document of grade 5, whose weights differ: (..., 5) -> (...)."""
     return np.asarray(counts[..., 4] == 0)
 
 
 def find_inverted_weights(counts: Ints, weighting: Weighting = DEFAULT) -> NDArray[np.bool_]:
-    """Where a document of a lower grade weighs more than one of a higher grade that the pool also has."""
+    """Find where a document of a lower grade weighs more than one of a higher grade in the pool."""
     worth = np.where(np.asarray(counts) > 0, weights(counts, weighting), np.nan)
     highest_below = np.fmax.accumulate(worth, axis=-1)[..., :-1]
     return np.asarray((highest_below > worth[..., 1:] + 1e-9).any(axis=-1))
@@ -443,12 +443,12 @@ class Graded:
         if any(len(shape) != 2 for shape in shapes) or any(columns != (len(GRADES),) for columns in width):
             raise UsageError(
                 f"Graded rankings cannot have arrays of shapes {', '.join(map(str, shapes))}.",
-                mend="Give counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
+                mend="Pass counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
             )
         if len({shape[0] for shape in shapes}) != 1:
             raise UsageError(
-                f"Graded rankings have {' and '.join(str(shape[0]) for shape in shapes)} queries.",
-                mend="Give one row per query in each array.",
+                f"The arrays of graded rankings have {' and '.join(str(shape[0]) for shape in shapes)} rows.",
+                mend="Pass one row per query in each array.",
             )
         if self.top.size and not ABSENT <= self.top.min() <= self.top.max() <= GRADES[-1]:
             raise UsageError(
@@ -497,7 +497,7 @@ def count_retrieved_documents(graded: Graded, k: int | None = None) -> Ints:
 
 
 def count_pool_grades(graded: Graded) -> Ints:
-    """Documents of grade 1, 2, 3, 4, 5 in the restricted pool, which is all that was retrieved where none is given."""
+    """Count the documents of each grade in the restricted pool, or in all that was retrieved."""
     return count_retrieved_grades(graded) if graded.pool is None else graded.pool
 
 
@@ -555,7 +555,7 @@ def _drop_unjudged_documents(graded: Graded, unjudged: NDArray[np.bool_]) -> Gra
 
 
 def convert_graded_to_judged(graded: Graded) -> Judged:
-    """The same for the classic measures: gain = grade - 1, relevant from grade 4 on."""
+    """Convert graded documents to gains for the classic measures: gain = grade - 1."""
     query, column = np.nonzero(graded.top > 0)
     # The judged grades of each query, 5 to 1, each as often as it was given.
     falling = np.tile(np.array(GRADES[::-1], dtype=np.float64), len(graded.counts))
@@ -626,8 +626,8 @@ def _list_rankings_by_query(given: AllRetrieved, names: list[str], of_many: bool
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):
         raise UsageError(
-            "The grades are for many queries, the retrieved documents for one.",
-            mend="Give query id -> document ids or scores.",
+            "The grades are for many queries, but the retrieved documents are for one.",
+            mend="Pass query id -> document ids or scores.",
         )
     return [given.get(name, ()) for name in names]  # type: ignore[misc]
 
@@ -684,7 +684,7 @@ def _number_document_sources(
 
 
 def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable]:
-    """The source of a document of this query, by its id."""
+    """Make the function that gives the source of a document of this query by its id."""
     if not isinstance(source, Mapping):
         return source
     nested = isinstance(next(iter(source.values()), None), Mapping)
@@ -694,7 +694,7 @@ def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable
         if document not in known:
             where = f" of query {query!r}" if nested else ""
             raise UsageError(
-                f"There is no source of the document {document!r}{where}.", mend="Name one for each."
+                f"The document {document!r}{where} has no source.", mend="Give every document a source."
             )
         return known[document]
 

@@ -37,7 +37,7 @@ from embassay.measures.registry import measure
 from embassay.measures.sets import check_grade, count_from_grade_up, require_document_sources
 
 _of_relevant = partial(
-    measure, direction="higher", range="[0, 1]", undefined="no document has the grade `rel` or a higher one"
+    measure, direction="higher", range="[0, 1]", undefined="no document has grade `rel` or higher"
 )
 
 
@@ -45,7 +45,7 @@ _of_relevant = partial(
 def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision: relevant documents by the chance that a reader who goes on with `p` sees them."""
     if not 0 <= p < 1:
-        raise UsageError(f"p is {p}.", mend="The chance of reading on is at least 0 and below 1.")
+        raise UsageError(f"p is {p}, but it must be a probability of at least 0 and below 1.")
     defined = count_from_grade_up(graded.counts, rel) > 0
     seen = p ** np.arange(graded.top.shape[1], dtype=np.float64)
     # (1 - p) times the sum of p^(rank - 1) over the relevant documents.
@@ -145,7 +145,7 @@ def _compute_with_ir_measures(graded: Graded, name: str, rel: int, **parameters:
 
 
 def _build_ir_measures_qrels(graded: Graded, record: Callable[..., Any]) -> list[Any]:
-    """The graded pools; a document is named by its grade, its source and its number among such."""
+    """Build the qrels of ir_measures from the graded pools."""
     if graded.sources is None:
         cells = np.repeat(np.arange(graded.counts.size), graded.counts.ravel())
         query, level = cells // len(GRADES), cells % len(GRADES) + 1
@@ -161,7 +161,7 @@ def _build_ir_measures_qrels(graded: Graded, record: Callable[..., Any]) -> list
 
 
 def _build_ir_measures_run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
-    """What was retrieved, under the same names; scores fall with the rank."""
+    """Build the run of ir_measures from what was retrieved, its scores falling with the rank."""
     query, rank = np.nonzero(graded.top != ABSENT)
     level = graded.top[query, rank].astype(np.int64)
     code = np.zeros(len(query), np.int64) if graded.sources is None else graded.sources.top[query, rank]
@@ -173,7 +173,7 @@ def _build_ir_measures_run(graded: Graded, record: Callable[..., Any]) -> list[A
 
 
 def _number_equal_entries(*keys: Ints) -> Ints:
-    """1, 2, 3 ... among the entries that are equal in all `keys`."""
+    """Number entries 1, 2, 3 ... among those that are equal in all `keys`."""
     # A stable sort: entries that are equal in all keys are numbered in the order given.
     order = np.lexsort(keys)
     changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
@@ -182,7 +182,7 @@ def _number_equal_entries(*keys: Ints) -> Ints:
     return numbers
 
 
-UDCG_SOURCE = "Trappolini and others 2025, arXiv 2510.21440"
+UDCG_SOURCE = "Trappolini et al. 2025, arXiv 2510.21440"
 
 
 @measure(
@@ -191,9 +191,9 @@ UDCG_SOURCE = "Trappolini and others 2025, arXiv 2510.21440"
     range="[0.4174297935376853, 0.7310585786300049]",
     needs="grades, ranking",
     undefined="nothing was retrieved",
-    source=f"{UDCG_SOURCE}; the distraction of a grade is our assumption",
+    source=f"{UDCG_SOURCE}; the distraction per grade is our assumption",
 )
-def udcg_of(
+def compute_udcg(
     graded: Graded,
     *,
     cutoff: int,
@@ -248,11 +248,11 @@ def udcg(
 ) -> Values:
     """UDCG@k: the utility of the first `k` documents to a model that reads them all, minus their distraction.
 
-    Range 0.417 to 0.731, higher is better, NaN where nothing was retrieved. See `udcg_of`, of the measure `UDCG`, for
-    what grades stand for, and `measured_udcg` for a model's own values.
+    Range 0.417 to 0.731, higher is better, NaN where nothing was retrieved. See `compute_udcg`, of the measure `UDCG`,
+    for     what grades stand for, and `measured_udcg` for a model's own values.
 
     >>> round(float(udcg({"a": 5, "b": 3, "c": 1}, ["a", "b", "c"], 3)), 6)
     0.555328
     """
     graded = grade(grades, retrieved)
-    return graded.answer(udcg_of(graded, cutoff=k, gamma=gamma, unjudged=unjudged))
+    return graded.answer(compute_udcg(graded, cutoff=k, gamma=gamma, unjudged=unjudged))

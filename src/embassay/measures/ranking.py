@@ -130,7 +130,7 @@ def precision(qrels: AllGains, retrieved: AllRetrieved, k: int) -> Values:
 def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -> NDArray[np.float64]:
     """Discounted gain of the ranking over that of the best possible one."""
     if gain not in ("linear", "exponential"):
-        raise UsageError(f"There is no gain {gain!r}.", mend="Choose 'linear' or 'exponential'.")
+        raise UsageError(f"There is no gain function {gain!r}.", mend="Use 'linear' or 'exponential'.")
     check_cutoff(cutoff)
     best = _sum_discounted_gain(judged, judged.ideal, cutoff, gain)
     reached = _sum_discounted_gain(judged, judged.found, cutoff, gain)
@@ -148,7 +148,7 @@ def _average_precision(
         _is_within_cutoff(places, cutoff), number_within_groups(places.query) / places.rank, 0.0
     )
     return divide_where_positive(
-        _sum_by_query(places, precisions, judged.queries), _count_relevant_by_query(judged, rel)
+        _sum_values_by_query(places, precisions, judged.queries), _count_relevant_by_query(judged, rel)
     )
 
 
@@ -157,7 +157,7 @@ def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = 
     """One over the rank of the first relevant document."""
     places = _keep_relevant_places(judged, judged.found, rel)
     first = _is_within_cutoff(places, cutoff) & (number_within_groups(places.query) == 1)
-    values = _sum_by_query(places, np.where(first, 1 / places.rank, 0.0), judged.queries)
+    values = _sum_values_by_query(places, np.where(first, 1 / places.rank, 0.0), judged.queries)
     return np.where(_count_relevant_by_query(judged, rel) > 0, values, np.nan)
 
 
@@ -180,12 +180,12 @@ def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.
 
 
 def _keep_relevant_places(judged: Judged, places: RelevantDocumentRanks, rel: Level) -> RelevantDocumentRanks:
-    """Those of `places` with a gain of `rel` or more; None stands for what the judgements call relevant."""
+    """Keep the places with a gain of `rel` or more (None: what the judgements call relevant)."""
     least = judged.relevant if rel is None else rel
     if least is None:
         return places
     if not least > 0:
-        raise UsageError(f"rel is {least}.", mend="Relevant documents have a gain or grade above 0.")
+        raise UsageError(f"rel is {least}, but it must be a gain or grade above 0.")
     good = places.gain >= least
     return RelevantDocumentRanks(places.query[good], places.rank[good], places.gain[good])
 
@@ -197,7 +197,7 @@ def _count_relevant_by_query(judged: Judged, rel: Level) -> NDArray[np.float64]:
 
 def _count_relevant_in_top(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
     places = _keep_relevant_places(judged, judged.found, rel)
-    return _sum_by_query(places, _is_within_cutoff(places, cutoff).astype(np.float64), judged.queries)
+    return _sum_values_by_query(places, _is_within_cutoff(places, cutoff).astype(np.float64), judged.queries)
 
 
 def _is_within_cutoff(places: RelevantDocumentRanks, cutoff: int | None) -> NDArray[np.bool_]:
@@ -205,7 +205,7 @@ def _is_within_cutoff(places: RelevantDocumentRanks, cutoff: int | None) -> NDAr
     return places.rank <= (np.inf if cutoff is None else cutoff)
 
 
-def _sum_by_query(
+def _sum_values_by_query(
     places: RelevantDocumentRanks, values: NDArray[np.float64], queries: int
 ) -> NDArray[np.float64]:
     return np.bincount(places.query, values, minlength=queries).astype(np.float64)
@@ -222,4 +222,6 @@ def _sum_discounted_gain(
             )
         worth = np.exp2(worth) - 1
     inside = _is_within_cutoff(places, cutoff)
-    return _sum_by_query(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)
+    return _sum_values_by_query(
+        places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries
+    )

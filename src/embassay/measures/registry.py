@@ -200,12 +200,12 @@ def evaluate(
     """
     if not isinstance(qrels, Mapping) or not isinstance(retrieved, Mapping):
         raise UsageError(
-            "`evaluate` takes measures, the judgements for each query and the retrieved documents for each, found "
+            "`evaluate` needs measures, judgements by query and retrieved documents by query, but found "
             f"{type(measures).__name__}, {type(qrels).__name__} and {type(retrieved).__name__}.",
             mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
         )
     judged = judge(qrels, retrieved)
-    return {str(wanted): _ranking(wanted).compute(judged) for wanted in measures}
+    return {str(wanted): _resolve_ranking_measure(wanted).compute(judged) for wanted in measures}
 
 
 def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
@@ -230,16 +230,16 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
             judged = judged or [
                 convert_graded_to_judged(graded)
             ]  # ranked once, for whichever measures need it
-            values[str(wanted)] = _ranking(built, wanted).compute(judged[0])
+            values[str(wanted)] = _resolve_ranking_measure(built, wanted).compute(judged[0])
     return values
 
 
-def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure:
+def _resolve_ranking_measure(given: str | Measure, called: str | Measure = "") -> RankingMeasure:
     built = MEASURES.build(given) if isinstance(given, str) else given
     if not isinstance(built, RankingMeasure):
         raise UsageError(
             f"{called or given} is not a measure of rankings.",
-            mend="`embassay list measures` shows what each one needs.",
+            mend="`embassay list measures` shows what each measure needs.",
         )
     return built
 
@@ -275,7 +275,7 @@ def _make_measure_factory(
 def _select_non_default_options(
     options: Sequence[inspect.Parameter], given: Mapping[str, Any]
 ) -> dict[str, Value]:
-    """What is given and not the default; of a dataclass those fields."""
+    """Select the options that are given and not the default; of a dataclass its fields."""
     chosen: dict[str, Value] = {}
     for option in options:
         value = given.get(option.name, option.default)

@@ -62,7 +62,7 @@ _NEVER = "never; with short_list_denominator='retrieved', if nothing was retriev
 _set = partial(measure, range="[0, 1]", needs="grades, ranking", source=SOURCE)
 
 
-@_set("RA-nWG", direction="higher", undefined="no graded document is worth anything")
+@_set("RA-nWG", direction="higher", undefined="all graded documents have zero weight")
 def compute_rarity_weighted_gain(
     graded: Graded,
     *,
@@ -84,17 +84,17 @@ def compute_rarity_weighted_gain(
 @_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
 def _n_recall4(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade 4 and 5 among the first, divided by the most that fit."""
-    return n_recall_of(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
+    return compute_n_recall(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
 
 
 @_set("N-Recall5", direction="higher", undefined="no document has grade 5")
 def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade 5 among the first, divided by the most that fit."""
-    return n_recall_of(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
+    return compute_n_recall(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
 
 
-@_set("N-Recall", direction="higher", undefined="no document has the grade `rel` or a higher one")
-def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
+@_set("N-Recall", direction="higher", undefined="no document has grade `rel` or higher")
+def compute_n_recall(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade `rel` or higher among the first, divided by the most that fit."""
     reached = count_from_grade_up(
         count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
@@ -103,7 +103,7 @@ def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "
 
 
 @_set("Precision4+", direction="higher", undefined=_NEVER)
-def precision_of(
+def compute_graded_precision(
     graded: Graded,
     *,
     cutoff: int,
@@ -175,7 +175,7 @@ def check_grade(rel: int) -> None:
 
 
 def choose_share_denominator(sizes: Ints, cutoff: int, short_list: ShortList) -> Ints:
-    """What a share of the first `cutoff` is divided by, of lists of these sizes, (q,)."""
+    """Choose what a share of the first `cutoff` is divided by, of lists of these sizes, (q,)."""
     check_option_choice("short_list_denominator", short_list, get_args(ShortList))
     return np.full(len(sizes), cutoff) if short_list == "k" else np.minimum(sizes, cutoff)
 
@@ -188,7 +188,7 @@ Companion = Literal["RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+"]
     direction="higher",
     range="[0, 1]",
     needs="grades, ranking, pool",
-    undefined="the measure that it bounds is",
+    undefined="the measure it bounds is undefined",
     source=SOURCE,
 )
 def compute_pool_oracle_ceiling(
@@ -199,7 +199,7 @@ def compute_pool_oracle_ceiling(
     weighting: Weighting = DEFAULT,
     short_list_denominator: ShortList = "k",
 ) -> Floats:
-    """What the best order of a restricted pool could reach of RA-nWG, or of another measure."""
+    """Compute the most that any order of a restricted pool could reach of RA-nWG or another."""
     check_cutoff(cutoff)
     check_option_choice("measure", of, get_args(Companion))
     pool = count_pool_grades(graded)
@@ -236,9 +236,7 @@ class Novelty:
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta <= 1:
-            raise UsageError(
-                f"beta is {self.beta}.", mend="It must be from 0 to 1; with 1, nothing is discounted."
-            )
+            raise UsageError(f"beta is {self.beta}, but it must be from 0 to 1 (no discount).")
         check_option_choice("occurrence", self.occurrence, get_args(Occurrence))
         check_option_choice("ideal", self.ideal, get_args(Ideal))
 
@@ -251,7 +249,7 @@ USUAL = Novelty()
     direction="higher",
     range="[0, 1]",
     needs="grades, ranking, sources",
-    undefined="no graded document is worth anything",
+    undefined="all graded documents have zero weight",
     source=SOURCE,
 )
 def compute_novelty_gain(
@@ -279,8 +277,8 @@ def require_document_sources(graded: Graded) -> Sources:
     """The sources of `graded`; UsageError where it has none."""
     if graded.sources is None:
         raise UsageError(
-            "A novelty measure needs to know which documents share a source.",
-            mend="Give grade(..., source=...); `embassay rag score` reads it from ids (--source-separator).",
+            "Novelty measures need the source of each document.",
+            mend="Pass grade(..., source=...); `embassay rag score` reads it from ids (--source-separator).",
         )
     return graded.sources
 
@@ -310,7 +308,7 @@ def _compute_best_novelty_gain(weight: Floats, pool: Sources, cutoff: int, beta:
 
 
 def _mark_first_of_source(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Which entries are the first of their source in their query, ordered `by`."""
+    """Mark the entries that are the first of their source in their query, ordered `by`."""
     # By query, source and `by`: the first of each stretch is the first of its source.
     order = np.lexsort((by, code, query))
     begins = np.ones(len(order), dtype=bool)
@@ -380,8 +378,8 @@ def sensitivity_grid(
     default = (weighting.alpha, weighting.cap4, weighting.cap3)
     if not systems or default not in grid:
         raise UsageError(
-            "There is nothing to vary." if not systems else f"The grid lacks the default {default}.",
-            mend="Give at least one system, and a grid that contains the weighting's alpha, cap4 and cap3.",
+            "There are no systems." if not systems else f"The grid lacks the default {default}.",
+            mend="Pass at least one system, and a grid that contains the weighting's alpha, cap4 and cap3.",
         )
     counts_of = {
         name: (graded.counts, count_retrieved_grades(treat_unjudged(graded, unjudged, k), k))
@@ -464,7 +462,7 @@ class Flags:
     unjudged: Ints
 
     def counts(self) -> dict[str, int]:
-        """Queries with a flag, and documents repeated and unjudged, by the names of the fields."""
+        """Count the queries with each flag, and the documents repeated and unjudged."""
         return {name: int(values.sum()) for name, values in vars(self).items()}
 
 
@@ -600,7 +598,7 @@ def n_recall(
     (0.5, 0.0)
     """
     graded = grade(grades, retrieved)
-    return graded.answer(n_recall_of(graded, cutoff=k, rel=level, unjudged=unjudged))
+    return graded.answer(compute_n_recall(graded, cutoff=k, rel=level, unjudged=unjudged))
 
 
 def graded_precision(
@@ -618,7 +616,7 @@ def graded_precision(
     0.25
     """
     graded = grade(grades, retrieved)
-    return graded.answer(precision_of(graded, cutoff=k, rel=level, **how))
+    return graded.answer(compute_graded_precision(graded, cutoff=k, rel=level, **how))
 
 
 def harm(

@@ -63,8 +63,8 @@ def _check_resample_counts(counts: ArrayLike) -> NDArray[np.int64]:
     drawn = np.ascontiguousarray(counts, dtype=np.int64)
     if drawn.ndim != 2 or drawn.min(initial=0) < 0:
         raise UsageError(
-            f"Counts of shape {drawn.shape} are not resamples.",
-            mend="Give one row per resample, one count of 0 or more per item.",
+            f"Counts of shape {drawn.shape} are not valid resamples.",
+            mend="Pass one row per resample, with one count of 0 or more per item.",
         )
     return drawn
 
@@ -75,14 +75,14 @@ def _zero_undrawn_values(values: ArrayLike, counts: NDArray[np.int64]) -> NDArra
     if column.shape != counts.shape[1:]:
         raise UsageError(
             f"Values of shape {column.shape} do not match counts of shape {counts.shape}.",
-            mend="Give one value per item.",
+            mend="Pass one value per item.",
         )
     unknown = ~np.isfinite(column)
     if unknown.any():
         if counts[:, unknown].any():
             raise UsageError(
-                "A value of a drawn item is not finite.",
-                mend="Leave undefined items out on both sides, and count them.",
+                "The value of a resampled item is not finite.",
+                mend="Remove undefined items from both sides, and count them.",
             )
         column = np.where(unknown, 0.0, column)
     return column
@@ -146,7 +146,7 @@ def percent_proc(actual: ArrayLike, proc: ArrayLike, *, per_query_mean: bool = F
     if len(reached) != len(ceiling):
         raise UsageError(
             f"There are {len(reached)} values and {len(ceiling)} ceilings.",
-            mend="Give one of each per query.",
+            mend="Pass one of each per query.",
         )
     valid = ~(np.isnan(reached) | np.isnan(ceiling))
     if per_query_mean:
@@ -193,11 +193,11 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
     possible = np.ones(len(hit), dtype=bool) if feasible is None else np.asarray(feasible, dtype=bool)
     if not len(hit) == len(right) == len(possible):
         raise UsageError(
-            f"There are {len(hit)} hits, {len(right)} answers and {len(possible)} queries that can be hit.",
-            mend="Give one of each per query.",
+            f"There are {len(hit)} hits, {len(right)} answers and {len(possible)} feasibility flags.",
+            mend="Pass one of each per query.",
         )
     if ((right < 0) | (right > 1)).any():
-        raise UsageError("An answer's correctness is not between 0 and 1.", mend="0 is wrong, 1 is right.")
+        raise UsageError("An answer's correctness is not from 0 (wrong) to 1 (right).", mend="Rescale it.")
     right_of_hits = np.where(hit == 1, right, np.nan)
     every, fitting = macro(right_of_hits), macro(right_of_hits[possible])
     rate, rate_fitting = macro(hit), macro(hit[possible])
@@ -221,5 +221,5 @@ def count_over_one(values: ArrayLike) -> int:
 def _check_query_values(values: ArrayLike) -> Floats:
     column = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if column.ndim != 1:
-        raise UsageError(f"The values have the shape {column.shape}.", mend="Give one number per query.")
+        raise UsageError(f"The values have the shape {column.shape}.", mend="Pass one number per query.")
     return column

@@ -42,7 +42,7 @@ def close_idle_readers_at_exit(processes: list[Any]) -> None:
 
     def close_forked_pipes() -> None:
         while processes:
-            processes.pop().forget()
+            processes.pop().close_process_pipes()
 
     atexit.register(close_all_processes)
     if hasattr(os, "register_at_fork"):
@@ -99,7 +99,7 @@ def _take_reader_process() -> ParquetReaderProcess:
 
 
 class ParquetReaderProcess:
-    """One process, and what is said to it."""
+    """A process that reads Parquet files, and what is said to it."""
 
     def __init__(self) -> None:
         self.answered = True
@@ -119,7 +119,7 @@ class ParquetReaderProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the reading process is alive and can be asked."""
         return self._process.poll() is None
 
     @property
@@ -143,14 +143,14 @@ class ParquetReaderProcess:
         self.answered = False
         self._send_request(source, columns, rows, size)
         while (kind := self._answer_pipe.read(1)) == b"t":
-            frame = pl.read_ipc(io.BytesIO(self._read_content_block()))
+            frame = pl.read_ipc(io.BytesIO(self._read_answer_block()))
             ratio.add(_measure_unpacked_bytes(frame))
             yield frame
         if not kind:
             code = self._process.wait()
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            raise _make_too_large_error(path, mend, f"{name} of the process that read it")
-        content = b"" if kind == b"." else self._read_content_block()
+            raise _make_too_large_error(path, mend, f"{name} in the reading process")
+        content = b"" if kind == b"." else self._read_answer_block()
         self.answered = True
         if kind == b"f":
             number, reason = json.loads(content)
@@ -158,7 +158,7 @@ class ParquetReaderProcess:
         if kind == b"r":
             raise ROWS.make_exceeded_error(path)
         if kind == b"m":
-            raise _make_too_large_error(path, mend, "no memory for it")
+            raise _make_too_large_error(path, mend, "out of memory")
         if kind == b"e":
             raise DataError(
                 "the file is damaged or not a Parquet file", path=path, found=content.decode("utf-8", "replace"),
@@ -185,15 +185,15 @@ class ParquetReaderProcess:
         """Whether what comes next is the end of the answer; it may be asked once."""
         return self._answer_pipe.read(1) == b"."
 
-    def _read_content_block(self) -> bytes:
+    def _read_answer_block(self) -> bytes:
         return self._answer_pipe.read(int.from_bytes(self._answer_pipe.read(8), "big"))
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
         end_process(self._process)
 
-    def forget(self) -> None:
-        """Close the ends here; of a process that is another's, no more than that."""
+    def close_process_pipes(self) -> None:
+        """Close the pipe ends of this process, and no more if the reader is another's."""
         close_process_pipes(self._process)
 
 

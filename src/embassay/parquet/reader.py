@@ -40,10 +40,10 @@ def main() -> None:
         request = json.loads(line)
         content = requests.read(request["size"]) if request["size"] is not None else None
         _limit_process_resources(request, before)
-        _answer_request(request, content, answers)
+        _answer_parquet_request(request, content, answers)
 
 
-def _answer_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
+def _answer_parquet_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
     try:
         if content is None:
             # An OSError as any file has it; later ones are polars' words for what a file brings about.
@@ -70,7 +70,7 @@ def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
         if _count_parquet_rows(source) > asked["most"]:
             _send_answer_part(answers, b"r", b"")
             return
-        for frame in _read_frames(source, asked):
+        for frame in _read_parquet_frames(source, asked):
             buffer = io.BytesIO()
             frame.write_ipc(buffer)
             _send_answer_part(answers, b"t", buffer.getbuffer())
@@ -88,12 +88,12 @@ def _send_answer_part(answers: IO[bytes], kind: bytes, content: bytes | memoryvi
 
 
 def _count_parquet_rows(source: str | bytes) -> int:
-    """As the end of the file says, which is all that is read for it."""
+    """Count the rows of a Parquet file, as its end says, which is all that is read for it."""
     content = source if isinstance(source, str) else io.BytesIO(source)
     return int(pl.scan_parquet(content, glob=False).select(pl.len()).collect().item())
 
 
-def _read_frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
+def _read_parquet_frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
     columns, rows = asked["columns"], asked["rows"]
     if rows is None:
         yield pl.read_parquet(
@@ -109,7 +109,7 @@ def _read_frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
 
 
 def _limit_process_resources(asked: Any, before: int) -> None:
-    """So much memory beyond what the process had, and so many seconds of CPU from now."""
+    """Limit the memory and the seconds of CPU that this process may take from now on."""
     try:
         import resource
     except ImportError:  # Windows has no such limits

@@ -136,12 +136,12 @@ def contrast_systems_at_place(
     )
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
-    if error <= ROUNDING * _find_error_scale(made):
-        apart = 0.0 if abs(difference) <= ROUNDING * _find_error_scale(made) else difference
+    if error <= ROUNDING * _find_larger_magnitude(made):
+        apart = 0.0 if abs(difference) <= ROUNDING * _find_larger_magnitude(made) else difference
         return replace(made, difference=apart, error=0.0, reason=_explain_unvaried_difference(apart))
     half = t_quantile(0.975, free.df) * error
     low, high = clip_difference_interval(difference - half, difference + half, first, second)
-    p = t_test(difference, error, _find_error_scale(made), free.df)[1]
+    p = t_test(difference, error, _find_larger_magnitude(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED
@@ -184,7 +184,7 @@ def compute_one_sided_p(found: SystemContrast) -> float:
     """
     if found.difference is None or math.isnan(found.error):
         return _NONE
-    score, _ = t_test(found.difference, found.error, _find_error_scale(found), found.df)
+    score, _ = t_test(found.difference, found.error, _find_larger_magnitude(found), found.df)
     # Without any spread a loss is certain, and anything else is no loss.
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
@@ -208,7 +208,7 @@ def correct_contrast_p(found: SystemContrast, p_adjusted: float, tests: int) -> 
     return replace(found, p_adjusted=p_adjusted, tests=tests, smallest=smallest)
 
 
-def _find_error_scale(found: SystemContrast) -> float:
+def _find_larger_magnitude(found: SystemContrast) -> float:
     return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
 
 
@@ -313,7 +313,7 @@ def make_ranked_system_group(
         for standing in standings
         if standing.headline.value is None
     )
-    entrants = tuple(_make_entrant(one) for one in known)
+    entrants = tuple(_make_ranked_system(one) for one in known)
     draws, reason = stack_shared_replicates(known)
     reason = reason or no_verdict
     if reason:
@@ -335,7 +335,7 @@ def make_ranked_system_group(
     )
 
 
-def _make_entrant(one: SystemStanding) -> SystemRankAtPlace:
+def _make_ranked_system(one: SystemStanding) -> SystemRankAtPlace:
     low, high = one.headline.interval
     return SystemRankAtPlace(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
 
@@ -359,7 +359,7 @@ def list_system_pair_tests(
     return compare_replicates(draws, values, strata=[one.headline.resampled_strata for one in known])
 
 
-def find_shared_freedom(standings: Sequence[SystemStanding], group: str) -> float | None:
+def find_shared_degrees_of_freedom(standings: Sequence[SystemStanding], group: str) -> float | None:
     """The degrees of freedom that the differences of a group's systems have together, where they have."""
     known = [
         standing for standing in standings if standing.group == group and standing.headline.value is not None
@@ -452,7 +452,9 @@ def compare_systems(
         sides = first.side(place, a), other.side(place, b)
         if sides[0] is not None and sides[1] is not None and is_named_place(place, tasks, measures):
             why = first.explain_no_verdict(place) or other.explain_no_verdict(place)
-            most = None if second else find_shared_freedom(first.at(place), sides[0].standing.group)
+            most = (
+                None if second else find_shared_degrees_of_freedom(first.at(place), sides[0].standing.group)
+            )
             stated = None if second else find_known_contrast(first, sides[0], sides[1], seed)
             paired = compare_manifests_at_place(how, place, first, other).paired if second else True
             made = stated or contrast_systems_at_place(
@@ -465,12 +467,11 @@ def compare_systems(
             found.append(_add_run_names(made, first, second) if second else made)
     if not found:
         raise UsageError(
-            f"{a} and {b} have nothing in common to compare.",
-            mend="Give two systems or runs of the same protocol.",
+            f"{a} and {b} have no scores in common.", mend="Give two systems or runs of the same protocol."
         )
     contrasts = correct_contrasts_by_holm(found)
     among = None if second else _find_rank_test(first, choose_verdict_contrast(contrasts), a, b)
-    return SystemPairComparison(contrasts, tuple(_compare_over_datasets(contrasts, seed)), how, among)
+    return SystemPairComparison(contrasts, tuple(_compare_pair_over_datasets(contrasts, seed)), how, among)
 
 
 def explain_differing_datasets(first: ComparableRun, second: ComparableRun, place: Place) -> str:
@@ -496,7 +497,7 @@ def choose_verdict_contrast(contrasts: Sequence[SystemContrast]) -> SystemContra
 
 
 def _find_rank_test(run: ComparableRun, one: SystemContrast, a: str, b: str) -> RankedPairTest | None:
-    """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
+    """Find the run's rank test of two systems; None where it ranks only these, or not both."""
     place = (one.task, one.dataset, one.measure)
     groups = {own.group for own in run.at(place) if own.system in (a, b)}
     known = [own for own in run.at(place) if own.headline.value is not None and {own.group} == groups]
@@ -534,7 +535,7 @@ def correct_contrasts_by_holm(contrasts: Iterable[SystemContrast]) -> tuple[Syst
     return tuple(every)
 
 
-def _compare_over_datasets(
+def _compare_pair_over_datasets(
     contrasts: Sequence[SystemContrast], seed: int
 ) -> Iterable[DifferenceAcrossDatasets]:
     of_task: dict[tuple[str, str], list[float]] = {}
@@ -574,7 +575,7 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Re
             False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}"
         )
     if first.get("resampling") != second.get("resampling"):
-        return ReplicatePairing(False, "the runs drew their resamples by different rules, from two releases")
+        return ReplicatePairing(False, "the runs come from releases that draw resamples differently")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
@@ -585,14 +586,14 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Re
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:
-            return ReplicatePairing(False, f"the data of {name} differ")
+            return ReplicatePairing(False, f"the runs have different data for {name}")
     return ReplicatePairing(True)
 
 
 def compare_manifests_at_place(
     how: ReplicatePairing, place: Place, first: ComparableRun, second: ComparableRun
 ) -> ReplicatePairing:
-    """The same at one place: a value that is no mean over items, or items drawn in other groups, pair with nothing."""
+    """Compare the manifests of two runs at one place, to see whether their replicates pair."""
     if not how.paired:
         return how
     if reason := first.unpaired.get(place[2]) or second.unpaired.get(place[2]):
@@ -634,12 +635,12 @@ class SystemsComparison:
 
     def __str__(self) -> str:
         """Verdict, table and notes in 80 columns."""
-        view = "compared_pair_view" if self.pair else "ranked_fields_view"
+        view = "compared_pair_view" if self.pair else "ranked_groups_view"
         return render_terminal_view(view, self.pair or self.fields, self.protocol)
 
     def _repr_html_(self) -> str:
-        """The same in a notebook."""
-        view = "compared_pair_view" if self.pair else "ranked_fields_view"
+        """The comparison as HTML, for a notebook."""
+        view = "compared_pair_view" if self.pair else "ranked_groups_view"
         return render_view_as_html(view, self.pair or self.fields, self.protocol)
 
 
@@ -663,8 +664,8 @@ def compare(
     """
     if not 1 <= len(runs) <= 2:
         names = [str(run) for run in runs[1:] if isinstance(run, str | Path) and not Path(run).exists()]
-        by = f" Systems are named by a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
-        raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one run, or two.{by}")
+        by = f" Name systems with a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
+        raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one or two runs.{by}")
     folders = [find_run_folder(run) for run in runs]
     if len(folders) == 2 and not any(folder.exists() for folder in folders):
         names = [str(folder) for folder in folders]
@@ -672,7 +673,7 @@ def compare(
         first, second = map(quote, names)
         raise UsageError(
             f"{names[0]} and {names[1]} are not run folders.",
-            mend=f"Name two systems after their run: embassay compare {run} -a {first} -b {second}.",
+            mend=f"To compare two systems of a run: embassay compare {run} -a {first} -b {second}.",
         )
     read = [read_run_values(folder) for folder in folders]
     protocol = read[0].protocol
@@ -683,12 +684,12 @@ def compare(
     if datasets:
         raise UsageError(
             "A dataset was selected, but two systems are compared over all datasets.",
-            mend="Leave it out, or leave out the names of the systems.",
+            mend="Leave out the dataset, or leave out the names of the systems.",
         )
     if a is None:
-        raise UsageError("The system to compare, a, is missing.", mend="Name it, or leave out b as well.")
+        raise UsageError("The system to compare, a, is missing.", mend="Name a, or leave out b as well.")
     if b is None and len(read) == 1:
-        raise UsageError("The system to compare with, b, is missing.", mend="Name it, or give a second run.")
+        raise UsageError("The system to compare with, b, is missing.", mend="Name b, or give a second run.")
     pair = compare_systems(read[0], a, b or a, *read[1:], tasks=tasks, measures=measures, seed=seed)
     return SystemsComparison(protocol, pair)
 
@@ -716,7 +717,7 @@ def find_run_folder(run: str | Path | HasRunFolder) -> Path:
     if isinstance(run, str | Path):
         return Path(run)
     if run.path is None:
-        raise UsageError("The run has no folder.", mend="Run it with out=FOLDER.")
+        raise UsageError("The run has no folder.", mend="Run again with out=FOLDER.")
     return run.path
 
 

@@ -9,7 +9,7 @@ from embassay.protocols.kernel.claims import (
     Claim,
     make_leader_claims,
     make_pair_comparison_claim,
-    select_above_references,
+    select_names_above_references,
 )
 from embassay.protocols.kernel.comparisons import ALPHA
 
@@ -27,7 +27,7 @@ def make_contrast_claim(found: SystemContrast) -> Claim:
 def make_first_place_claims(field: RankedSystemGroup) -> tuple[Claim, ...]:
     """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
     able = {entrant.system: entrant for entrant in field.entrants if entrant.rank_low == 1}
-    first = select_above_references(
+    first = select_names_above_references(
         list(able),
         lambda name: able[name].value,
         field.floor,

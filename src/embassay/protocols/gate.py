@@ -38,7 +38,7 @@ from embassay.protocols.thresholds import (
     parse_score_threshold,
     read_result_rows,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import find_run_folders
 from embassay.stats import Estimate, holm
 from embassay.stats.few_labels import MoreLabelsOutlook, forecast_extra_labels
@@ -46,7 +46,7 @@ from embassay.stats.few_labels import MoreLabelsOutlook, forecast_extra_labels
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
 
-_NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD maps a renamed one)"
+_NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD maps a renamed system)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not te
 
 
 def make_bar_verdict_claims(verdicts: Sequence[ThresholdVerdict]) -> tuple[Claim, ...]:
-    """How many bars are met, missed and not tested; then of each that was tested whether it is kept."""
+    """Make the claims of how many bars are met, and of each that was tested whether it is kept."""
     counts = (
         make_count_claim(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
         for state, kind in STATES.items()
@@ -95,7 +95,7 @@ def make_bar_verdict_claims(verdicts: Sequence[ThresholdVerdict]) -> tuple[Claim
 
 
 def summarise_bar_verdicts(verdicts: Sequence[ThresholdVerdict]) -> str:
-    """How it went; what was not tested counts for neither side.
+    """Summarise how many bars were met; what was not tested counts for neither side.
 
     >>> one = [ThresholdVerdict(None, bar="a", met=met) for met in (True, True, None)]
     >>> summarise_bar_verdicts(one), summarise_bar_verdicts(one[:2]), summarise_bar_verdicts(one[2:])
@@ -150,10 +150,10 @@ def advise_more_items(verdict: ThresholdVerdict) -> str:
 
     >>> near = ThresholdVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
     >>> advise_more_items(near)
-    'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
+    'undecided at n 100; 50 more: ± 0.049, 1% chance of a decision; 400 more: ± 0.027, 33% chance of a decision'
     """
     if verdict.ahead:
-        return _format_steps(verdict, verdict.ahead)
+        return _format_outlook_steps(verdict, verdict.ahead)
     if (
         not verdict.near
         or verdict.is_change
@@ -167,19 +167,20 @@ def advise_more_items(verdict: ThresholdVerdict) -> str:
         abs(verdict.value - parse_score_threshold(verdict.bar).number),
     )
     steps = forecast_extra_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
-    return _format_steps(verdict, steps) if steps else ""
+    return _format_outlook_steps(verdict, steps) if steps else ""
 
 
-def _format_steps(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
+def _format_outlook_steps(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
     unit = numbers.choose_measure_format(verdict.scale)
     told = [
-        f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
+        f"{step.more} more: ± {unit.text(step.half)}, {step.chance:.0%} chance of a decision"
+        for step in steps
     ]
     return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
 
 def explain_bar_not_met(verdict: ThresholdVerdict) -> str:
-    """Why it was missed or not tested, and why it was not paired."""
+    """Explain why a bar was missed or not tested, and why it was not paired."""
     return "; ".join(
         filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else ""))
     )
@@ -226,7 +227,7 @@ def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
     lines = [
         f"### Embassay gate: {summarise_bar_verdicts(verdicts)}",
         "",
-        "| Threshold | Value, 95% | n | Verdict | Why |",
+        "| Threshold | Value, 95% CI | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
@@ -234,10 +235,7 @@ def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
         f"{name_verdict(verdict)} | {escape_markdown_cell(explain_bar_not_met(verdict))} |"
         for verdict in verdicts
     ]
-    lines += [
-        "",
-        "Near: the threshold lies inside the interval, so another sample could have said otherwise.",
-    ]
+    lines += ["", "Near: the threshold is inside the interval, so another sample could change the verdict."]
     if any(verdict.unpaired for verdict in verdicts):
         lines += ["", f"Unpaired: {UNPAIRED}."]
     return "\n".join(lines) + "\n"
@@ -295,8 +293,8 @@ def judge_against_baseline(
         if _has_system_value(base, place, system) or _has_system_value(now, place, system)
     ]
     if not tests:
-        raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
-    return tuple(_make_verdicts(tests, alpha, margin, now.protocol))
+        raise UsageError(f"{base.path} has no score to compare with.", mend="Leave out -s, -t or -m.")
+    return tuple(_make_threshold_verdicts(tests, alpha, margin, now.protocol))
 
 
 def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
@@ -305,7 +303,7 @@ def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
 
 
 def _list_headline_places(base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
-    """Over datasets, where the run has that; a run of one kind of dataset has its own only."""
+    """List the headline places over datasets, or a run's own where it has no such places."""
     named = [place for place in base.places if is_named_place(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
 
@@ -333,7 +331,7 @@ def _test_system_at_place(
     how: ReplicatePairing,
     margin: float,
 ) -> _PlaceTest:
-    """Every test says by itself whether it is paired: of one run some measures may be, and others not."""
+    """Test a system at a place in both runs, paired or not as the measure allows."""
     return replace(_test_both_runs(now, base, place, system, how.paired, margin), unpaired=how.reason)
 
 
@@ -342,7 +340,7 @@ def _test_both_runs(
 ) -> _PlaceTest:
     before, after = base.find_system_standing(place, system), now.find_system_standing(place, system)
     if before is None or before.headline.value is None:
-        return _PlaceTest(place, system, None, reason="it had no value before")
+        return _PlaceTest(place, system, None, reason="no value in the earlier run")
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else _NOT_THERE
         return _PlaceTest(place, system, None, reason=f"no value now: {why}", stops=True)
@@ -359,7 +357,7 @@ def _test_both_runs(
         if same and None not in (*after.headline.interval, *before.headline.interval):
             return _PlaceTest(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
-        why = f"it dropped, but this may be chance: {found.reason}" if fell else found.reason
+        why = f"it became worse, but perhaps by chance: {found.reason}" if fell else found.reason
         return _PlaceTest(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
     return _PlaceTest(
@@ -373,13 +371,13 @@ def _test_both_runs(
 
 
 def _explain_unjudged_fall(found: SystemContrast, now: ComparableRun, base: ComparableRun) -> str:
-    """Why a fall may be one of labels; empty where it is not."""
+    """Explain why a fall may come of missing labels; empty where it does not."""
     less = now.find_less_judged_run(base, found.measure, (found.a, found.b), found.difference)
     when = {"first": "are graded now than", "second": "were graded"}.get(less)
     return f"fewer of its passages {when} before: {MISSING_LABELS.removesuffix('.')}" if when else ""
 
 
-def _make_verdicts(
+def _make_threshold_verdicts(
     tests: Sequence[_PlaceTest], alpha: float, margin: float, protocol: str
 ) -> Iterator[ThresholdVerdict]:
     tested = [one.p for one in tests if one.p < 1]
@@ -393,13 +391,15 @@ def _make_verdicts(
         inside = f"{test.system},dataset={dataset}" if dataset else test.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
         p = next(corrected) if test.p < 1 else test.p
-        made = _make_verdict(test, bar, p, alpha, protocol)
+        made = _make_threshold_verdict(test, bar, p, alpha, protocol)
         yield (
-            replace(made, ahead=_forecast_fall(test, alpha / len(tested))) if made.met and test.fall else made
+            replace(made, ahead=_forecast_fall_with_more_items(test, alpha / len(tested)))
+            if made.met and test.fall
+            else made
         )
 
 
-def _forecast_fall(test: _PlaceTest, alpha: float) -> tuple[MoreLabelsOutlook, ...]:
+def _forecast_fall_with_more_items(test: _PlaceTest, alpha: float) -> tuple[MoreLabelsOutlook, ...]:
     """What more items would achieve for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
     if test.found is None or not test.found.error > 0:
@@ -407,7 +407,9 @@ def _forecast_fall(test: _PlaceTest, alpha: float) -> tuple[MoreLabelsOutlook, .
     return forecast_difference_detection(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _make_verdict(test: _PlaceTest, bar: str, p: float, alpha: float, protocol: str) -> ThresholdVerdict:
+def _make_threshold_verdict(
+    test: _PlaceTest, bar: str, p: float, alpha: float, protocol: str
+) -> ThresholdVerdict:
     found = test.found
     made = ThresholdVerdict(
         None, bar=bar, met=None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops
@@ -434,7 +436,7 @@ def judge_score_bars(
         yield _judge_score_bar(bar, rows.find(bar))
 
 
-def _judge_score_bar(bar: ScoreThreshold, row: Result) -> ThresholdVerdict:
+def _judge_score_bar(bar: ScoreThreshold, row: ResultRow) -> ThresholdVerdict:
     verdict = ThresholdVerdict(
         *(row.value, row.ci_low, row.ci_high, row.n), bar=bar.text, met=None, scale=bar.protocol, stops=True
     )
@@ -453,18 +455,18 @@ def _judge_score_bar(bar: ScoreThreshold, row: Result) -> ThresholdVerdict:
 
 def describe_judge_offsets(folder: Path) -> Iterator[str]:
     """How far the judge of a run is from the people who corrected it, by their grade and by rank."""
-    from embassay.protocols.rag.scoring.correction import CORRECTED, read_corrections
+    from embassay.protocols.rag.scoring.correction import CORRECTED, read_judge_corrections
 
     for path in find_run_folders(folder):
         if not (path / CORRECTED).is_file():
             continue
-        corrections = read_corrections(path / CORRECTED)
+        corrections = read_judge_corrections(path / CORRECTED)
         kinds = (
             f"{off.kind} {off.mean:+.2f}"
             + ("" if off.low is None else f" ({off.low:+.2f} to {off.high:+.2f})")
             for off in corrections.off
         )
-        yield f"{path.name}: the judge minus people: {', '.join(kinds)}. {corrections.use}"
+        yield f"{path.name}: the judge's grades minus people's: {', '.join(kinds)}. {corrections.use}"
 
 
 @dataclass(frozen=True)
@@ -489,7 +491,7 @@ class QualityGateResult:
         return format_verdicts_as_junit(self.verdicts)
 
     def markdown(self) -> str:
-        """The verdicts as a Markdown table."""
+        """Format the verdicts as a Markdown table."""
         return format_verdicts_as_markdown(self.verdicts) + "".join(f"\n{one}\n" for one in self.judge)
 
     def __str__(self) -> str:
@@ -540,7 +542,7 @@ def gate(
     """
     if not bars and no_worse_than is None:
         raise UsageError(
-            "There is no threshold.", mend="Give one, 'sage.overall[SYSTEM]>=0.45', or an earlier run."
+            "There is no threshold.", mend="Add one such as 'sage.overall[SYSTEM]>=0.45', or an earlier run."
         )
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
@@ -549,7 +551,7 @@ def gate(
     verdicts = list(judge_score_bars(read, read_result_rows(folder))) if read else []
     if no_worse_than is not None:
         verdicts += judge_against_baseline(
-            read_run_values(folder), read_run_values(find_run_folder(no_worse_than)).rename(names), alpha=alpha,
+            read_run_values(folder), read_run_values(find_run_folder(no_worse_than)).rename_systems(names), alpha=alpha,
             margin=margin,
             systems=systems, tasks=tasks, measures=measures
         )  # fmt: skip

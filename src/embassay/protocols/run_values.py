@@ -25,7 +25,7 @@ from embassay.protocols.kernel.comparisons import (
     read_standings,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.spec import QUERY
 from embassay.stats import PairTest, resample_means, t_test
@@ -40,7 +40,7 @@ _BYTES = {"float16": 2.0, "int8": 1.0, "binary": 0.125}
 """Bytes of a number, by how vectors are quantised."""
 
 
-def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
+def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[ResultRow]:
     """What each system took in a run, as rows that a threshold may be set on: the `seconds` of its finished cells, the
     most `memory` (MiB) that a process held for one, and the `bytes_per_vector`."""
     protocol = str(manifest.get("protocol", ""))
@@ -54,12 +54,12 @@ def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
             costs["memory"] = max(peaks) / 2**20
         costs["bytes_per_vector"] = compute_vector_bytes(name, system.get("facts", {}))
         for measure, value in costs.items():
-            reason = "" if value is not None else "the run does not say"
-            yield Result(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
+            reason = "" if value is not None else "not recorded by the run"
+            yield ResultRow(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
 
 
 def compute_vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
-    """What an index stores of a text, without its own overhead; None for a system that makes no vectors.
+    """Compute the bytes an index stores of a text; None for a system that makes no vectors.
 
     >>> compute_vector_bytes("minilm?quantize=int8", {"dims": 384}), compute_vector_bytes("bm25", {})
     (384.0, None)
@@ -75,7 +75,7 @@ LOWER = frozenset({"drop"})
 
 
 def is_higher_measure_better(measure: str) -> bool:
-    """True unless the measure is known to be better when lower, as `Harm@10`.
+    """Say whether a measure is better higher: unless known to be better lower, as `Harm@10`.
 
     >>> is_higher_measure_better("overall"), is_higher_measure_better("Harm@10"), is_higher_measure_better("drop")
     (True, False, False)
@@ -124,27 +124,27 @@ class ComparableRun:
 
     @property
     def protocol(self) -> str:
-        """`sage`, `pteb`, `rag` or `hume`."""
+        """The protocol's name: `sage`, `pteb`, `rag` or `hume`."""
         return str(self.manifest.get("protocol", ""))
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """All places in their order, `overall` first."""
+        """All places of the run's values in their order, `overall` first."""
         return tuple(sorted(group_standings_by_place(self.standings), key=lambda place: place[0] != OVERALL))
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Those that are ranked, references left out."""
+        """The systems that are ranked, references left out."""
         return tuple(
             dict.fromkeys(standing.system for standing in self.standings if standing.group != REFERENCE)
         )
 
     def at(self, place: Place) -> tuple[SystemStanding, ...]:
-        """The ranked systems at a place."""
+        """List the standings of ranked systems at a place."""
         return tuple(found for found in self._list_all_standings(place) if found.group != REFERENCE)
 
     def _list_all_standings(self, place: Place) -> list[SystemStanding]:
-        """Every system there. Over one dataset a headline is that dataset's."""
+        """List the standing of every system at a place; over one dataset a headline is that dataset's."""
         task, dataset, measure = place
         found = [own for own in self.standings if own.place == place]
         if found or not dataset or self.list_task_datasets(task) != {dataset}:
@@ -152,13 +152,13 @@ class ComparableRun:
         return [replace(own, dataset=dataset) for own in self._list_all_standings((task, "", measure))]
 
     def find_reference_floor(self, place: Place, *, higher: bool) -> float | None:
-        """What the best reference, which knows nothing, scores at a place; None without one."""
+        """Find what the best reference, which knows nothing, scores at a place; None without one."""
         known = [own.headline.value for own in self._list_all_standings(place) if own.group == REFERENCE]
         values = [value for value in known if value is not None]
         return (max if higher else min)(values, default=None)
 
     def explain_no_verdict(self, place: Place) -> str:
-        """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""
+        """Explain why nobody is ahead at a place: a reference row reaches the leader. Else empty."""
         references = [
             standing.headline
             for standing in self.standings
@@ -167,11 +167,11 @@ class ComparableRun:
         return explain_missing_verdict(place[0], [one.headline for one in self.at(place)], references)
 
     def find_system_standing(self, place: Place, system: str) -> SystemStanding | None:
-        """A system at a place; None where it is not there."""
+        """Find the standing of a system at a place; None where it is not there."""
         return next((found for found in self._list_all_standings(place) if found.system == system), None)
 
     def list_task_datasets(self, task: str) -> frozenset[str]:
-        """The names of the datasets that the run has the task on; all for `overall`."""
+        """List the datasets that the run has the task on; all for `overall`."""
         return frozenset(
             str(dataset["name"])
             for dataset in self.manifest.get("datasets", ())
@@ -179,12 +179,12 @@ class ComparableRun:
         )
 
     def side(self, place: Place, system: str) -> SystemValuesAtPlace | None:
-        """The same with the values of its items."""
+        """Find a system at a place with the values of its items."""
         found = self.find_system_standing(place, system)
         if found is None:
             return None
         value, (task, dataset, _) = found.headline.value, place
-        name = dataset or self._find_only_dataset(task)
+        name = dataset or self._find_only_dataset_of_task(task)
         items = (
             None
             if value is None or not name
@@ -193,7 +193,7 @@ class ComparableRun:
         return SystemValuesAtPlace(found, items)
 
     def find_known_contrast(self, place: Place, a: str, b: str) -> StatedSystemContrast | None:
-        """What the run itself says of `a` minus `b` at a place; None where it says nothing."""
+        """Find what the run itself says of `a` minus `b` at a place; None where it says nothing."""
         for known in self.known:
             if known.place == place and {known.a, known.b} == {a, b}:
                 return known if known.a == a else known.swap_systems()
@@ -209,7 +209,7 @@ class ComparableRun:
         known = [
             (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
         ]
-        tests = correct_tests_by_holm([contrast.as_pair_test(*pair) for pair, contrast in known], 1.0)
+        tests = correct_tests_by_holm([contrast.make_pair_test(*pair) for pair, contrast in known], 1.0)
         spared = [bool(contrast.judged_less) for _, contrast in known]
         return tuple(
             replace(test, p_adjusted=1.0) if is_spared else test
@@ -232,7 +232,7 @@ class ComparableRun:
             return "first" if abs(ours) > abs(theirs) else "second"
         return ""
 
-    def rename(self, names: Mapping[str, str]) -> ComparableRun:
+    def rename_systems(self, names: Mapping[str, str]) -> ComparableRun:
         """The run with other names of some systems, old -> new; what has a new name already gives way. UsageError for
         an old one that it has not."""
         self.check(tuple(names))
@@ -248,7 +248,7 @@ class ComparableRun:
         return replace(self, standings=standings, ungraded=ungraded)
 
     def check(self, systems: Sequence[str]) -> None:
-        """UsageError for a system that the run has not."""
+        """Check that the run has these systems; else UsageError."""
         for name in systems:
             if name not in {standing.system for standing in self.standings}:
                 near = find_nearest_name(name, self.systems)
@@ -257,7 +257,7 @@ class ComparableRun:
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(self.systems)}.",
                 )
 
-    def _find_only_dataset(self, task: str) -> str:
+    def _find_only_dataset_of_task(self, task: str) -> str:
         """The only dataset of a task; empty where there are others."""
         names = self.list_task_datasets(task)
         return next(iter(names)) if len(names) == 1 else ""
@@ -283,11 +283,11 @@ class StatedSystemContrast:
     judged_less: str = ""
 
     def swap_systems(self) -> StatedSystemContrast:
-        """Second minus first."""
+        """Swap the systems: second minus first."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         return replace(self, a=self.b, b=self.a, difference=-self.difference, low=low, high=high)
 
-    def as_pair_test(self, a: int, b: int) -> PairTest:
+    def make_pair_test(self, a: int, b: int) -> PairTest:
         """The test of the systems at these positions, alone."""
         low, high = (self.difference if end is None else end for end in (self.low, self.high))
         score = t_test(self.difference, self.error, 1.0, self.df)[0]
@@ -295,7 +295,7 @@ class StatedSystemContrast:
 
 
 def read_run_values(folder: Path) -> ComparableRun:
-    """A run's values. DataError for a folder without a run, or one in which there is nothing to compare."""
+    """Read a run's values; DataError for a folder without a run, or with nothing to compare."""
     run = RunFolder(folder)
     manifest = run.read_manifest()
     if manifest is None:
@@ -315,16 +315,16 @@ def read_run_values(folder: Path) -> ComparableRun:
 
 
 def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
-    """What to do with a run that has nothing to compare: one that has ended never writes any."""
+    """Suggest what to do with a run that has nothing to compare: one that has ended writes none."""
     if manifest.get("kind") == "sweep":
-        return "A sweep compares its own stacks; see its report."
+        return "A sweep compares its own stacks. See its report."
     if manifest.get("status") == "finished":
-        return "Runs of its kind are not compared with others; check its scores with `embassay gate --min` or `--max`."
-    return "Run its command again with the same --out: finished cells are kept, and it writes them."
+        return "Such runs cannot be compared. Check their scores with `embassay gate --min` or `--max`."
+    return "Run its command again with the same --out to write them; finished cells are kept."
 
 
 def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> ComparableRun:
-    """Of a scoring: its record says what `rag score` said, corrected by people's grades or not."""
+    """Read the values of a scoring, as its record says, corrected by people's grades or not."""
     from embassay.protocols.rag.scoring.standings import list_run_pair_contrasts, read_scored_runs
 
     scored = read_scored_runs(folder)
@@ -336,7 +336,7 @@ def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemV
 
 
 def is_named_place(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
-    """Whether a place is among those named; none named is all."""
+    """Say whether a place is among those named; none named is all."""
     task, _, measure = place
     return (not tasks or task in tasks) and (not measures or measure in measures)
 
@@ -344,7 +344,7 @@ def is_named_place(place: Place, tasks: Sequence[str], measures: Sequence[str]) 
 def check_names_in_run(
     run: ComparableRun, tasks: Sequence[str], measures: Sequence[str], datasets: Sequence[str] = ()
 ) -> None:
-    """UsageError for a task, measure or dataset that the run has not, with what is near or all there are."""
+    """Check that the run has the named tasks, measures and datasets; else UsageError."""
     kinds = (("task", tasks, 0), ("dataset", datasets, 1), ("measure", measures, 2))
     for noun, names, part in kinds:
         known = [name for name in dict.fromkeys(place[part] for place in run.places) if name]
@@ -374,7 +374,7 @@ class ItemValues:
         self._read: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, float]]] = {}
 
     def of(self, task: str, dataset: str, system: str) -> dict[tuple[str, str], dict[str, float]]:
-        """Values by (variant, measure) and item; over the repeats of a cell the mean."""
+        """Find values by (variant, measure) and item; over the repeats of a cell the mean."""
         key = task, dataset, system
         if key not in self._read:
             self._read[key] = _read_item_measures(self._run.locate_cell_items(*key))
@@ -396,12 +396,12 @@ class ItemValues:
         return None
 
 
-def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Iterator[SystemStanding]:
+def make_item_standings(items: ItemValues, rows: list[ResultRow], seed: int) -> Iterator[SystemStanding]:
     """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
 
     All systems of a dataset are resampled together, over the items that they share.
     """
-    at: dict[tuple[str, str, str], list[Result]] = {}
+    at: dict[tuple[str, str, str], list[ResultRow]] = {}
     for row in rows:
         if row.value is not None and not row.variant and not row.subset and row.dataset:
             at.setdefault((row.task, row.dataset, row.measure), []).append(row)
@@ -419,7 +419,7 @@ def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Ite
 def _resample_shared_items(
     values: list[dict[str, float]], seed: int, task: str, dataset: str
 ) -> list[NDArray[np.float64]]:
-    """Replicates of the mean of each, over the items that have a value in all: none for fewer than two."""
+    """Resample the mean of each, over the items with a value in all: none for fewer than two."""
     # NaN equals nothing, so items with NaN are left out as those without a value are.
     shared = [item for item in values[0] if all(own.get(item, np.nan) == own.get(item) for own in values)]
     if len(shared) < 2:

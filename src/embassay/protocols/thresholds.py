@@ -15,7 +15,7 @@ from embassay.protocols.compare import HasRunFolder, find_run_folder
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.run_values import is_named_place, read_run_costs
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, find_run_folders
 
 End = Literal["value", "lower", "upper"]
@@ -47,19 +47,19 @@ class ScoreThreshold:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The threshold's text, as it is written."""
         what = f"{self.task}.{self.measure}" if self.measure else self.task
         inside = "".join(f",{key}={value}" for key, value in self.where.items())
         end = "" if self.end == "value" else f"@{self.end}"
         return f"{self.protocol}.{what}[{self.system}{inside}]{self.sign}{self.number:g}{end}"
 
     def is_met_by(self, value: float) -> bool:
-        """Whether a value clears it."""
+        """Whether a value meets the threshold."""
         return OPERATORS[self.sign](value, self.number)
 
 
 def parse_score_threshold(text: str) -> ScoreThreshold:
-    """A bar from its text. Raises UsageError where it is none.
+    """Parse a threshold from its text. Raises UsageError where it is none.
 
     >>> bar = parse_score_threshold("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
     >>> bar.task, bar.measure, bar.system, dict(bar.where), bar.number, bar.end
@@ -87,16 +87,16 @@ def parse_score_threshold(text: str) -> ScoreThreshold:
 class ResultsForThresholds:
     """Results of runs, and the headline measure of each protocol's tasks."""
 
-    results: tuple[Result, ...]
+    results: tuple[ResultRow, ...]
     headlines: frozenset[tuple[str, str, str]]
 
-    def is_headline_row(self, row: Result) -> bool:
+    def is_headline_row(self, row: ResultRow) -> bool:
         """Whether a threshold that names no measure is on this one."""
         return (row.protocol, row.task, row.measure) in self.headlines or row.measure == row.task
 
-    def find(self, bar: ScoreThreshold) -> Result:
-        """The row that a bar means. Raises UsageError where there is none, or more than one."""
-        rows: Sequence[Result] = self.results
+    def find(self, bar: ScoreThreshold) -> ResultRow:
+        """Find the row that a threshold means. Raises UsageError where there is none, or more than one."""
+        rows: Sequence[ResultRow] = self.results
         for column in ("protocol", "task", "system"):
             rows = _select_rows_by_column(rows, column, getattr(bar, column), bar)
         rows = (
@@ -105,15 +105,15 @@ class ResultsForThresholds:
             else self._select_headline_rows(rows, bar)
         )
         for column in KEYS:
-            rows = _narrow_result_rows(rows, column, bar)
+            rows = _narrow_rows_by_column(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
                 f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang."
             )
-        self._check_not_in_points(bar, rows[0])
+        self._check_threshold_not_in_points(bar, rows[0])
         return rows[0]
 
-    def _check_not_in_points(self, bar: ScoreThreshold, row: Result) -> None:
+    def _check_threshold_not_in_points(self, bar: ScoreThreshold, row: ResultRow) -> None:
         """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
         if (
@@ -126,14 +126,14 @@ class ResultsForThresholds:
                 mend=f"Write {bar.number / 100:g}.",
             )
 
-    def _select_headline_rows(self, rows: Sequence[Result], bar: ScoreThreshold) -> Sequence[Result]:
+    def _select_headline_rows(self, rows: Sequence[ResultRow], bar: ScoreThreshold) -> Sequence[ResultRow]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
         chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline_row(row))) or measures
         if len(chosen) != 1:
             some = ", ".join(chosen[:8])
             raise UsageError(
                 f"{bar.text} names no measure, and the task has {len(chosen)}.",
-                mend=f"Write {bar.protocol}.{bar.task}.MEASURE[...]; there are {some}.",
+                mend=f"Write {bar.protocol}.{bar.task}.MEASURE[...] with one of {some}.",
             )
         return [row for row in rows if row.measure == chosen[0]]
 
@@ -147,7 +147,7 @@ def read_result_rows(folder: Path) -> ResultsForThresholds:
             path=folder,
             mend="Give the folder of a run, or a folder that contains runs.",
         )
-    results: list[Result] = []
+    results: list[ResultRow] = []
     headlines = set()
     for path in runs:
         run = RunFolder(path)
@@ -159,8 +159,8 @@ def read_result_rows(folder: Path) -> ResultsForThresholds:
 
 
 def _select_rows_by_column(
-    rows: Sequence[Result], column: str, value: str, bar: ScoreThreshold
-) -> Sequence[Result]:
+    rows: Sequence[ResultRow], column: str, value: str, bar: ScoreThreshold
+) -> Sequence[ResultRow]:
     found = [row for row in rows if getattr(row, column) == value]
     if found:
         return found
@@ -168,11 +168,13 @@ def _select_rows_by_column(
     near = find_nearest_name(value, known)
     raise UsageError(
         f"{bar.text}: no result has the {column} {value!r}.",
-        mend=f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known[:8]))}.",
+        mend=f"Did you mean {near!r}?" if near else f"Available: {', '.join(map(repr, known[:8]))}.",
     )
 
 
-def _narrow_result_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Sequence[Result]:
+def _narrow_rows_by_column(
+    rows: Sequence[ResultRow], column: str, bar: ScoreThreshold
+) -> Sequence[ResultRow]:
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
     # What a threshold does not say is over all, or the only one.
     if column in bar.where:
@@ -183,7 +185,7 @@ def _narrow_result_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold
     if len(values) > 1:
         raise UsageError(
             f"{bar.text} does not say which {column}.",
-            mend=f"Add , {column}=NAME inside the brackets; there are {', '.join(values[:8])}.",
+            mend=f"Add `, {column}=NAME` inside the brackets; available: {', '.join(values[:8])}.",
         )
     return rows
 
@@ -194,7 +196,7 @@ def list_threshold_scores(
     systems: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
-) -> tuple[tuple[str, Result], ...]:
+) -> tuple[tuple[str, ResultRow], ...]:
     """What a threshold can be on: the name of each score over all data, as a threshold begins, and the score. Headlines
     alone, unless `tasks` or `measures` are given; `systems` keeps these alone. What has no value is left out.
 
@@ -217,7 +219,7 @@ def list_threshold_scores(
     return tuple((_format_score_name(row, rows), row) for row in kept if row.value is not None)
 
 
-def _format_score_name(row: Result, rows: ResultsForThresholds) -> str:
+def _format_score_name(row: ResultRow, rows: ResultsForThresholds) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
     measure = "" if rows.is_headline_row(row) else row.measure
     return ScoreThreshold(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix(

@@ -11,7 +11,7 @@ Tell = Callable[[str], None]
 
 
 def _ignore_event(_: str) -> None:
-    """Nobody listens."""
+    """Ignore an event: nobody listens."""
 
 
 def write_report(

@@ -94,7 +94,7 @@ PROTOCOLS = ("search", "reworded", "damaged", "groups")
 
 @dataclass(frozen=True)
 class ReportAnswer:
-    """One question's line.
+    """The answer to one question of a report, as a line.
 
     `all` are the systems that one method scored, best first, and `names` those of them that may be first. `ahead` of
     100 resamples, rounded down (100: more than 99.5); `more` items would decide with a chance of 80%, None where they
@@ -121,7 +121,7 @@ class ReportAnswer:
 
     @property
     def top(self) -> tuple[RankedSystemEstimate, ...]:
-        """The first three; with people among them where people answered."""
+        """The first three systems; with people among them where people answered."""
         if self.people is None:
             return self.all[:3]
         return tuple(sorted((*self.all[:2], self.people), key=lambda contender: -contender.point))
@@ -132,9 +132,9 @@ class ReportAnswer:
         if self.percentile is None:
             return self.caption or self.question.means
         return (
-            "half of queries take less"
+            "half of the queries take less"
             if self.percentile == 50
-            else f"{self.percentile:g}% of queries take less"
+            else f"{self.percentile:g}% of the queries take less"
         )
 
     @property
@@ -144,7 +144,7 @@ class ReportAnswer:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What stands at both ends of the scale."""
+        """The words that stand at both ends of the scale."""
         if self.unit is MILLISECONDS:
             return "0.1 ms", "10 s"
         return "0", "1" if self.unit.factor == 1 else "100"
@@ -164,9 +164,9 @@ class ReportAnswer:
 
     @property
     def answer(self) -> str:
-        """`minilm`, `minilm or wordllama`, `minilm, bm25 and 3 others`; `not asked` where no run asks."""
+        """`minilm`, `minilm or wordllama`, `minilm, bm25 and 3 others`; `not tested` where no run asks."""
         if self.level == "not run":
-            return "not asked"
+            return "not tested"
         if len(self.names) > 3:
             return f"{self.names[0]}, {self.names[1]} and {len(self.names) - 2} others"
         return " or ".join(self.names)
@@ -185,7 +185,7 @@ class ReportAnswer:
 
     @property
     def sentence(self) -> str:
-        """The same with a capital, unless a system's name comes first."""
+        """How sure the answer is, with a capital unless a system's name comes first."""
         return tables.capitalise_unless_name(self.how_sure, [contender.name for contender in self.all])
 
     @property
@@ -211,13 +211,13 @@ class ReportAnswer:
 
     @property
     def brief_certainty(self) -> str:
-        """The same in half a line."""
+        """How sure the answer is, in half a line."""
         noun = f"{self.question.noun}s"
         briefly = {
             "open": f"about {self.more:,} more {noun} needed"
             if self.more
             else _say_more_may_not_decide(self),
-            "likely": _add_sample_size(f"{_format_ahead_of_hundred(self)} of 100", self).replace(
+            "likely": _add_sample_size_to_sentence(f"{_format_ahead_of_hundred(self)} of 100", self).replace(
                 "from only", "only"
             ),
         }
@@ -228,7 +228,7 @@ def _say_more_may_not_decide(answer: ReportAnswer) -> str:
     return (
         _explain_lead_certainty(answer)
         if _has_few_collections(answer)
-        else f"more {answer.question.noun}s may not"
+        else f"more {answer.question.noun}s may not help"
     )
 
 
@@ -241,10 +241,12 @@ def _explain_lead_certainty(answer: ReportAnswer) -> str:
         few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
         if _has_few_collections(answer) and not more:
             return few
-        return f"{few}; {more}" if more else f"more {noun}s may not decide; choose by price or speed"
+        return f"{few}; {more}" if more else f"more {noun}s may not help; choose by price or speed"
     if answer.level == "likely" and more and not _has_few_collections(answer):
-        return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100; {more}"
-    return _add_sample_size(f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer)
+        return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples; {more}"
+    return _add_sample_size_to_sentence(
+        f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer
+    )
 
 
 def _format_ahead_of_hundred(answer: ReportAnswer) -> str:
@@ -255,7 +257,7 @@ def _has_few_collections(answer: ReportAnswer) -> bool:
     return answer.question.noun == "collection" and answer.n < LEAST_COLLECTIONS
 
 
-def _add_sample_size(ahead: str, answer: ReportAnswer) -> str:
+def _add_sample_size_to_sentence(ahead: str, answer: ReportAnswer) -> str:
     few = tables.format_noun_count(answer.n, answer.question.noun)
     return f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_few_collections(answer) else ahead
 
@@ -286,7 +288,7 @@ def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuest
     if evidence.note:
         return replace(blank, note=evidence.note)
     if evidence.equal or evidence.uneven:
-        note = evidence.uneven or f"{evidence.equal} scores as well"
+        note = evidence.uneven or f"{evidence.equal} scores just as well"
         names = tuple(contender.name for contender in contenders)
         return replace(
             blank, level="open", names=names, n=evidence.n, note=note, may=_list_possible_leaders(contenders)
@@ -305,7 +307,7 @@ def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuest
 def _list_possible_leaders(
     contenders: Sequence[RankedSystemEstimate], floor: float | None = None
 ) -> tuple[str, ...]:
-    """Who may be first; without tests everybody may. Who does not pass a reference, which knows nothing, may not."""
+    """List who may be first; without tests everybody may, but nobody who does not pass a reference."""
     able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
     above = {row.name for row in contenders if floor is None or row.point > floor}
     return tuple(name for name in able if name in above) or tuple(able)
@@ -383,14 +385,14 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     beaten = {row.name for row in search.all} - {*search.may}
     ruled = [row.name for row in top if row.name in beaten and row.point < able[0].point]
     if ruled:
-        words += f"; {ruled[0]} is faster, finds less"
+        words += f"; {ruled[0]} is faster but retrieves less well"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
-    level, percentile = _rate_time_certainty(able), findings.asked.percentile
+    level, percentile = _rate_query_time_certainty(able), findings.asked.percentile
     return ReportAnswer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
-def _rate_time_certainty(able: Sequence[RankedSystemEstimate]) -> Level:
+def _rate_query_time_certainty(able: Sequence[RankedSystemEstimate]) -> Level:
     if len(able) < 2:
         return "sure"
     first, second = able[:2]
@@ -435,7 +437,7 @@ def place_systems_in_answers(
     asked = tuple(answer for answer in answers if answer.all)
     kinds = {contender.name: contender.kind for answer in asked for contender in answer.all}
     by_run = [
-        {contender.name: _make_answer_place(answer, contender) for contender in answer.all}
+        {contender.name: _make_system_place(answer, contender) for contender in answer.all}
         for answer in asked
     ]
     return asked, tuple(
@@ -444,7 +446,7 @@ def place_systems_in_answers(
     )
 
 
-def _make_answer_place(answer: ReportAnswer, contender: RankedSystemEstimate) -> SystemPlaceInAnswer:
+def _make_system_place(answer: ReportAnswer, contender: RankedSystemEstimate) -> SystemPlaceInAnswer:
     rank = tables.format_rank_range(*contender.ranks) if contender.ranks else ""
     interval = "" if contender.low is None else answer.unit.interval(*contender.ends)
     return SystemPlaceInAnswer(
@@ -510,14 +512,14 @@ def _say_which_to_use(quality: Sequence[ReportAnswer]) -> str:
 
 
 def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[ReportAnswer]) -> str:
-    """That these data do not choose: who may be first, who is out, and what would decide."""
+    """Say that these data choose no system: who may be first, who is out, and what would decide."""
     answered = [answer for answer in quality if answer.level != "not run"]
     main = next((answer for answer in answered if answer.basis in ("quality", "choice")), None)
     if main is None:
         return _say_quality_unasked(quality, answered)
     names = main.may
     if main.basis == "choice" and main.level == "likely":
-        return f"No search was tested; `choose` picks {main.names[0]} ({main.note})"
+        return f"Search was not tested; `choose` picks {main.names[0]} ({main.note})"
     if len(names) < 2:
         return (
             f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"
@@ -525,32 +527,34 @@ def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[Rep
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_with_and(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-    out = f"; out: {_join_with_and(_list_first_few_names(main.out))}" if main.out else ""
+    out = f"; ruled out: {_join_with_and(_list_first_few_names(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
-    faster = f"; take the faster, {fast}" if fast in names and not decide else ""
+    faster = f"; choose {fast}, the fastest" if fast in names and not decide else ""
     return f"These data do not decide {among}{out}{decide}{faster}"
 
 
 def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[ReportAnswer]) -> str:
-    """That nobody asked how good systems are, who may be first at what was asked, who is out, and what would decide."""
+    """Say that nobody asked how good systems are, who may be first, who is out, and what would decide."""
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out everywhere: {_join_with_and(_list_first_few_names(out))}" if out else ""
+    ruled = f"; ruled out everywhere: {_join_with_and(_list_first_few_names(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
-    opening = "These runs do not show which system finds most, so none is recommended"
+    opening = "These runs do not show which system retrieves best, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 
 def _say_possible_leaders(answer: ReportAnswer) -> str:
-    """Who may be first, or that nobody leads."""
+    """Say who may be first, or that nobody leads."""
     return (
-        "nobody leads" if answer.note else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
+        "no system leads"
+        if answer.note
+        else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
     )
 
 
 def _list_first_few_names(names: Sequence[str], most: int = 3) -> list[str]:
-    """The first few, and how many more."""
+    """List the first few names, and how many more there are."""
     return [*names[:most], *([f"{len(names) - most} others"] if len(names) > most else [])]
 
 
@@ -568,7 +572,7 @@ def _say_open_and_unasked(left: Sequence[ReportAnswer], never: Sequence[ReportAn
     if left:
         yield f"Still open: {', '.join(answer.question.name for answer in left)}."
     if never:
-        yield f"Not asked: {', '.join(answer.question.name for answer in never)}."
+        yield f"Not tested: {', '.join(answer.question.name for answer in never)}."
 
 
 def _join_with_and(parts: Sequence[str]) -> str:

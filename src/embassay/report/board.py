@@ -26,9 +26,9 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import LinearScale, draw_interval_mark, draw_system_kind_sign, fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import select_above_references
+from embassay.protocols.kernel.claims import select_names_above_references
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.record import APART, FEW, KINDS, OVERALL, RunCellStatus, RunRecord, SystemOfRun
 
 PLACES = {
@@ -61,7 +61,7 @@ class BoardTask:
     printed: MeasureFormat = SCORE
 
 
-def has_task_board(kind: str) -> bool:
+def has_board_of_tasks(kind: str) -> bool:
     """Whether a run of this kind has a board of tasks: SAGE, PTEB, HTEB, and every protocol of another package."""
     return kind in PLACES or kind in DECLARED or kind not in KINDS
 
@@ -69,7 +69,7 @@ def has_task_board(kind: str) -> bool:
 def list_protocol_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return tuple(_list_external_tasks(record)) if has_task_board(record.kind) else ()
+        return tuple(_list_external_protocol_tasks(record)) if has_board_of_tasks(record.kind) else ()
     place = import_module(PLACES[record.kind])
     tasks: tuple[BoardTask, ...] = (
         place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
@@ -77,7 +77,7 @@ def list_protocol_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     return tasks
 
 
-def _list_external_tasks(record: RunRecord) -> Iterator[BoardTask]:
+def _list_external_protocol_tasks(record: RunRecord) -> Iterator[BoardTask]:
     """The tasks of a protocol of another package as its rows name them: the measure is that of scores over datasets."""
     names = dict.fromkeys([cell.task for cell in record.cells] + [key[0] for key in record.rows])
     for name in names:
@@ -124,7 +124,7 @@ class BoardValue:
     """A cell of the board: a value with its interval, or the state that stands there, with its reason."""
 
     state: State
-    row: Result | None = None
+    row: ResultRow | None = None
     best: bool = False
     reason: str = ""
     few: bool = False
@@ -165,7 +165,7 @@ class BoardValue:
 
     @property
     def sentence(self) -> Sentence:
-        """Its text; of one that is missing the word of its state, and why."""
+        """The value's text; of one that is missing the word of its state, and why."""
         if self.value is not None:
             return (self.text,)
         word = StyledWords(self.text, f"state {self.state.replace(' ', '-')}")
@@ -209,7 +209,7 @@ class SystemBoard:
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
-        """All rows, in the order of the board."""
+        """The rows of all systems, in the order of the board."""
         return self.ranked + self.apart + self.unranked + self.references
 
     @property
@@ -218,7 +218,7 @@ class SystemBoard:
         return any(row.rank for row in self.ranked)
 
     def row(self, system: str) -> BoardRow:
-        """The row of the system called `system`."""
+        """Find the row of the system called `system`."""
         return next(row for row in self.rows if row.system.name == system)
 
     def name_system_in_sentence(self, system: str) -> SystemNameInSentence:
@@ -245,7 +245,7 @@ def list_systems_above_reference(board: SystemBoard, names: Sequence[str], task:
         return row.lead.value if place is None or task == board.lead else row.tasks[place].value
 
     floor = max((known for row in board.references if (known := value(row)) is not None), default=None)
-    return select_above_references(names, lambda name: value(board.row(name)), floor)
+    return select_names_above_references(names, lambda name: value(board.row(name)), floor)
 
 
 def build_record_board(record: RunRecord) -> SystemBoard:
@@ -259,8 +259,12 @@ def build_record_board(record: RunRecord) -> SystemBoard:
     rows = [_make_board_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
     # The tests' own order and not the values': a page and comparisons.json must agree in ties.
-    complete = _order_rows(record, lead, complete)
-    aside = () if record.scope(lead).name.endswith(APART) else record.scope(lead + APART).systems
+    complete = _order_board_rows(record, lead, complete)
+    aside = (
+        ()
+        if record.find_comparison_scope(lead).name.endswith(APART)
+        else record.find_comparison_scope(lead + APART).systems
+    )
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
     references = [row for row in rows if not row.system.ranked]
     return SystemBoard(
@@ -272,9 +276,9 @@ def build_record_board(record: RunRecord) -> SystemBoard:
     )  # fmt: skip
 
 
-def _order_rows(record: RunRecord, lead: str, rows: list[BoardRow]) -> list[BoardRow]:
+def _order_board_rows(record: RunRecord, lead: str, rows: list[BoardRow]) -> list[BoardRow]:
     """Complete rows in the order of their scope, then by value."""
-    names = (*record.scope(lead).systems, *record.scope(lead + APART).systems)
+    names = (*record.find_comparison_scope(lead).systems, *record.find_comparison_scope(lead + APART).systems)
     # Backwards, so that a name in both scopes keeps its first place.
     order = {name: place for place, name in reversed(list(enumerate(names)))}
     return sorted(rows, key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
@@ -300,14 +304,14 @@ def find_task_value(record: RunRecord, system: SystemOfRun, task: BoardTask) -> 
     """A system's headline on a task, or the state that stands there instead."""
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
-        best = system.ranked and system.name in record.scope(task.name).best
+        best = system.ranked and system.name in record.find_comparison_scope(task.name).best
         few = count_task_items(record, task, system.name) < FEW
         return BoardValue("value", row, best, few=few, unit=task.printed)
     return explain_missing_value(record, record.list_system_task_cells(task.name, system.name), row)
 
 
 def explain_missing_value(
-    record: RunRecord, cells: Sequence[RunCellStatus], row: Result | None
+    record: RunRecord, cells: Sequence[RunCellStatus], row: ResultRow | None
 ) -> BoardValue:
     """Why there is no value: a failed cell first, then one not done, then the measure's own reason."""
     failed = [cell for cell in cells if cell.status == "failed"]
@@ -338,7 +342,7 @@ def _make_board_row(
         return BoardRow(system, label, rank, values[place], values)
     row = record.find(OVERALL, system.name, OVERALL)
     if row is not None and row.value is not None:
-        best = system.ranked and system.name in record.scope(OVERALL).best
+        best = system.ranked and system.name in record.find_comparison_scope(OVERALL).best
         unit = tasks[0].printed if tasks else SCORE
         return BoardRow(system, label, rank, BoardValue("value", row, best, unit=unit), values)
     return BoardRow(
@@ -502,7 +506,7 @@ def make_system_line(
 
 def _find_column_result(
     record: RunRecord, task: BoardTask, row: BoardRow, want: WantedColumn
-) -> Result | None:
+) -> ResultRow | None:
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
@@ -519,7 +523,7 @@ def _find_column_value(record: RunRecord, task: BoardTask, row: BoardRow, column
 
 
 def _make_value_mark_cell(value: BoardValue, scale: LinearScale, kind: Kind) -> TableCell:
-    """Value, mark and interval, one under the other."""
+    """Make a cell of a value, its mark and its interval, one under the other."""
     if value.value is None:
         return TableCell(value.sentence, why=value.reason or value.text, style="task")
     mark = draw_interval_mark(value.row, kind, scale, width=72, few=value.few)
@@ -528,7 +532,7 @@ def _make_value_mark_cell(value: BoardValue, scale: LinearScale, kind: Kind) -> 
 
 
 def _make_shaded_value_cell(value: BoardValue, scale: LinearScale, column: WantedColumn) -> TableCell:
-    """The ground: blue the higher, amber the higher where less is better."""
+    """Make a cell with a shaded ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
         text = value.text if value.state == "undefined" else value.sentence
         return TableCell(text, why=value.reason or value.text)

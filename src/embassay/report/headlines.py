@@ -22,8 +22,8 @@ from embassay.document.terminal import is_table_within_width
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.tables import MeasureFormat
-from embassay.records import Result
-from embassay.report.board import BoardValue, collect_values_and_ends, has_task_board
+from embassay.records import ResultRow
+from embassay.report.board import BoardValue, collect_values_and_ends, has_board_of_tasks
 from embassay.report.record import APART, OVERALL, RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun, number_report_systems, read_hume_summary, read_scoring
 
@@ -77,10 +77,10 @@ class RunHeadlines:
 
 
 def find_run_headlines(run: ReportRun) -> RunHeadlines | None:
-    """The record of a run; None where it ranks or places nothing."""
+    """Find the headlines of a run; None where it ranks or places nothing."""
     made = (
         _collect_board_headlines(run)
-        if has_task_board(run.record.kind)
+        if has_board_of_tasks(run.record.kind)
         else _collect_scoring_headlines(run) or _collect_hume_headlines(run)
     )
     return made if made is not None and made.leaders else None
@@ -105,7 +105,7 @@ def list_shared_systems(every: Sequence[RunHeadlines]) -> Mapping[str, Kind]:
 
 
 def _collect_board_headlines(run: ReportRun) -> RunHeadlines:
-    """SAGE and PTEB: overall, or the only task; ranks are those of the board."""
+    """Collect the headlines of SAGE and PTEB: overall, or the only task; ranks are the board's."""
     board = run.board
     what = "overall" if board.lead == OVERALL else board.lead_title
     leaders = {
@@ -123,7 +123,11 @@ def _collect_scoring_headlines(run: ReportRun) -> RunHeadlines | None:
         return None
     from embassay.report.rag.tables import TASK, choose_measure_unit
 
-    record, unit, best = run.record, choose_measure_unit(score.headline), run.record.scope(TASK).best
+    record, unit, best = (
+        run.record,
+        choose_measure_unit(score.headline),
+        run.record.find_comparison_scope(TASK).best,
+    )
     leaders = {}
     for system in record.systems:
         row = record.find(TASK, system.name, score.headline, dataset=score.judgements.name)
@@ -142,7 +146,7 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
         return None
     from embassay.protocols.hume.results.markdown import POINTS
 
-    record, best = run.record, run.record.scope(OVERALL).best
+    record, best = run.record, run.record.find_comparison_scope(OVERALL).best
     behind = {row.system: row.headline for row in read_standings(record.path) if row.task == OVERALL}
     leaders = {}
     for place in summary.places:
@@ -153,7 +157,7 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
         if bar.low is None and place.system in behind:
             # With few pairs the mean has no interval over pairs: that over items, which ranks come from, stands for it.
             ends_of = behind[place.system].interval
-        row = Result(
+        row = ResultRow(
             "hume", OVERALL, "", "", "", "", place.system, OVERALL, bar.value, bar.n, *ends_of, bar.method,
             summary.seed or 0, ""
         )  # fmt: skip
@@ -180,13 +184,13 @@ def _make_system_headline(
     record: RunRecord, scope: str, system: SystemOfRun, value: BoardValue, note: str = ""
 ) -> SystemHeadlineFigure:
     rank = record.rank_range(scope, system.name) if value.value is not None and system.ranked else None
-    main = record.scope(scope)
+    main = record.find_comparison_scope(scope)
     apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
     return SystemHeadlineFigure(system.kind, value, rank, apart, note)
 
 
 def list_run_headlines(runs: Sequence[ReportRun]) -> Iterator[RunHeadlines]:
-    """Those of the runs that have one."""
+    """List the headlines of those runs that have them."""
     yield from (made for run in runs if (made := find_run_headlines(run)) is not None)
 
 
@@ -202,7 +206,7 @@ def headlines_view(found: Sequence[RunHeadlines], width: int = 80) -> Iterator[B
 
 
 def format_headline_cells(run: RunHeadlines, system: str) -> tuple[str, str]:
-    """Value with interval, and rank range; a dash for a system that the run has not."""
+    """Format value with interval, and rank range; a dash for a system that the run has not."""
     leader = run.leaders.get(system)
     if leader is None:
         return numbers.NONE, numbers.NONE
@@ -245,20 +249,20 @@ def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
     points = convert_sentence_to_text(
         join_names_with_and([run.run for run in leads if run.is_shown_in_points])
     )
-    yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
+    yield "Higher is better. " + (f"In points (100 times the measure): {points}." if points else "")
     yield (
         ("Rank: the ranks that paired tests allow, within each run. Overlapping intervals are not a test.")
         if any(leader.rank for run in leads for leader in run.leaders.values())
-        else "No ranks: there is nothing to test."
+        else "No ranks, because there is nothing to test."
     )
     if any(leader.apart for run in leads for leader in run.leaders.values()):
-        yield f"{_APART} ranked separately: their scores come from another method."
+        yield f"{_APART} Ranked separately, because their scores come from another method."
     for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."
     alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
     if alone:
-        yield f"{numbers.format_noun_count(alone, 'system')} only in a later run: see that run's table."
+        yield f"Only in a later run: {numbers.format_noun_count(alone, 'system')}; see that run's table."
 
 
 MOST_ROWS = 300
@@ -266,7 +270,7 @@ MOST_ROWS = 300
 
 @dataclass(frozen=True)
 class RunHeadlineColumn:
-    """A run: its title over the scale of its figures."""
+    """The column of a run's headlines: its title over the scale of its figures."""
 
     title: str
     scale: LinearScale
@@ -284,7 +288,7 @@ class SystemHeadlineRow:
 
 @dataclass(frozen=True)
 class HeadlinesTableOfRuns:
-    """The table, and a sentence on the people of each study."""
+    """The table of several runs' headlines, and a sentence on the people of each study."""
 
     columns: tuple[RunHeadlineColumn, ...]
     lines: tuple[SystemHeadlineRow, ...]
@@ -297,7 +301,7 @@ class HeadlinesTableOfRuns:
 
 
 def combine_run_headlines(runs: Sequence[ReportRun]) -> HeadlinesTableOfRuns | None:
-    """The table; None where fewer than two runs have a figure of a system."""
+    """Combine the headlines of runs in a table; None where fewer than two have a figure of a system."""
     leads = list(list_run_headlines(runs))
     if len(leads) < 2:
         return None

@@ -53,7 +53,9 @@ class ReportSection:
         entry = find_declared_kind_page(kind)
         facts = dict(entry.facts) if entry else {}
         builder = (
-            str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:build_external_page"
+            str(entry.factory)
+            if entry and kind in KINDS
+            else "embassay.report.overview:build_external_protocol_page"
         )
         return cls(
             kind,
@@ -65,7 +67,7 @@ class ReportSection:
         )
 
     def pages(self, runs: Sequence[ReportRun]) -> list[ReportPage]:
-        """The pages, one per run of its kind or one of all; none where there is nothing to show."""
+        """List the pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
             made = [(runs[0], self._build_page_content(runs))]
         else:
@@ -102,7 +104,7 @@ class ReportPage:
 
     @property
     def slug(self) -> str:
-        """Its place in the address."""
+        """The slug of the page: its place in the address."""
         return self.section.slug + self.ending
 
     @property
@@ -144,7 +146,7 @@ def write_report_page(runs: Sequence[ReportRun], target: Path) -> Path:
 
 
 def list_report_sections(runs: Sequence[ReportRun]) -> tuple[ReportSection, ...]:
-    """Those of a report, in the order of the navigation: the kinds of other packages after ours."""
+    """List the sections of a report, in the order of the navigation: other packages' after ours."""
     kinds = dict.fromkeys(run.record.kind for run in runs)
     ours, others = filter(kinds.__contains__, KINDS), (kind for kind in kinds if kind not in KINDS)
     return (FIRST, *map(ReportSection.of, (*ours, *others)), *LAST)
@@ -159,7 +161,7 @@ def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[Repo
 
 
 def render_report_page(runs: Sequence[ReportRun]) -> str:
-    """The whole page."""
+    """Render the whole report as one page."""
     pages = [page for section in list_report_sections(runs) for page in section.pages(runs)]
     html = minify_html(
         make_template_environment()

@@ -16,7 +16,6 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.randomness import make_seeded_generator
 from embassay.registry import import_attribute
-from embassay.report.board import SystemBoard
 from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
@@ -294,11 +293,11 @@ class JudgedTexts:
             )
 
     def text(self, field: str, item: str) -> str | None:
-        """The text, None where the run kept none."""
+        """Find the text of an item's field; None where the run kept none."""
         return self._fields.get(field, {}).get(item)
 
     def items(self, field: str) -> Iterable[str]:
-        """The items that have the field, in their order."""
+        """List the items that have the field, in their order."""
         return self._fields.get(field, {})
 
 
@@ -317,7 +316,7 @@ class ItemSource:
     excerpts: ExcerptStore
 
     def texts(self, field: str) -> list[int]:
-        """The excerpt of each item's field, by number."""
+        """List the number of the excerpt of each item's field."""
         return [self.excerpts.add(self.judged.text(field, item) or "", LENGTHS[field]) for item in self.ids]
 
 
@@ -408,7 +407,7 @@ def _field_title(field: str) -> str:
 
 
 def _read_item_texts(source: ItemSource) -> dict[str, dict[str, str]]:
-    """By field and item."""
+    """Read the texts of items, by field and item."""
     if source.record.kind != "hume":
         return {}
     by_id: dict[str, dict[str, str]] = {}
@@ -428,7 +427,7 @@ def _list_payload_texts(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 @lru_cache(maxsize=4)
 def _read_study_items(path: str) -> tuple[Any, ...]:
-    """The items of the study beside the run; none where it is not there or cannot be read."""
+    """Read the items of the study beside the run; none where it is missing or cannot be read."""
     from embassay.protocols.hume.study import read_study
 
     try:
@@ -513,7 +512,7 @@ class WorstItem:
 
 
 @dataclass(frozen=True)
-class ItemPage:
+class ItemsPage:
     """The content of the page: what is left out, the worst items, and the data of the explorer."""
 
     facts: tuple[str, ...]
@@ -522,13 +521,8 @@ class ItemPage:
     data: dict[str, Any]
 
 
-def item_page(record: RunRecord, board: SystemBoard) -> ItemPage | None:
-    """The page of a record; None when the run kept no items."""
-    return make_item_pages((ReportRun(record, board),))
-
-
-def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
-    """The page of all runs; None when none kept items."""
+def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
+    """Make the page of items of all runs; None when none kept items."""
     offered = [(run, group) for run in runs for group in read_item_groups(run.record) if group.ids]
     if not offered:
         return None
@@ -551,7 +545,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
-    return ItemPage(
+    return ItemsPage(
         facts=(numbers.format_noun_count(total, "item"), numbers.format_noun_count(len(systems), "system")),
         left_out=tuple(
             _describe_partial_groups(groups, chosen)
@@ -572,7 +566,7 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
 def _pack_group_for_script(
     run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: ExcerptStore, *, several: bool
 ) -> dict[str, Any]:
-    """A group as the script reads it."""
+    """Pack a group of items as the script reads it."""
     record = run.record
     folder = RunFolder(record.path)
     ids = [group.ids[row] for row in rows.tolist()]
@@ -595,23 +589,24 @@ def _pack_group_for_script(
 
 
 def _find_item_part_builder(name: str) -> Callable[[ItemSource], Part]:
-    """What makes the part of a kind of item; of SAGE's by the kind's name."""
+    """Find what makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
+    # Each kind of item has its builder in the module of its page, under its own name.
     return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 
 def _scale_to_ten_thousandths(column: Sequence[float]) -> list[int | None]:
-    """Ten-thousandths, None where missing."""
+    """Scale values to whole ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 
 
 def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
-    """Which groups are shown in part, and which part."""
+    """Describe which groups are shown in part, and which part."""
     return [
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
             f"{numbers.format_noun_count(len(group.ids), group.kind.noun)}, half of them the worst by every "
-            "measure, half drawn at random with the seed. All are in items/."
+            "measure, half sampled at random with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
         if len(rows) < len(group.ids)
@@ -619,15 +614,15 @@ def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArr
 
 
 def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
-    """The same in one sentence."""
+    """Say in one sentence which groups are shown in part."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
         return []
     return [
         (
             f"This report of several runs shows {numbers.format_count(shown)} of "
-            f"{numbers.format_noun_count(total, 'item')}: where not all, half of them the worst by every measure, "
-            "half drawn at random with the seed. The report of each run has more; its folder items/ has all."
+            f"{numbers.format_noun_count(total, 'item')}. Where some are left out, half are the worst by every measure "
+            "and half a random sample. The report of each run shows more; its folder items/ has all."
         )
     ]
 

@@ -41,17 +41,17 @@ class ProtocolWording:
 
 WORDINGS = {
     "sage": ProtocolWording(
-        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of "
+        "The unweighted mean of the five tasks. A system with a missing task has no overall score; the mean of "
         "its finished tasks is shown but not ranked. A task’s score is the mean over its datasets.",
-        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; the results name what "
-        "is drawn together (documents, queries, comparisons, sets). Shares have Wilson’s. A single clustering set is "
-        "resampled over its texts: its interval does not cover other sets.",
+        "95%, bootstrap over the items of each dataset, corrected for bias and small samples; the results name the "
+        "unit that is resampled (document, query, comparison or set). Shares have Wilson intervals. A single "
+        "clustering set is resampled over its texts, so its interval does not cover other sets.",
         "docs/sage.md",
     ),
     "pteb": ProtocolWording(
-        "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
-        "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
-        "95%, corrected for bias and for few items. For the score and drop of a dataset: bootstrap on two levels, "
+        "The unweighted mean of the run’s tasks. A task’s score is the mean over its datasets, a dataset’s score the "
+        "mean over the paraphraser’s runs; a dataset with several languages is averaged over them.",
+        "95%, corrected for bias and small samples. For the score and drop of a dataset: two-level bootstrap over "
         "items (original and paraphrases paired) and runs. The drop over datasets also has an interval from "
         "a mixed model with dataset and run as random effects. A dataset with a single clustering set has no "
         "interval over sets.",
@@ -59,84 +59,83 @@ WORDINGS = {
     ),
 }
 WORDINGS["mteb"] = ProtocolWording(
-    "The main score of each task as it was published. Nothing was run here, and there are no values for single items.",
-    "None: published results lack the items needed for an interval.",
+    "The main score of each task, as published. Nothing was run here, and there are no values for single items.",
+    "None, because published results lack the items needed for an interval.",
     "docs/interchange.md",
     "results.jsonl (every score) and the published files, unchanged",
 )
 WORDINGS["calibration"] = ProtocolWording(
-    "Skill: 1 minus the log loss of the fitted probabilities on held-out pairs, divided by the log loss of the base "
+    "Skill: 1 − a / b, where a is the log loss of the fitted probabilities on held-out pairs and b that of the base "
     "rate; mean over datasets. Thresholds and curves are for one system on one dataset.",
     "For a probability: exact, from the binomial bounds of the nearest lower-scoring and higher-scoring pairs. For "
-    "a threshold: a guarantee, tested in a fixed order. Of skill: 95%, bootstrap over the pairs.",
+    "a threshold: a guarantee, tested in a fixed order. For skill: 95%, bootstrap over the pairs.",
     "docs/calibration.md",
     f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
 )
 WORDINGS["choose"] = ProtocolWording(
     "Each system’s chance of being best on these documents, and its expected regret, from signals "
-    "whose weights were fitted on labelled public collections; labels update both.",
-    "Of a difference: 95%, from the prediction errors on left-out collections; wider if systems disagree.",
+    "whose weights were fitted on labelled public collections; your labels update both.",
+    "For a difference: 95%, from the prediction errors on held-out collections; wider if systems disagree.",
     "docs/choose.md",
 )
 WORDINGS |= {
     "original": replace(
         WORDINGS["pteb"],
-        overall="The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets; a dataset "
-        "of several languages is the mean over them. Nothing was paraphrased.",
-        intervals="95%, bootstrap over the items of each dataset, corrected for bias and for few items. One "
+        overall="The unweighted mean of the run’s tasks. A task’s score is the mean over its datasets; a dataset "
+        "with several languages is averaged over them. Nothing was paraphrased.",
+        intervals="95%, bootstrap over the items of each dataset, corrected for bias and small samples. A single "
         "clustering set is resampled over its texts.",
     ),
     "hteb": replace(
         WORDINGS["pteb"],
         overall=(
-            "Per dataset: the mean score over runs for each transformation; an axis is the plain mean of its "
-            "transformations, the total the plain mean of the axes. Over datasets: plain means with equal weight, "
+            "Per dataset: the mean score over runs for each transformation; an axis is the unweighted mean of its "
+            "transformations, and the total that of the axes. Over datasets: unweighted means, "
             "without averaging by task first. The original is scored on the items that have a transformed text."
         ),
-        intervals="95%, bootstrap over the items of each dataset, the same ones for every transformation, and over "
-        "runs, corrected for bias and for small numbers of either.",
+        intervals="95%, bootstrap over runs and over the items of each dataset (the same items for every "
+        "transformation), corrected for bias and small samples.",
         pages="docs/hteb.md",
     ),
     "judge": replace(
         WORDINGS["pteb"],
         overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
-        "Error: mean distance between rating and gold on the scale from 0 to 5, over the pairs of all datasets. A "
-        "pair without a rating is "
-        "left out and counted; over 5% there is no score.",
-        intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and for few items.",
+        "Error: mean distance between rating and gold on the scale from 0 to 5, over the pairs of all datasets. "
+        "Pairs without a rating are left out and counted; if there are over 5%, there is no score.",
+        intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and small samples.",
     ),
     "paraphrasers": replace(
         WORDINGS["pteb"],
         overall=(
-            "Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, over "
-            "the longer of the two. Seconds: the server’s time per text. Each is a mean over the distinct texts of "
-            "a dataset, then over datasets. If over 5% lack a paraphrase or rating, there is no value."
+            "Similarity: the judge’s mean rating of text and paraphrase, 0 to 5. Edit distance: words changed, divided "
+            "by the length of the longer text. Seconds: the server’s time per text. Each is a mean over a dataset’s "
+            "distinct texts, then over datasets. If over 5% lack a paraphrase or rating, there is no value."
         ),
-        intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
+        intervals="95%, bootstrap over the texts of each dataset, corrected for bias and small samples.",
     ),
     "validation": replace(
         WORDINGS["pteb"],
-        overall="The mean rating of a language is the mean over its pairs of each pair’s mean rating; for all "
-        "languages, the mean of their means. Alpha is Krippendorff’s, ordinal.",
-        intervals="95%, bootstrap over pairs; shares by Wilson.",
+        overall="The mean rating of a language averages the mean ratings of its pairs; the mean for all "
+        "languages averages their means. Alpha is Krippendorff’s, ordinal.",
+        intervals="95%, bootstrap over pairs; Wilson intervals for shares.",
     ),
 }
 WORDINGS["score"] = ProtocolWording(
-    "The mean over queries where a measure is defined; the others are counted. RA-nWG weighs grades 5, 4 and 3 by "
-    "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
-    "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is the "
-    "share of it that is reached.",
-    "95%, bootstrap over queries (queries that share a relevant document are drawn together), corrected for bias "
-    "and for few queries; the same resamples for every run.",
+    "The mean over queries for which a measure is defined; the others are counted. RA-nWG weights grades 5, 4 and 3 "
+    "by how rare they are in a query’s judgements, sums the weights over the first K, and divides by the best sum "
+    "of any K documents. PROC is the same for the best K of the run’s own list, or of the given pool; %PROC is the "
+    "share of PROC that the run reaches.",
+    "95%, bootstrap over queries (queries that share a relevant document are resampled together), corrected for bias "
+    "and small samples; the same resamples are used for every run.",
     "docs/rag_score.md",
     FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
 )
 WORDINGS["golden"] = replace(
     WORDINGS["score"],
     overall="S1 rewrites and embeds a question, S2 searches by vectors and by words, S3 merges both lists by "
-    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps the best whole grades, S6 has "
-    "the judge order what is kept, a few passages at a time. Claims are what the ranking engine expects of its own "
-    "order.",
+    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps all passages of the "
+    "best grades, S6 has the judge order the kept passages, a few at a time. Claims are what the ranking engine "
+    "expects of its own order.",
     intervals="95%, bootstrap over questions; for shares of repeated items, over the items.",
     pages="docs/golden.md",
     files="golden.json (all that this page shows), a folder per question with the output of each stage, export/ "
@@ -146,10 +145,10 @@ WORDINGS["golden"] = replace(
 WORDINGS["questions"] = replace(
     WORDINGS["score"],
     overall=(
-        "Kept: the share of the questions written that passed every check; a second call checks whether "
-        "the passage answers it. Of near-duplicate questions, the first counts."
+        "Kept: the share of written questions that passed every check. A second call checks whether "
+        "the passage answers the question. Of near-duplicate questions, only the first counts."
     ),
-    intervals="95%, Wilson’s, over the questions written.",
+    intervals="95%, Wilson interval over the written questions.",
     pages="docs/documents.md",
     files="export/ (queries, corpus, judgements, spans of the evidence), drafts.jsonl (the outcome of each), tables/",
 )
@@ -158,11 +157,12 @@ WORDINGS["sweep"] = replace(
     overall=(
         "A stack consists of encoder, dimensions, index, K candidates, reranker and mode. "
         "Its quality is a mean over queries or, with several datasets, a mean of their means. p50: the "
-        "median over sessions for each query, then the median over queries; p95: over all samples. A stack is "
-        "dominated if another is no worse in price, time and quality, and better in one of them. "
-        "%PROC is the share reached of what the candidates allow, a ratio of means."
+        "median time over sessions for each query, then the median over queries; p95: over all samples. A stack is "
+        "dominated if another stack is no worse in price, time and quality, and better in one of them. "
+        "%PROC is the quality reached as a share of what the candidates allow, a ratio of means."
     ),
-    intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
+    intervals="95%, percentile bootstrap over queries, with the same resamples for every stack; times over timed "
+    "queries. "
     "Shares of winners: how often the rule selects a stack when queries and timed queries are resampled.",
     pages="docs/sweep_findings.md",
     files="sweep.json (all that this page shows), tables/, results.jsonl",
@@ -171,12 +171,12 @@ WORDINGS["names"] = replace(
     WORDINGS["score"],
     overall=(
         "A query asks for works by an author on a topic. Name margin: similarity to the right passage minus "
-        "similarity to the closer of two impostors on the topic; topic margin: minus similarity to the author’s "
-        "passage on another topic. Mean over the queries of each run, then over runs. An ablation "
+        "similarity to the closer of two impostors on the topic; topic margin: the same with the "
+        "author’s passage on another topic. Means are over the queries of each run, then over runs. An ablation "
         "rewrites the same bundles; its percent is the mean change over rows with a base margin of 0.02 or more. "
-        "Retrieval, which we added, searches the passages of all bundles."
+        "Retrieval, which is not in the paper, searches the passages of all bundles."
     ),
-    intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
+    intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and small samples.",
     pages="docs/probes.md",
     files=FILES.replace("comparisons.json, ", ""),
 )
@@ -187,45 +187,45 @@ WORDINGS["noise"] = replace(
     "Recovered: the share of that drop that rewriting recovers. Retrieval measures use the same questions.",
 )
 WORDINGS["sessions"] = ProtocolWording(
-    "Evidence: the share of a question's documents with grade 4 or 5 that all calls of its session found together; "
-    "after the first, second, third and last call. Mean over the questions that have evidence and a session; the "
-    "others are counted. For a replay, bounds from the first call whose answer differs from the recording.",
-    "95%, bootstrap over sessions; shares by Wilson. Differences between two stacks: paired bootstrap over the "
+    "Evidence: the share of a question's documents with grade 4 or 5 that all calls of its session found together, "
+    "after the first, second, third and last call. Means are over questions that have evidence and a session; the "
+    "others are counted. For a replay: bounds, from the first call whose answer differs from the recording.",
+    "95%, bootstrap over sessions; Wilson for shares. Differences between two stacks: paired bootstrap over the "
     "questions of both, with Holm-corrected p.",
     "docs/rag_score.md",
     "sessions.jsonl (every session's figures), retrieved/ (answers of a replay), tables/, results.jsonl",
 )
 WORDINGS["versions"] = ProtocolWording(
     "Current first: among questions whose first passages include either version, the share whose current passage "
-    "ranks above its old version; ties count half. Copies: the share of the first passages that repeat another. "
-    "Both are shown without a remedy, and after recency and deduplication of the same lists.",
-    "95%, bootstrap over questions, corrected for bias and for few questions.",
+    "ranks above its old version; ties count half. Copies: the share of the first passages that repeat another one. "
+    "Both are shown without a remedy, and after applying recency or deduplication to the same lists.",
+    "95%, bootstrap over questions, corrected for bias and small samples.",
     "docs/probes.md",
 )
 WORDINGS["trace"] = ProtocolWording(
-    "The share of needed passages (grade 4 or 5) that are lost at each stage: found by no search, dropped by a "
+    "The share of needed passages (grade 4 or 5) that is lost at each stage: found by no search, dropped by a "
     "later stage, or ranked too low for the prompt.",
     "95%, bootstrap over questions, each with all its passages; exact (Clopper-Pearson) if none or all are lost.",
     "docs/rag_score.md",
     "trace.json (every passage's ranks), tables/, results.jsonl",
 )
 WORDINGS["hume"] = ProtocolWording(
-    "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
-    "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
-    "with ties as blocks (reranking). Models are scored on the same items; they get the "
+    "The unweighted mean over all pairs of dataset and language. A pair’s human score: accuracy of the majority "
+    "vote (classification); Spearman of the mean rating (STS); mean over annotators of V-measure (clustering) or of "
+    "MAP with ties as blocks (reranking). Models are scored on the same items; they get the "
     "number of clusters and labelled examples, which people do not. Percent of human is 100 times the model’s score "
     "divided by people’s. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
-    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which "
-    "is not a 95% interval; with one annotator, Wilson’s interval as if the score were a share. Lying outside it is "
-    "not a test result.",
+    "For people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which "
+    "is not a 95% interval; with one annotator, a Wilson interval as if the score were a share. A score outside it "
+    "is not a test result.",
     "docs/hume.md",
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
 CORRECTED = "corrected.json"
 BY_PEOPLE = (
-    "95%, Student’s t over what people graded: the judge’s mean, corrected by its distance from people’s grades on "
-    "a sample. Each row says whether it covers queries that people graded completely, or single passages."
+    "95%, Student’s t over the units that people graded: the judge’s mean, corrected by its distance from people’s "
+    "grades on a sample. Each row shows whether its units are completely graded queries or single passages."
 )
 """How the intervals of a scoring were made whose judge people’s grades correct."""
 
@@ -239,8 +239,8 @@ def choose_protocol_wording(record: RunRecord) -> ProtocolWording:
 
 
 OTHER = ProtocolWording(
-    "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets.",
-    "95%, bootstrap over the items of each dataset, corrected for bias and for few items.",
+    "The unweighted mean of the run’s tasks. A task’s score is the mean over its datasets.",
+    "95%, bootstrap over the items of each dataset, corrected for bias and small samples.",
     "the protocol’s own page",
 )
 """Of a protocol of another package, whose tasks say the rest."""
@@ -251,8 +251,8 @@ PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "numerize_both_cases": (False, "digits also for capital letters"),
     "delete_next_if_space": (False, "what is deleted at a space [A11]"),
     "edits": ("paper", "how texts are edited [A16]"),
-    "needle": ("", "the text that is inserted; empty: ours [A16]"),
-    "text_tokens": (None, "tokens after which documents of sensitivity are cut [A16]"),
+    "needle": ("", "the inserted text; empty: the built-in text [A16]"),
+    "text_tokens": (None, "tokens after which the documents of the sensitivity task are cut [A16]"),
     "curve": ("hyperbolic", "expected similarity at size p [A15]"),
     "string_cap": (2000, "largest clustering set for classical metrics"),
     "embedding_cap": (10000, "largest clustering set for embedding models"),
@@ -298,41 +298,41 @@ class ProtocolReadingGuide:
 
 SCALES = {
     "sage": ProtocolReadingGuide(
-        "Does similarity agree with people, survive typos, notice changed meaning, track lost text, "
-        "cluster and retrieve?",
-        "Five tasks from 0 to 1, higher is better; overall is their plain mean; a system without all five tasks has "
+        "Does similarity agree with people, resist typos, detect changed meaning and lost text, and work for "
+        "clustering and retrieval?",
+        "Five tasks from 0 to 1; higher is better. Overall is their unweighted mean; a system with a missing task has "
         "no overall score.",
         (
-            "Robustness of 0.333 is the floor for a system that only ignores noise. See the shares.",
-            "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
-            "Preference of 0.5 is chance, not half of the maximum.",
-            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. With few "
-            "queries, a share above 1 is chance.",
-            "Clustering is not corrected for chance: compare with random.",
+            "A system that only ignores noise already has a robustness of 0.333. See the shares.",
+            "Sensitivity does not start at 0: the baseline constant, which always answers 1, scores 0.683.",
+            "A preference of 0.5 is chance, not half of the maximum.",
+            "Retrieval is a share of the system’s own clean result, so a poor retriever can keep all of it. With few "
+            "queries, a share can exceed 1 by chance.",
+            "Clustering is not corrected for chance, so compare it with the baseline random.",
         ),
     ),
     "pteb": ProtocolReadingGuide(
         "How far does a score drop when every text is paraphrased, over several runs of the paraphraser?",
-        "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original: a loss is "
-        "negative.",
+        "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original, so losses "
+        "are negative.",
         (
-            "A paraphrase that changes the meaning costs every system: ratings of paraphrases show how far to trust "
-            "a loss.",
+            "A paraphrase that changes the meaning lowers every system’s score: ratings of paraphrases show how far "
+            "to trust a loss.",
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
             "Systems without vectors classify and cluster by a different method and are ranked separately.",
-            "A different paraphraser or prompt gives a different change; the interval covers only runs of this one.",
+            "Another paraphraser or prompt gives another change; the interval covers only runs of the same setup.",
         ),
     ),
     "hteb": ProtocolReadingGuide(
         "How far does a score drop when texts are rewritten in style, length and language?",
         "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
-        "original: a loss is negative. A profile is the change on each of three axes.",
+        "original, so a loss is negative. A profile is the change on each of three axes.",
         (
-            "A transformation that changes the meaning costs every system: lengths, copies and "
+            "A transformation that changes the meaning lowers every system’s score: lengths, copies and "
             "people’s ratings show how far to trust a loss.",
             "Translation turns pairs in two languages into pairs in one, which makes such data easier, not harder.",
-            "Ranks by axis are not tests, and the intervals of a system’s axes share the same items.",
-            "A different transformer gives different texts; the interval covers only runs of this one.",
+            "Ranks by axis are not tested, and the intervals of a system’s axes use the same items.",
+            "Another transformer gives other texts; the interval covers only runs of the same transformer.",
         ),
     ),
     "original": ProtocolReadingGuide(
@@ -341,16 +341,16 @@ SCALES = {
         ("Systems without vectors classify and cluster by a different method and are ranked separately.",),
     ),
     "judge": ProtocolReadingGuide(
-        "Which language model rates similarity as people do?",
-        "Correlation of its ratings with gold scores, −1 to 1, higher is better; error in steps of 0 to 5, lower is "
-        "better.",
+        "Which language model rates similarity like people do?",
+        "Correlation of its ratings with gold scores, −1 to 1, higher is better; error on the scale from 0 to 5, lower "
+        "is better.",
         ("A judge that agrees with people on pairs of sentences may not do so on long paraphrases.",),
     ),
     "paraphrasers": ProtocolReadingGuide(
         "Which language model paraphrases texts and keeps their meaning?",
         "Similarity of text and paraphrase as rated by a judge, 0 to 5, and the share of words changed, 0 to 1.",
         (
-            "A model that copies has a similarity of 5: read both columns together.",
+            "A model that copies the text has a similarity of 5, so read both columns together.",
             "The ratings are a language model’s, not people’s.",
         ),
     ),
@@ -364,7 +364,7 @@ SCALES = {
         "Grades from 1 (irrelevant) to 5 (answers the question). Every score from this set depends on them.",
         (
             "If the judge is a language model, have people check a sample before you treat its grades as theirs.",
-            "A passage that no search found was never graded: it counts as unjudged, not as bad.",
+            "A passage that no search found was never graded, so it counts as unjudged, not as bad.",
         ),
     ),
     "questions": ProtocolReadingGuide(
@@ -377,59 +377,61 @@ SCALES = {
     ),
     "score": ProtocolReadingGuide(
         "Do the K passages in the prompt contain the decisive evidence?",
-        "RA-nWG from 0 to 1: the value of the first K as a share of the best possible K. "
-        "N-Recall4+ is the share of good passages found, of those that fit; Harm is the share of poor ones, lower "
-        "is better. PROC is the best that the pool allows, and %PROC the share of it that is reached.",
+        "RA-nWG from 0 to 1: the value of the first K passages as a share of the best possible K. "
+        "N-Recall4+ is the good passages found, as a share of those that fit; Harm is the share of poor passages, "
+        "lower is better. PROC is the best value that the pool allows, and %PROC is the share of PROC that is reached.",
         (
-            "Order inside the K does not count.",
-            "1 does not mean that an answer is right, only that the evidence is in the prompt.",
+            "The order within the first K does not count.",
+            "A value of 1 does not mean that an answer is right, only that the evidence is in the prompt.",
             "Equal values on different judgements do not mean equal quality.",
         ),
     ),
     "sweep": ProtocolReadingGuide(
         "How much quality do time and money buy?",
-        "A stack is on the frontier if no other is as cheap, as fast and as good, and better in one "
-        "of them. p50 is the median time of a query; one in twenty takes longer than p95.",
+        "A stack is on the frontier if no other stack is as cheap, as fast and as good, and better in one "
+        "of these. p50 is the median time of a query; one query in twenty takes longer than p95.",
         (
             "Times apply to this machine and corpus; on larger corpora, indexes rank differently.",
             "Prices are from the date shown with them.",
-            "The recommendation is only as good as its budget.",
+            "The recommendation is valid only for its budget.",
         ),
     ),
     "names": ProtocolReadingGuide(
         "Does similarity distinguish names in a text?",
         "Name margin: similarity to the right passage minus similarity to the closer impostor. Above 0, the right "
-        "passage wins.",
+        "passage ranks higher.",
         (
             "Margins of two systems cannot be compared because each has its own scale; percent changes can.",
-            "A smaller margin may not cost retrieval: compare recall.",
+            "A smaller margin does not always make retrieval worse: compare recall.",
         ),
     ),
     "noise": ProtocolReadingGuide(
         "How does small talk around a question affect search?",
-        "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
-        ("A drop in similarity matters only if another passage overtakes: look at the loss in retrieval.",),
+        "Drop in percent of the clean question's similarity to its meaning; 0 means no drop.",
+        (
+            "A drop in similarity matters only if another passage then ranks higher: check the loss in retrieval.",
+        ),
     ),
     "hume": ProtocolReadingGuide(
         "How do people perform on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is the ratio of the two.",
         (
-            "A score above people’s does not mean better than people: where annotators disagree, gold is in doubt, "
-            "and a system may only have learned how such labels are made. Check the agreement first.",
-            "The range of two annotators is not a 95% interval, and lying outside it is not a test "
-            "result. The paired difference is.",
-            "Percent of human can exceed 100: it is a ratio of two uncertain numbers.",
-            "Models get the number of clusters and labelled examples, which people do not.",
+            "A score above people’s does not mean better than people: where annotators disagree, the gold is "
+            "uncertain, and a system may only have learned how such labels are made. Check the agreement first.",
+            "The range of two annotators is not a 95% interval, and a score outside it is not a test "
+            "result. The paired difference is tested.",
+            "Percent of human can exceed 100, because it is a ratio of two uncertain numbers.",
+            "Models are given the number of clusters and labelled examples; people are not.",
         ),
     ),
     "sessions": ProtocolReadingGuide(
         "How much of the evidence do all of an agent’s searches find together?",
         "From 0 (no document of grade 4 or 5 was found) to 1 (all of them).",
         (
-            "More calls find more: also compare what it took to find all the evidence.",
+            "More calls find more, so also compare what it took to find all the evidence.",
             "A replay repeats the recorded questions; an agent that saw other answers might have asked other "
-            "questions. The bounds say how far that could change the share.",
-            "Found does not mean used: the answer may still be wrong.",
+            "questions. The bounds show how far that could change the share.",
+            "Evidence that was found may not have been used: the answer can still be wrong.",
         ),
     ),
     "versions": ProtocolReadingGuide(
@@ -437,8 +439,8 @@ SCALES = {
         "Current first is a share from 0 to 1; 0.5 is chance, because nothing in a text says which version is current.",
         (
             "The old versions are synthetic: one number, date, status or negation was changed.",
-            "A store with dates can do better than any ranking of texts here.",
-            "Deduplication may keep only the old version: see “only old”.",
+            "A store that uses dates can do better than any ranking of texts here.",
+            "Deduplication can keep only the old version: see “only old”.",
         ),
     ),
     "trace": ProtocolReadingGuide(
@@ -447,32 +449,32 @@ SCALES = {
         "to 1.",
         (
             "A passage that no search finds cannot be brought back by a reranker.",
-            "Only judged passages are followed; others may also answer.",
+            "Only judged passages are traced; others may also answer the question.",
         ),
     ),
     "calibration": ProtocolReadingGuide(
         "How likely are two texts of a given similarity to mean the same, and above which similarity can you accept "
         "them?",
-        "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 all.",
+        "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 is all.",
         (
-            "A guarantee holds for pairs like the labelled ones; the gaps show kinds of pairs for which it does not.",
-            "Thresholds of different systems cannot be compared: each has its own scale.",
+            "A guarantee holds for pairs like the labelled pairs; the gaps show kinds of pairs for which it does not.",
+            "Thresholds of different systems cannot be compared, because each system has its own scale.",
         ),
     ),
     "choose": ProtocolReadingGuide(
-        "Which system should search these documents, without any judgements?",
+        "Which system should search these documents, if nothing has been judged?",
         "P(best) is the chance of being the best of these systems; regret is a system’s expected distance below the "
         "best nDCG@10.",
         (
-            "It is a forecast from the documents themselves; to measure, you need judged questions.",
-            "It was fitted on short English collections; on others its chances may be off.",
+            "This is a forecast from the documents alone; a measurement needs judged questions.",
+            "The forecast was fitted on short English collections; for others, its chances may be inaccurate.",
         ),
     ),
     "mteb": ProtocolReadingGuide(
         "Which results have been published for these systems?",
-        "The main score of each task as it was published, from 0 to 1 unless the task has another scale.",
+        "The main score of each task, as published, from 0 to 1 unless the task has another scale.",
         (
-            "There are no single items behind it, so there is no interval, no test and no rank.",
+            "Results for single items are not published, so there is no interval, no test and no rank.",
             "Results of different revisions of a model or of the data cannot be compared.",
         ),
     ),
@@ -488,8 +490,8 @@ def explain_how_to_read_report(runs: Sequence[ReportRun]) -> Iterator[Block]:
     yield VerdictText(
         ("How to read this report",),
         ((
-            "Each number applies to these items, with its uncertainty. Every page gives the finding "
-            "first, then a figure, then the numbers; ", PageLink("Method", "method"), " explains how each was made.",
+            "Each number applies to these items and is shown with its uncertainty. Every page gives the finding "
+            "first, then a figure and the numbers; ", PageLink("Method", "method"), " explains how each was computed.",
         ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
@@ -512,22 +514,21 @@ def _explain_value_marks(correction: str) -> Iterator[DefinedTerm]:
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
         "same kind, about 95 contain the true value.",
-        "It covers the random choice of items (in PTEB also of runs), not other data or languages, another "
-        "paraphraser or judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items "
-        "lie. A value "
-        "without a bar has no interval, such as a price."
+        "It covers the random choice of items (in PTEB, also of runs), not other data or languages, another "
+        "paraphraser or judge, wrong gold labels, or a model that has seen the data. It does not show where 95% of the "
+        "items are. A value without a bar, such as a price, has no interval."
     )  # fmt: skip
     yield _make_glossary_term(
         "reading-rank", "Rank 1–2",
-        "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
+        "The ranks that the tests allow: first at best, second at worst. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
         "Two systems of rank 1–2 may differ; these items cannot show which is better. More items narrow the range."
     )  # fmt: skip
     yield _make_glossary_term(
         "reading-overlap",
         "Bars that overlap",
-        "Overlap shows nothing: both systems saw the same items, and items that are hard for one are hard for the "
-        "other. The difference has its own interval, which is what is tested.",
+        "Overlap shows nothing, because both systems saw the same items, and items that are hard for one are hard "
+        "for the other. What is tested is the difference, which has its own interval.",
     )
     yield _make_glossary_term(
         "reading-bold",
@@ -548,13 +549,13 @@ def _explain_value_marks(correction: str) -> Iterator[DefinedTerm]:
     yield _make_glossary_term(
         "reading-reference",
         "constant and random",
-        "Baselines that ignore the text: one always answers 1, the other draws at random. They are "
-        "never ranked. A system that scores no higher has not proved anything on that task.",
+        "Baselines that ignore the text: constant always answers 1, and random answers at random. They are "
+        "never ranked. A system that scores no higher than a baseline has shown nothing on that task.",
     )
     yield _make_glossary_term(
         "reading-items",
         "One item",
-        "A single item helps you see why. It does not show which system is better: that takes all n items.",
+        "A single item helps you see why. To see which system is better, use all n items.",
     )
 
 
@@ -564,11 +565,11 @@ def _make_glossary_term(place: str, title: str, means: str, does_not: str = "") 
 
 
 def _explain_report_verbs(alpha: float) -> tuple[DefinedTerm, ...]:
-    """The verbs with one meaning each."""
+    """Explain the verbs of the report, with the one meaning that each has."""
     return (
         _make_glossary_term(
             "reading-beats", "beats", f"The corrected p of the difference is under {alpha}.",
-            "The difference may be small: read its interval.",
+            "The difference may be small: check its interval.",
         ),
         _make_glossary_term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
@@ -587,16 +588,18 @@ def _explain_report_verbs(alpha: float) -> tuple[DefinedTerm, ...]:
 
 STATES = (
     _make_glossary_term(
-        "reading-failed", "✕ failed", "A cell failed, for the reason given with it. It is not 0."
+        "reading-failed", "✕ failed", "A cell failed, for the reason shown. The score is missing, not 0."
     ),
     _make_glossary_term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
-    _make_glossary_term("reading-not-run", "not run", "Planned. The same command continues."),
+    _make_glossary_term(
+        "reading-not-run", "not run", "Planned, but not run yet. Repeat the command to continue."
+    ),
     _make_glossary_term(
         "reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."
     ),
     _make_glossary_term(
-        "reading-none", numbers.NONE, "There is no such value, for example dimensions for bm25."
+        "reading-none", numbers.NONE, "There is no such value, such as the dimensions of bm25."
     ),
 )

@@ -29,13 +29,13 @@ STEPS = (4, 3, 2, 0)
 PRINTED = 20
 """Questions that a terminal shows."""
 MEANS = (
-    "The rank of the right passage; – if it was not found. Systems differ if one has it first, in the first "
-    f"{BANDS[1]} or in the first {LOOKED_AT}, and another does not; all fail if none has it in the first {LOOKED_AT}."
+    "The rank of the right passage; – if it was not found. Systems differ if one ranks it first, in the first "
+    f"{BANDS[1]} or in the first {LOOKED_AT}, and another does not. All fail if none ranks it in the first {LOOKED_AT}."
 )
 
 
 def question_matrix_blocks(run: Path) -> Iterator[Block]:
-    """The grids of a run's page; nothing where it has no matrix."""
+    """The blocks of a run's question matrices, as grids; nothing where it has no matrix."""
     for number, matrix in enumerate(read_question_matrices(run)):
         if not number:
             yield Heading("Question by question", "matrix")
@@ -56,7 +56,7 @@ def question_matrix_view(run: Path) -> Iterator[Block]:
         more = sum(matrix.total.values()) - len(rows)
         if more > 0:
             yield ParagraphBlock(
-                f"{numbers.format_noun_count(more, 'more question')}: the report shows their passages, too."
+                f"{numbers.format_noun_count(more, 'more question')}; the report also shows their passages."
             )
 
 

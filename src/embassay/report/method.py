@@ -13,7 +13,7 @@ from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import PaperCitation, list_citations
 from embassay.protocols.run_values import read_run_costs
-from embassay.report.board import BoardTask, SystemBoard, has_task_board
+from embassay.report.board import BoardTask, SystemBoard, has_board_of_tasks
 from embassay.report.kinds import ProtocolWording, choose_protocol_wording, list_option_defaults
 from embassay.report.notes import RunNote, list_run_notes
 from embassay.report.record import RunCellStatus, RunRecord, shorten_names_to_labels
@@ -81,7 +81,7 @@ class SystemPlannedAndRealCost:
 
     @property
     def sentence(self) -> str:
-        """The same in one line, figures that neither plan nor run has left out."""
+        """The planned and real figures in one line, without those that neither plan nor run has."""
         parts = [
             f"{title} {took} (planned {planned})"
             for title, (planned, took) in zip(FIGURES, self.figures, strict=True)
@@ -162,7 +162,7 @@ def _say_server_calls(spent: Mapping[str, Any] | None) -> str:
         return ""
     parts = [
         numbers.format_noun_count(spent["retries"], "retry"),
-        f"{numbers.format_noun_count(spent['failed'], 'call')} failed finally",
+        f"{numbers.format_noun_count(spent['failed'], 'call')} failed permanently",
         f"{numbers.format_duration(spent['seconds'])} of waiting, summed over parallel requests",
     ]
     return ", ".join(parts)
@@ -242,7 +242,7 @@ class RunSession:
 
 @dataclass(frozen=True)
 class RunMethodPage:
-    """What is said of one run; `mark` ends the ids of its parts."""
+    """The methods of one run, as the page shows them; `mark` ends the ids of its parts."""
 
     title: str
     mark: str
@@ -266,14 +266,14 @@ class RunMethodPage:
 
 
 def method_page(record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = "") -> RunMethodPage:
-    """The part of a record."""
+    """Make the part of the page of methods that is about one run's record."""
     return RunMethodPage(
         title=title,
         mark=mark,
         wording=choose_protocol_wording(record),
         datasets=tuple(_dataset_facts(dataset) for dataset in record.dataset_entries),
         notes=list_run_notes(record),
-        tasks=board.tasks if has_task_board(record.kind) else (),
+        tasks=board.tasks if has_board_of_tasks(record.kind) else (),
         choices=_list_option_choices(record),
         sessions=tuple(_session_facts(session) for session in record.manifest.get("sessions", ())),
         costs=list_system_costs(record),
@@ -352,7 +352,7 @@ def _run_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
         ("begun", numbers.format_time(manifest.get("created", ""))),
         ("last written", numbers.format_time(manifest.get("updated", ""))),
         ("seed", arguments.get("seed")),
-        ("items per dataset", "all" if limit is None else f"at most {limit}, drawn with the seed"),
+        ("items per dataset", "all" if limit is None else f"at most {limit}, sampled with the seed"),
         *_paraphraser_facts(record),
         ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer.get("name") else None),
         ("processor", hardware.get("cpu")),
@@ -381,7 +381,7 @@ def _say_run_memory_use(record: RunRecord) -> str | None:
     peaks = [
         size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)
     ]
-    return f"{format_memory_size(max(peaks))}, by the process of a cell" if peaks else None
+    return f"{format_memory_size(max(peaks))}, for the process of a cell" if peaks else None
 
 
 def _hash_manifest(record: RunRecord) -> str | None:
@@ -391,7 +391,7 @@ def _hash_manifest(record: RunRecord) -> str | None:
 
 
 def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
-    """Who paraphrased, told what, how often, and what was done with texts that have no wording."""
+    """List who paraphrased, told what, how often, and what was done with texts without a wording."""
     if record.kind not in ("pteb", "hteb"):
         return []
     arguments = record.arguments
@@ -409,12 +409,16 @@ def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
             choices.append((f"prompt {called}, version {prompt.get('version')}", words))
     if generation := arguments.get("generation"):
         choices.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
-    kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out on both sides"
+    kept = (
+        "is replaced by its original"
+        if arguments.get("on_failure") == "original"
+        else "is left out of both scores"
+    )
     copies = "left out" if arguments.get("exclude_copied") else "kept"
     return [
         *choices,
         (f"a text without a usable {what[:-1]}", kept),
-        (f"a {what[:-1]} equal to its text", f"is {copies}"),
+        (f"a {what[:-1]} identical to its text", f"is {copies}"),
     ]
 
 
@@ -423,14 +427,14 @@ MACHINE = ("processor", "cores, memory", "platform", "embassay")
 
 @dataclass(frozen=True)
 class SentenceOnRuns:
-    """What is said of some runs, by their titles."""
+    """A sentence that holds of some runs, with their titles."""
 
     runs: tuple[str, ...]
     text: str
 
     @property
     def run_names(self) -> str:
-        """`SAGE, PTEB and HUME`."""
+        """The names of the runs, in words: `SAGE, PTEB and HUME`."""
         return convert_sentence_to_text(join_names_with_and(self.runs))
 
 
@@ -476,7 +480,7 @@ def make_methods_page(runs: Sequence[ReportRun]) -> AllMethodsPage:
 
 
 def _drop_repeated_facts(first: RunMethodPage, page: RunMethodPage) -> RunMethodPage:
-    """A part without the versions and the machine of the first, where they are the same."""
+    """Drop from a part the versions and the machine of the first, where they are the same."""
     machine = {fact for fact in first.facts if fact[0] in MACHINE}
     return replace(
         page,

@@ -19,7 +19,7 @@ from embassay.document.blocks import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.notes import list_run_notes, show_gravest_notes
 from embassay.report.record import OVERALL, RunRecord
@@ -27,7 +27,7 @@ from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
 UNPAIRED = (
-    "from the stated intervals, with unpaired tests: published scores come without the items behind them"
+    "from the published intervals, with unpaired tests, because published scores lack item-level results"
 )
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
@@ -48,8 +48,8 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from map(ParagraphBlock, _note_left_out_results(record, names, types))
     yield Heading("Main scores", "mteb-tables")
     yield ParagraphBlock(
-        "As published, higher is better. Systems are ordered by their mean over all tasks, those that lack a task "
-        "come last. A mean over types of task is not a score for any of them."
+        "Scores as published; higher is better. Systems are ordered by their mean over all tasks, and those with a "
+        "missing task come last. A mean over task types is not a score for any of them."
     )
     if means := _means_table(record, names, types):
         yield means
@@ -64,8 +64,8 @@ def mteb_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
         f"{numbers.format_noun_count(tasks, 'task')}, as published"
     )
     untested = (
-        "Published scores come without the items behind them: no interval, no test, no rank."
-        if not record.scope(OVERALL).pairs
+        "Published scores lack item-level results, so there is no interval, no test and no rank."
+        if not record.find_comparison_scope(OVERALL).pairs
         else f"Ranks are {UNPAIRED}.",
     )
     claims = _state_highest_mean(record)
@@ -93,7 +93,7 @@ def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Se
             SCORE.format_value_in_text(claim.value or 0.0),
         )
         who = SystemNameInSentence(label[claim.subject], record.systems_by_name[claim.subject].index)
-        yield (f"Among {of} with every task, the highest mean is {value}, of ", who, ".")
+        yield (f"Among {of} with a score on every task, ", who, f" has the highest mean: {value}.")
 
 
 def _list_task_types(record: RunRecord) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def _scores_by_task_table(record: RunRecord, names: Sequence[str], kind: str) ->
 
 
 def _scores_table(
-    record: RunRecord, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
+    record: RunRecord, id: str, title: str, columns: Sequence[str], rows: dict[str, list[ResultRow | None]]
 ) -> Table:
     label = record.system_labels
     lines = tuple(
@@ -150,7 +150,7 @@ def _scores_table(
     return Table(id, title, "System", tuple(columns), lines, digits=3)
 
 
-def _score_entry(row: Result | None) -> TableCell:
+def _score_entry(row: ResultRow | None) -> TableCell:
     """A score; with its interval where a run of ours published it with one."""
     if row is None:
         return TableCell("not run", why="not published")
@@ -171,8 +171,7 @@ def _note_left_out_results(record: RunRecord, names: Sequence[str], types: Seque
     wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     notes += [
         f"{len(record.datasets(kind)) - MOST_COLUMNS} of "
-        f"{numbers.format_noun_count(len(record.datasets(kind)), 'task')} of "
-        f"{_format_task_type(kind).lower()}"
+        f"{numbers.format_noun_count(len(record.datasets(kind)), 'task')} of {_format_task_type(kind).lower()}"
         for kind in wide
     ]
     return [f"{what} are not shown here; all are in results.jsonl." for what in notes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, starmap
 
 from embassay.document.blocks import (
     CautionNotes,
@@ -18,7 +18,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
-from embassay.protocols.kernel.quantities import forecast_more_items_for_pair
+from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
 from embassay.report.board import choose_leading_scope, list_protocol_tasks
 from embassay.report.record import FEW, OVERALL, RunRecord
 from embassay.report.runs import ReportRun
@@ -88,7 +88,7 @@ def list_run_notes(record: RunRecord) -> tuple[RunNote, ...]:
     if record.kind in RAG:
         from embassay.report.rag.tables import rag_notes
 
-        return tuple(RunNote(*parts) for parts in rag_notes(record))
+        return tuple(starmap(RunNote, rag_notes(record)))
     if record.kind == "hume":
         return tuple(_hume_notes(record))
     if record.kind == "mteb":
@@ -110,7 +110,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
     imported = record.manifest.get("imported") or {}
     if faults := imported.get("faults"):
         what = f"{numbers.format_noun_count(faults, 'file')} could not be read."
-        yield RunNote("lost", what, "Their scores are missing.", "`embassay import` names them.")
+        yield RunNote("lost", what, "Their scores are missing.", "`embassay import` lists them.")
     warned = [
         f"{dataset['name']}: {warning}"
         for dataset in record.dataset_entries
@@ -121,7 +121,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = (
             f"{len(tasks)} of {numbers.format_noun_count(len(record.manifest['datasets']), 'task')} have "
-            "warnings, the first:"
+            "warnings. The first:"
         )
         yield RunNote(
             "warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared."
@@ -140,14 +140,12 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
-    """Those of its record; what its datasets warn of is among them."""
+    """Notes on a HUME run, those of its record; what its datasets warn of is among them."""
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
     notes = (
-        [RunNote(*parts) for parts in hume_notes(read_summary(record.path))]
-        if (record.path / FILE).exists()
-        else []
+        list(starmap(RunNote, hume_notes(read_summary(record.path)))) if (record.path / FILE).exists() else []
     )
     yield from (note for note in notes if note.kind == "simulated")
     yield from (*_failed_cell_notes(record), *_waiting_cell_notes(record))
@@ -173,7 +171,7 @@ def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
-    """What a run lacks of the suites that it names."""
+    """Notes on what a run lacks of the suites that it names."""
     from embassay.protocols.kernel.plan import list_suite_notes
 
     for what, consequence, mend in list_suite_notes(record.manifest.get("suites") or ()):
@@ -181,13 +179,13 @@ def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
-    """Noisy questions that a rewriter of a probe made nothing of."""
+    """Notes on noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
         what = numbers.format_noun_count(failed["texts"], "noisy question")
         yield RunNote(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
-            "They are left out, before and after rewriting; if over 5% fail, there is no value.",
+            "They are left out before and after rewriting; if over 5% fail, there is no value.",
             "Repeat the command to try again.",
         )
 
@@ -214,7 +212,7 @@ def _missing_overall_notes(record: RunRecord) -> Iterator[RunNote]:
 
 
 def _protocol_notes(record: RunRecord) -> Iterator[RunNote]:
-    """What only this protocol has to say."""
+    """Notes that only this protocol has to say."""
     if record.kind == "pteb":
         from embassay.report.pteb.notes import pteb_notes
 
@@ -233,19 +231,21 @@ def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
         tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
         limit = system.facts.get("max_tokens")
         how_many = (
-            numbers.format_share_with_count(cut / seen, seen) if seen >= cut else numbers.format_count(cut)
+            numbers.format_share_with_count(cut / seen, seen) + " of the" * (seen >= 100)
+            if seen >= cut
+            else numbers.format_count(cut)
         )
         yield RunNote(
             "truncated",
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
             + (f", {numbers.format_count(limit)} tokens" if limit else "")
             + f" ({tasks}).",
-            "Text beyond the limit does not count in its similarities.",
+            "Text beyond the limit does not affect its similarities.",
         )
 
 
 def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
-    """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
+    """Notes on headlines of few items: one on those in grey, one on those with wide intervals."""
     tasks: dict[tuple[int, str], set[str]] = {}
     by_name = {task.name: task for task in list_protocol_tasks(record)}
     for row in record.rows.values():
@@ -282,7 +282,9 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
     }
     if counts and max(counts) < FEW:
         what = f"Clustering intervals come from {numbers.format_noun_count(max(counts), 'set')}."
-        yield RunNote("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
+        yield RunNote(
+            "small n", what, "These intervals and the ranks are rough.", "Use more sets, not more texts."
+        )
 
 
 def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
@@ -307,11 +309,11 @@ def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
             what = f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}"
-            yield RunNote("skipped", f"{what} for {label[system]} alone: {reason}.")
+            yield RunNote("skipped", f"{what} for {label[system]} only: {reason}.")
 
 
 def _count_skipped_by_system(record: RunRecord) -> dict[tuple[str, str, str], dict[str, int]]:
-    """What cells left out: task, dataset and reason to system to count."""
+    """Count the items that cells left out: task, dataset and reason to system to count."""
     by_reason: dict[tuple[str, str, str], dict[str, int]] = {}
     for cell in record.cells:
         for skip in cell.skipped:
@@ -404,7 +406,7 @@ def undecided_outlook_table(
     steps = [
         (gap, step)
         for gap in nearest
-        for step in forecast_more_items_for_pair(gap.difference, gap.half, gap.n, gap.tests)
+        for step in forecast_gain_of_more_items(gap.difference, gap.half, gap.n, gap.tests)
     ]
     labelled = all(gap.labels for gap in nearest)
     names = [gap.name for gap, _ in steps if gap.name]

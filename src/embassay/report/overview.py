@@ -48,7 +48,7 @@ from embassay.report.board import (
     SystemBoard,
     WantedColumn,
     collect_values_and_ends,
-    has_task_board,
+    has_board_of_tasks,
     list_systems_above_reference,
     name_row_system_in_sentence,
     value_columns_table,
@@ -86,7 +86,10 @@ def make_board_view(board: SystemBoard) -> BoardView:
     missing = "Not ranked: a task is missing" if board.lead == OVERALL else "No value"
     groups = (
         ("", board.ranked),
-        ("Classical metrics, ranked separately: some of their scores come from another method", board.apart),
+        (
+            "Classical metrics, ranked separately because some of their scores come from another method",
+            board.apart,
+        ),
         (missing, board.unranked),
         ("References, not ranked", board.references),
     )
@@ -119,7 +122,7 @@ class LeaderForest:
 
 def make_leader_forest_plot(record: RunRecord, board: SystemBoard) -> LeaderForest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
-    scope = record.scope(board.lead)
+    scope = record.find_comparison_scope(board.lead)
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
@@ -167,7 +170,7 @@ PAGELESS = {"answer": "rag.questions:answer_correctness_verdict"}
 """Runs with a verdict of their own and no page."""
 
 
-def build_external_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def build_external_protocol_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page that another package brings for its protocol, under the verdict of the board where it has none; without
     one, that of its tasks, and in a note why what it brings cannot be shown."""
     blocks, why = run.external_page_blocks
@@ -281,6 +284,7 @@ def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
     notes, changing = (
         put_decisive_notes_first(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
     )
+    # More names than NAMED would fill the head of the page.
     return OverviewPage(
         facts=_report_facts(runs),
         verdict=_report_verdict(runs),
@@ -323,13 +327,13 @@ def _other_protocol_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
             None,
         )
         if run is not None:
-            verdict = _load_kind_verdict(run)
+            verdict = _load_verdict_of_kind(run)
             yield (f"{run.title}: ", *_lowercase_heading(verdict.heading), ".")
             yield from verdict.lede[:1] if run.record.kind == "sweep" else ()
 
 
 def _lowercase_heading(sentence: Sentence) -> Sentence:
-    """A heading inside a sentence: without a capital, where that is no name nor abbreviation."""
+    """Put a heading inside a sentence: without a capital, where it is no name nor abbreviation."""
     first = sentence[0] if sentence else ""
     if not isinstance(first, str) or not first[:1].isupper() or first[1:2].isupper():
         return sentence
@@ -340,10 +344,10 @@ def run_verdict(run: ReportRun) -> VerdictText:
     """What a run says: of SAGE its ranking, of the others the verdict of their page."""
     if run.record.kind == "sage" or not run.record.rows:
         return board_verdict(run.record, run.board)
-    return _load_kind_verdict(run)
+    return _load_verdict_of_kind(run)
 
 
-def _load_kind_verdict(run: ReportRun) -> VerdictText:
+def _load_verdict_of_kind(run: ReportRun) -> VerdictText:
     record, board = run.record, run.board
     if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
         return _qualify_by_suites(record, import_attribute(f"embassay.report.{place}")(record, board))
@@ -352,7 +356,7 @@ def _load_kind_verdict(run: ReportRun) -> VerdictText:
 
 
 def _qualify_by_suites(record: RunRecord, verdict: VerdictText) -> VerdictText:
-    """The verdict, with what it rests on where the run lacks sets of a suite."""
+    """Qualify the verdict by what it rests on where the run lacks sets of a suite."""
     lacking = [
         suite["said"]
         for suite in record.manifest.get("suites") or ()
@@ -364,7 +368,10 @@ def _qualify_by_suites(record: RunRecord, verdict: VerdictText) -> VerdictText:
 def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     records = [run.record for run in runs]
     systems = {
-        system.name for record in records if has_task_board(record.kind) for system in record.ranked_systems
+        system.name
+        for record in records
+        if has_board_of_tasks(record.kind)
+        for system in record.ranked_systems
     }
     datasets = list(dict.fromkeys(data["name"] for record in records for data in record.dataset_entries))
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_noun_count(len(datasets), "dataset")
@@ -385,16 +392,16 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
 
 
 def _make_overview_cards(run: ReportRun, *, several: bool) -> list[ProtocolVerdictCard]:
-    """The card of a run; its verdict is that of its page. One without results says so beside others."""
+    """Make the card of a run; its verdict is that of its page."""
     page = find_declared_kind_page(run.record.kind)
     if page is None or not (run.record.rows or several):
         return []
     question = page.summary
     if run.record.kind == "original":  # its board is all there is
-        return [ProtocolVerdictCard("", run.title, question, _load_kind_verdict(run))] if several else []
+        return [ProtocolVerdictCard("", run.title, question, _load_verdict_of_kind(run))] if several else []
     if not run.record.rows:
         return [ProtocolVerdictCard("", run.title, question, board_verdict(run.record, run.board))]
-    return [ProtocolVerdictCard(run.slug, run.title, question, _load_kind_verdict(run))]
+    return [ProtocolVerdictCard(run.slug, run.title, question, _load_verdict_of_kind(run))]
 
 
 def _rounding_hides_difference(board: SystemBoard) -> bool:
@@ -434,7 +441,7 @@ def board_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
 def _ranked_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     if not board.ranked:
         return _unfinished_verdict(record)
-    scope = record.scope(board.lead)
+    scope = record.find_comparison_scope(board.lead)
     if len(board.ranked) == 1:
         return _single_system_verdict(board)
     if not board.has_ranks:
@@ -462,7 +469,7 @@ def _ranked_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
 
 def state_possible_leaders(record: RunRecord, board: SystemBoard, task: str = "") -> tuple[Claim, ...]:
     """Who may be first, on a task or by the leading score."""
-    scope = record.scope(task or board.lead)
+    scope = record.find_comparison_scope(task or board.lead)
     first = list_systems_above_reference(board, scope.first, task)
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     ranked = scope.systems if task else [row.system.name for row in board.ranked]
@@ -517,9 +524,9 @@ def _count_measured_items(record: RunRecord, task: str) -> int:
 
 
 def _too_few_items_verdict(record: RunRecord, board: SystemBoard, items: int) -> VerdictText:
-    """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
-    said = numbers.format_noun_count(items, "item")
-    heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_say_where_ranked(record, board)}"
+    """The verdict where items are too few: the ranks stay, but no system is said to beat another."""
+    said = f"{numbers.format_noun_count(items, 'item')} {'is' if items == 1 else 'are'}"
+    heading = f"{said} too few to show which system is first{_say_where_ranked(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [
         replace(_state_system_score(board, row), relation="most", others=rest) for row in board.ranked[:2]
@@ -547,7 +554,7 @@ def name_system_group(rows: Sequence[BoardRow]) -> str:
 
 
 def _say_where_ranked(record: RunRecord, board: SystemBoard) -> str:
-    """What a ranking is on; nothing for SAGE's overall."""
+    """Say what a ranking is on; nothing for SAGE's overall."""
     task = "" if board.lead == OVERALL else board.lead_title
     if record.kind == "pteb":
         return f" on paraphrased {task or 'texts'}"
@@ -557,7 +564,7 @@ def _say_where_ranked(record: RunRecord, board: SystemBoard) -> str:
 def _say_gap_to_second(
     board: SystemBoard, scope: ComparisonScope, gap: Sequence[Claim], first: Sequence[Claim]
 ) -> Sentence:
-    """The difference between the two best by value, with what the test says of it."""
+    """Say the difference between the two best by value, with what the test says of it."""
     if not gap:
         return ()
     [claim] = gap
@@ -636,7 +643,7 @@ def _unfinished_verdict(record: RunRecord) -> VerdictText:
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     command = CommandInSentence(record.manifest.get("command", ""))
     if not claim.n:
-        lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")
+        lede = (f"{cells}. Run ", command, " again to continue; this page fills as cells finish.")
         return VerdictText(("Nothing finished yet",), (lede,), (claim,))
     if claim.n == claim.of:
         return VerdictText(

@@ -12,7 +12,7 @@ from typing import Any
 from embassay.contracts import Kind
 from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, shorten_folder_names
 
 OVERALL = "overall"
@@ -40,7 +40,7 @@ class SystemOfRun:
 
     @property
     def ranked(self) -> bool:
-        """References are never ranked nor shown as contenders."""
+        """Whether the system is ranked; references never are, nor shown as contenders."""
         return self.kind != "reference"
 
 
@@ -65,7 +65,7 @@ class PairedComparison:
 
 @dataclass(frozen=True)
 class ComparisonScope:
-    """Who can be told apart from whom on one task or overall; `reason` says why there are no comparisons."""
+    """The comparisons of one task or overall: who can be told apart; `reason` says why there are none."""
 
     name: str
     systems: tuple[str, ...] = ()
@@ -80,13 +80,13 @@ class ComparisonScope:
         return tuple(name for name in self.systems if self.ranges.get(name, (0, 0))[0] == 1)
 
     @cached_property
-    def _pairs_by_names(self) -> dict[tuple[str, str], PairedComparison]:
+    def _comparisons_by_names(self) -> dict[tuple[str, str], PairedComparison]:
         pairs = {(pair.a, pair.b): pair for pair in self.pairs}
         return pairs | {(pair.b, pair.a): pair.swap_sides() for pair in self.pairs}
 
     def pair(self, a: str, b: str) -> PairedComparison | None:
         """The comparison a - b, whichever way round it is stored."""
-        return self._pairs_by_names.get((a, b))
+        return self._comparisons_by_names.get((a, b))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class RunRecord:
     manifest: Mapping[str, Any]
     systems: tuple[SystemOfRun, ...]
     cells: tuple[RunCellStatus, ...]
-    rows: Mapping[Key, Result]
+    rows: Mapping[Key, ResultRow]
     scopes: Mapping[str, ComparisonScope]
     alpha: float = 0.05
     correction: str = "holm"
@@ -132,7 +132,7 @@ class RunRecord:
 
     @property
     def references(self) -> tuple[SystemOfRun, ...]:
-        """`constant` and `random`."""
+        """The reference systems of the run: `constant` and `random`."""
         return tuple(system for system in self.systems if not system.ranked)
 
     @cached_property
@@ -157,7 +157,7 @@ class RunRecord:
         return {dataset["name"]: dataset.get("lang", "") for dataset in self.dataset_entries}
 
     @property
-    def wording_sources(self) -> Sequence[Any]:
+    def paraphraser_entries(self) -> Sequence[Any]:
         """What the manifest says of each paraphraser."""
         sources: Sequence[Any] = self.manifest.get("paraphrases", {}).get("sources", ())
         return sources
@@ -175,21 +175,21 @@ class RunRecord:
 
     @cached_property
     def kind(self) -> str:
-        """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
+        """The kind of the run: the protocol, or for PTEB and RAG the command that made it."""
         return find_run_kind(
             {**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]}
         )
 
     def find(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""
-    ) -> Result | None:
+    ) -> ResultRow | None:
         """The row, or None where there is none."""
         return self.rows.get((task, dataset, subset, variant, system, measure))
 
     def value(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = ""
     ) -> float | None:
-        """The row's value, or None."""
+        """The value of the row with these keys, or None."""
         row = self.find(task, system, measure, dataset=dataset, variant=variant)
         return None if row is None else row.value
 
@@ -206,7 +206,7 @@ class RunRecord:
         """The datasets of a task, in the order of the run."""
         return self._datasets_by_task.get(task, ())
 
-    def scope(self, name: str) -> ComparisonScope:
+    def find_comparison_scope(self, name: str) -> ComparisonScope:
         """The comparisons of a task or `overall`; without any when there are none."""
         tested = self.scopes.get(name)
         # Everybody may have been scored by the other method, and the scope itself be empty.
@@ -216,7 +216,7 @@ class RunRecord:
 
     def rank_range(self, name: str, system: str) -> tuple[int, int] | None:
         """The places that the tests allow a system: among all of the scope, or among those compared its way."""
-        for scope in (self.scope(name), self.scope(name + APART)):
+        for scope in (self.find_comparison_scope(name), self.find_comparison_scope(name + APART)):
             if system in scope.ranges:
                 return scope.ranges[system]
         return None
@@ -266,9 +266,12 @@ def read_run_record(path: Path) -> RunRecord:
                 )
                 for i, system in enumerate(manifest["systems"])
             ),
-            cells=tuple(_read_cell(cell) for cell in manifest["cells"]),
+            cells=tuple(_read_cell_status(cell) for cell in manifest["cells"]),
             rows=index_rows_by_key(folder.read_results()),
-            scopes={name: _read_scope(name, scope) for name, scope in compared.get("scopes", {}).items()},
+            scopes={
+                name: _read_comparison_scope(name, scope)
+                for name, scope in compared.get("scopes", {}).items()
+            },
             alpha=compared.get("alpha", 0.05),
             correction=compared.get("correction", "holm"),
             test=compared.get("method", ""),
@@ -276,13 +279,13 @@ def read_run_record(path: Path) -> RunRecord:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
-            "the run's files do not fit together", path=path, found=f"{type(error).__name__}: {error}",
-            mend="Run the same command again: it rebuilds them from the finished cells."
+            "the run's files are inconsistent", path=path, found=f"{type(error).__name__}: {error}",
+            mend="Repeat the command to rebuild them from the finished cells."
         ) from error  # fmt: skip
 
 
 def count_text_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """How many texts came to what, over the sources of a run, their datasets and seeds."""
+    """Count the texts by outcome, over the sources of a run, their datasets and seeds."""
     counts: Counter[str] = Counter()
     for source in sources:
         for by_seed in source.get("outcomes", {}).values():
@@ -291,7 +294,7 @@ def count_text_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
     return counts
 
 
-def index_rows_by_key(rows: Iterable[Result]) -> dict[Key, Result]:
+def index_rows_by_key(rows: Iterable[ResultRow]) -> dict[Key, ResultRow]:
     """Rows by their key; of two with the same key the later one holds."""
     return {(r.task, r.dataset, r.subset, r.variant, r.system, r.measure): r for r in rows}
 
@@ -304,11 +307,11 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
-            mend="Run the same command again: it rebuilds them from the finished cells."
+            mend="Repeat the command to rebuild them from the finished cells."
         ) from error  # fmt: skip
 
 
-def _read_scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
+def _read_comparison_scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
     systems = tuple(plain["systems"])
     ranges = {
         system: (int(low), int(high))
@@ -318,7 +321,7 @@ def _read_scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
     return ComparisonScope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
 
 
-def _read_cell(plain: Mapping[str, Any]) -> RunCellStatus:
+def _read_cell_status(plain: Mapping[str, Any]) -> RunCellStatus:
     return RunCellStatus(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),

@@ -12,7 +12,7 @@ from embassay.contracts import Kind
 from embassay.document.blocks import Block, VerdictText
 from embassay.errors import DataError, EmbassayError
 from embassay.registry import Registry, RegistryEntry
-from embassay.report.board import BoardRow, SystemBoard, build_record_board, has_task_board
+from embassay.report.board import BoardRow, SystemBoard, build_record_board, has_board_of_tasks
 from embassay.report.record import (
     KINDS,
     RunRecord,
@@ -122,7 +122,7 @@ for _kind, _page, _asks, _facts in (
 
 
 def find_declared_kind_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
-    """What is declared of a kind's page. None where nobody brings one, or what was brought cannot be loaded."""
+    """Find what is declared as the page of a kind of run; None where nobody brings one."""
     try:
         if kind not in KINDS:
             PAGES.get(kind).load()  # its module may say more of it than an entry point can
@@ -156,7 +156,7 @@ class ReportRun:
 
     @property
     def title(self) -> str:
-        """What its protocol or command is called, with the run's own name where there are others of its kind."""
+        """The title of the run: its protocol or command, with its own name where others are of its kind."""
         title = run_kind_title(self.record.kind)
         return f"{title} ({self.called})" if self.called else title
 
@@ -172,7 +172,7 @@ class ReportRun:
 
     @cached_property
     def external_page_blocks(self) -> tuple[tuple[Block, ...], str]:
-        """The page that another package brings for this kind of run, or nothing and why it cannot be shown."""
+        """The blocks of the page that another package brings for this kind of run, or why there are none."""
         from embassay.document import html, terminal  # nobody else here has a use for templates
 
         kind = self.record.kind
@@ -187,7 +187,7 @@ class ReportRun:
                         f"it yields {odd[0]!r:.60}, which is not a block of embassay.document.blocks"
                     )
                 if sum(isinstance(block, VerdictText) for block in blocks) > 1:
-                    raise ValueError("a page has one Verdict")
+                    raise ValueError("a page can have only one VerdictText")
                 html.render_blocks_as_html(blocks)
                 terminal.draw_terminal_blocks(terminal.select_drawable_blocks(blocks))
             return blocks, ""
@@ -293,7 +293,7 @@ def _run_sort_key(record: RunRecord) -> tuple[bool, int, str, str]:
 
 def _can_lead_report(record: RunRecord) -> bool:
     """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
-    if not has_task_board(record.kind):
+    if not has_board_of_tasks(record.kind):
         return bool(record.rows)
     ranked = {system.name for system in record.ranked_systems}
     return any(not key[1] and key[4] in ranked and row.value is not None for key, row in record.rows.items())

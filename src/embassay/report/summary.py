@@ -72,9 +72,9 @@ ROOM, LETTERS = 37, 105
 LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
 """The last: letters of a row of the column of answers."""
 LEVELS = (
-    ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
+    ("sure", "Sure", "The paired test, adjusted for all pairs, leaves only one system in first place."),
     ("likely", "Likely", "Not significant, but clearly ahead in at least 80 of 100 resamples."),
-    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer says what would decide it."),
+    ("open", "Undecided", "Clearly ahead in fewer than 80 of 100. The answer shows what would decide it."),
 )
 
 
@@ -94,7 +94,7 @@ class Summary:
 
     def short(self, said: str) -> str:
         """A sentence with the labels of long names."""
-        return _shorten_names(said, self.labels)
+        return _shorten_names_in_text(said, self.labels)
 
     @property
     def is_short(self) -> bool:
@@ -103,7 +103,7 @@ class Summary:
 
     @property
     def title(self) -> str:
-        """What the first page is called."""
+        """The title of the first page."""
         decides = self.answers or any(isinstance(block, Figure) for block in self.first)
         return "Which system should we use?" if decides else "What was found"
 
@@ -125,7 +125,7 @@ def write_summary_page(runs: Sequence[ReportRun], target: Path) -> Path:
 
 
 def render_summary_page(runs: Sequence[ReportRun]) -> str:
-    """The whole file: style inlined, no script, nothing fetched."""
+    """Render the summary page as one HTML file, its style inlined, with no script."""
     page = minify_html(
         make_template_environment().get_template("summary.html").render(page=summarise_runs(runs))
     )
@@ -135,7 +135,7 @@ def render_summary_page(runs: Sequence[ReportRun]) -> str:
 
 
 def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
-    """What both pages show."""
+    """Summarise runs: what both pages show."""
     answers = answer_report_questions(runs)
     manifest = runs[0].record.manifest
     names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
@@ -165,16 +165,16 @@ def _label_answer_systems(answers: Sequence[ReportAnswer]) -> Mapping[str, str]:
     )
 
 
-def _shorten_names(said: str, names: Mapping[str, str]) -> str:
+def _shorten_names_in_text(said: str, names: Mapping[str, str]) -> str:
     for name in sorted(names, key=len, reverse=True):
         said = said.replace(name, names[name])
     return said
 
 
 def _find_lone_run_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
-    """What stands in the place of a recommendation where no question is answered: the finding of the only run."""
+    """Find the finding of the only run, which stands in for a recommendation."""
     if len(runs) > 1:
-        return "No run compares two systems on the six questions of this page. What the runs say:", ""
+        return "No run compares two systems on the six questions of this page. Findings of the runs:", ""
     return f"{convert_sentence_to_text(run_verdict(runs[0]).heading)}.", ""
 
 
@@ -182,7 +182,7 @@ def _first_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer
     """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on. Where nothing
     is answered: what the runs found, with their tables."""
     if answers:
-        traded = _find_fastest_encoder_stacks(runs, answers[-1])
+        traded = _find_encoders_fastest_stacks(runs, answers[-1])
         yield _time_quality_figure(runs, traded) if len(traded) > 1 else _top_scores_by_answer_table(answers)
         return
     for run in runs:
@@ -191,7 +191,7 @@ def _first_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer
             yield Heading((f"{run.title}: ", *verdict.heading))
         yield BulletList(verdict.lede)
         yield from _terminal_tables(run)
-    traded = _find_fastest_encoder_stacks(
+    traded = _find_encoders_fastest_stacks(
         runs, answer_query_time(runs, ReportAnswer(QUESTIONS[0], "not run"))
     )
     if len(traded) > 1:
@@ -213,7 +213,8 @@ def _terminal_tables(run: ReportRun) -> Iterator[Block]:
         if isinstance(table, Table) and table.id in TABLES:
             columns = table.columns[:MOST_COLUMNS]
             lines = tuple(
-                replace(line, entries=_list_line_cells(line, columns)) for line in table.lines[:MOST_LINES]
+                replace(line, entries=_list_terminal_row_cells(line, columns))
+                for line in table.lines[:MOST_LINES]
             )
             yield replace(
                 table,
@@ -227,7 +228,9 @@ def _terminal_tables(run: ReportRun) -> Iterator[Block]:
             )
 
 
-def _list_line_cells(line: LabelledTableRow, columns: Sequence[str | Column]) -> tuple[TableCell, ...]:
+def _list_terminal_row_cells(
+    line: LabelledTableRow, columns: Sequence[str | Column]
+) -> tuple[TableCell, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
     parts = []
     for column, entry in zip(columns, line.entries, strict=False):
@@ -240,7 +243,7 @@ def _list_line_cells(line: LabelledTableRow, columns: Sequence[str | Column]) ->
     return tuple(parts)
 
 
-def _find_fastest_encoder_stacks(
+def _find_encoders_fastest_stacks(
     runs: Sequence[ReportRun], price: ReportAnswer
 ) -> tuple[EncoderSpeedQuality, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
@@ -251,7 +254,7 @@ def _find_fastest_encoder_stacks(
     for contender in price.all:
         of_encoder = [stack for stack in stacks if stack.axes.get("encoder") == contender.name]
         fastest = min(of_encoder, key=lambda stack: (stack.latency, stack.id), default=None)
-        measured = None if fastest is None else fastest.measured(findings.asked.measure)
+        measured = None if fastest is None else fastest.find_measured_quality(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
             traded.append(EncoderSpeedQuality(contender, measured.value.value, figure.low, figure.high))
@@ -261,11 +264,11 @@ def _find_fastest_encoder_stacks(
 def _say_time_quality_trade(fast: EncoderSpeedQuality, best: EncoderSpeedQuality, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
-        return f"{fast.system.name} is the fastest, and has the highest {measure}"
+        return f"{fast.system.name} is the fastest and has the highest {measure}"
     # Two significant digits: a ratio of 1.02 would read as "1 times as fast".
     times = float(f"{best.system.point / fast.system.point:.2g}")
     pace = "hardly faster than" if times <= 1 else f"{times:,g} times as fast as"
-    return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
+    return f"{fast.system.name} is {pace} {best.system.name}, which has the highest {measure}"
 
 
 def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderSpeedQuality]) -> Figure:
@@ -278,7 +281,7 @@ def _time_quality_figure(runs: Sequence[ReportRun], traded: Sequence[EncoderSpee
     )
     n = numbers.format_noun_count(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
-    drawing = _draw_time_quality_chart(traded, f"ms a query at p{asked.percentile:g} (log scale)")
+    drawing = _draw_time_quality_chart(traded, f"ms per query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), words, small)
 
 
@@ -330,9 +333,9 @@ def _chart_y_position(y: LinearScale, value: float) -> float:
 
 
 def _top_scores_by_answer_table(answers: Sequence[ReportAnswer]) -> Table:
-    """Of each answer the first systems: fewer where long names take the rows."""
+    """A table of the first systems of each answer: fewer where long names take the rows."""
     label, asked = _label_answer_systems(answers), sum(bool(answer.all) for answer in answers)
-    long = sum(max(0, len(_shorten_names(answer.answer, label)) // NAME - 2) for answer in answers)
+    long = sum(max(0, len(_shorten_names_in_text(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
         LabelledTableRow(
             label[top.name],
@@ -363,11 +366,13 @@ def _plain_table(
 def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
     """Conditions, data and cost; then as much as there is room for of a single run's tasks, and of the notes."""
     head, tail = tuple(_condition_blocks(runs, answers)), tuple(_cost_and_rerun_blocks(runs, answers))
-    room = ROOM - sum(map(_estimate_page_rows, (*head, *tail)))
+    room = ROOM - sum(map(_estimate_block_rows, (*head, *tail)))
     tasks = tuple(_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
     notes = gather_run_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
-    care = BulletList(tuple(_shorten_names(note.plain, _label_answer_systems(answers)) for note in notes))
-    fits = not answers or _estimate_page_rows(care) + 2 <= room - sum(map(_estimate_page_rows, tasks))
+    care = BulletList(
+        tuple(_shorten_names_in_text(note.plain, _label_answer_systems(answers)) for note in notes)
+    )
+    fits = not answers or _estimate_block_rows(care) + 2 <= room - sum(map(_estimate_block_rows, tasks))
     yield from (*head, *tasks)
     if notes and fits:
         yield Heading("Read with care")
@@ -412,14 +417,14 @@ def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
     )
     columns = (*overall, *(task.short for task in board.tasks))[:MOST_TASKS]
     table = _plain_table("Every task", "System", columns, lines)
-    yield replace(table, note="Bold: may be first on the task, by its paired tests.")
+    yield replace(table, note="Bold: may be first on the task, according to its paired tests.")
 
 
 def _bold_entry(value: BoardValue) -> TableCell:
     return TableCell(value.text, bold=value.best)
 
 
-def _estimate_page_rows(block: Block) -> int:
+def _estimate_block_rows(block: Block) -> int:
     """How many rows of the page a block takes, as far as its letters tell."""
     if isinstance(block, Table):
         return 3 + len(block.lines) + bool(block.note)
@@ -449,8 +454,8 @@ def describe_recommendation_limits(
 
 
 def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[str]:
-    """Those that the records give: whose texts, how many questions, how long, on what machine."""
-    sample = ", this project’s small sample, which shows how it works and decides nothing for you"
+    """List the conditions of the tests: whose texts, how many questions, how long, what machine."""
+    sample = ", this project’s small sample, which shows how Embassay works but decides nothing for you"
     yield (
         "your texts are like those of "
         f"{_join_some_names(_list_dataset_names(runs))}{sample if _is_sample_data_only(runs) else ''}"
@@ -459,12 +464,12 @@ def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAns
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
     for name, limit in _list_system_token_limits(runs):
-        yield f"your texts are shorter than {numbers.format_count(limit)} tokens: {name} cuts longer ones"
+        yield f"your texts are shorter than {numbers.format_count(limit)} tokens; {name} cuts longer texts"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
         cores = numbers.format_noun_count(hardware.get("cores") or 1, "core")
         machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
-        yield f"you run on a machine like this one ({machine}); elsewhere, measure again"
+        yield f"you run on a machine like this one ({machine}); on other machines, measure again"
 
 
 def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
@@ -533,7 +538,7 @@ def _describe_items_by_task(run: ReportRun) -> str:
     return ", ".join(f"{task} {numbers.format_count(n)}" for task, n in counts.items())
 
 
-WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
+WHOSE = {OWN: "own data", SAMPLE: "Embassay’s sample"}
 
 
 def _describe_dataset_source(run: ReportRun) -> str:
@@ -559,9 +564,9 @@ def _untested_bullets(
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
         yield f"languages other than {convert_sentence_to_text(join_names_with_and([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
-        yield "the answers that a language model writes from what was found"
+        yield "the answers that a language model writes from the retrieved passages"
     if any(run.record.kind == "sweep" for run in runs):
-        yield "more documents than these: search gets slower and harder as they grow"
+        yield "larger collections, in which search gets slower and harder"
 
 
 def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[LabelledTableRow]:
@@ -586,12 +591,14 @@ def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> I
 def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[ParagraphBlock]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
     for command in [text for text in commands if text][:MOST_COMMANDS]:
-        yield ParagraphBlock((StyledWords(_cut_command(command), "command"),))
+        yield ParagraphBlock((StyledWords(_truncate_command(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
-        yield ParagraphBlock("The whole command: full report, Method.")
+        yield ParagraphBlock("For the whole command, see the full report under Method.")
     if len(commands) > MOST_COMMANDS:
-        yield ParagraphBlock(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
+        yield ParagraphBlock(
+            f"Other commands ({len(commands) - MOST_COMMANDS}): see the full report under Method."
+        )
 
 
-def _cut_command(command: str) -> str:
+def _truncate_command(command: str) -> str:
     return command if len(command) <= LONGEST_COMMAND else f"{command[:LONGEST_COMMAND]} …"

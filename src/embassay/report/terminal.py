@@ -51,7 +51,7 @@ from embassay.protocols.gate import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_beating_baselines
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.record import RunRecord, read_run_record
 from embassay.report.runs import PAGES, ReportRun, attach_boards_to_records
 
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
 
 MEASURED = (
-    "Measured in this run, edits and measures included; vectors from the cache took no time. Memory "
-    "is the most that a cell's process held, including earlier work."
+    "Measured in this run, including edits and measures; vectors from the cache took no time. Memory "
+    "is the maximum that a cell's process used, including earlier work."
 )
 BRIEFLY = 2
 """Sentences that stand below the heading where a run is told of briefly."""
@@ -101,7 +101,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         yield from say_where_report_is(Path(run))
         return
     yield run_verdict(shown)
-    yield from _main_run_table(record, board, wide)
+    yield from _main_table_of_run(record, board, wide)
     if record.kind == "sage":
         from embassay.report.sage.guards import damage_guard_blocks
 
@@ -128,7 +128,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
 
 
 def say_where_report_is(run: Path, otherwise: str = "") -> Iterator[ParagraphBlock]:
-    """Where the report of a run is; `otherwise` what there is in its place."""
+    """Say where the report of a run is; `otherwise` what there is in its place."""
     report = run / "report.html"
     if report.exists():
         yield ParagraphBlock(("Report: ", CommandInSentence(str(report))))
@@ -214,7 +214,7 @@ def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
 
 
 def gravest_notes_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
-    """The first notes of all runs, those that can change an answer first, under a heading that counts them."""
+    """Show the first notes of all runs, those that can change an answer first, and count them."""
     from embassay.report.answers import answer_report_questions
     from embassay.report.notes import gather_run_notes, put_decisive_notes_first
 
@@ -227,7 +227,7 @@ def gravest_notes_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Blo
         yield BulletList(tuple(note.plain for note in notes[:most]))
 
 
-def _main_run_table(record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Table]:
+def _main_table_of_run(record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Table]:
     """The one table of a run: SAGE's board, PTEB's drops, or the first that another command wrote."""
     if record.kind == "hteb" and board.tasks:
         from embassay.report.hteb.profile import profile_terminal_table
@@ -237,12 +237,12 @@ def _main_run_table(record: RunRecord, board: SystemBoard, wide: bool) -> Iterat
     if record.kind != "pteb" and board.tasks:
         yield _board_table(board, wide)
         return
-    from embassay.report.pteb.conclusions import paraphrase_drop_table, paraphrase_step_table
+    from embassay.report.pteb.conclusions import paraphrase_check_table, paraphrase_drop_table
 
     yield from (
         (paraphrase_drop_table(record, board, wide),)
         if record.kind == "pteb"
-        else paraphrase_step_table(record, board)
+        else paraphrase_check_table(record, board)
     )
 
 
@@ -267,9 +267,9 @@ def _explain_unranked_systems(board: SystemBoard) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
     if board.apart:
         apart = convert_sentence_to_text(join_names_with_and([row.label for row in board.apart]))
-        yield f"{APART} {apart} are ranked separately: some of their scores come from another method."
+        yield f"{APART} {apart} are ranked separately, because some of their scores come from another method."
     if names and board.tasks:
-        yield f"{names} are references, not ranked."
+        yield f"Baselines that ignore the text, not ranked: {names}."
 
 
 def _board_table(board: SystemBoard, wide: bool) -> Table:
@@ -312,13 +312,13 @@ def compared_pair_view(pair: SystemPairComparison, protocol: str) -> Iterator[Bl
     first = choose_verdict_contrast(pair.contrasts)
     claims = () if math.isnan(first.p) else (make_contrast_claim(first),)
     yield VerdictText((contrast_verdict(first, unit, pair.among),), claims=claims)
-    yield _pair_table(pair.contrasts, unit)
-    yield BulletList(tuple(_pair_notes(pair, unit)))
+    yield _compared_pair_table(pair.contrasts, unit)
+    yield BulletList(tuple(_compared_pair_notes(pair, unit)))
     yield from _show_value_of_more_items(choose_verdict_contrast(pair.contrasts), unit)
 
 
 def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFormat) -> Iterator[Block]:
-    """What more items would achieve, where the two cannot be told apart."""
+    """Show what more items would achieve, where the two cannot be told apart."""
     if (
         contrast.difference is None
         or math.isnan(contrast.p_adjusted)
@@ -331,7 +331,7 @@ def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFor
     found = UndecidedDifference(
         "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
     )
-    yield ParagraphBlock("What more items like these would achieve, the same number for each dataset:")
+    yield ParagraphBlock("What more items like these would achieve, with the same number for each dataset:")
     yield undecided_outlook_table("What more items would achieve", "Items", [found], unit=unit)
 
 
@@ -359,7 +359,7 @@ def contrast_verdict(
             f"{_explain_not_declared_worse(contrast)}"
         )
     claim = make_contrast_claim(contrast)
-    other = _say_differing_run_test(claim.relation == "beats", among)
+    other = _say_if_run_test_differs(claim.relation == "beats", among)
     if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
@@ -393,17 +393,19 @@ def _describe_p_value(contrast: SystemContrast) -> str:
     if contrast.tests == 1:
         return corrected
     alone = (
-        f"; alone p {numbers.format_p_value(contrast.p)}" if contrast.p < ALPHA <= contrast.p_adjusted else ""
+        f"; uncorrected p {numbers.format_p_value(contrast.p)}"
+        if contrast.p < ALPHA <= contrast.p_adjusted
+        else ""
     )
-    return f"{corrected} among {contrast.tests} (Holm){alone}"
+    return f"{corrected} for {contrast.tests} tests (Holm){alone}"
 
 
-def _say_differing_run_test(told: bool, among: RankedPairTest | None) -> str:
+def _say_if_run_test_differs(told: bool, among: RankedPairTest | None) -> str:
     if among is None or among.apart == told:
         return ""
-    answer = "yes" if among.apart else "no"
+    answer = "significant" if among.apart else "not significant"
     return (
-        f"; among all {among.pairs} pairs of the run {answer} (p {numbers.format_p_value(among.p_adjusted)})"
+        f"; over all {among.pairs} pairs of the run: {answer} (p {numbers.format_p_value(among.p_adjusted)})"
     )
 
 
@@ -412,23 +414,23 @@ def _explain_rank_tests(found: Sequence[RankedSystemGroup]) -> str:
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
     return (
-        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test tells them apart, "
-        "which does not make them equal. Best: how likely a system is ahead of all others, from the resamples."
+        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In a group, no difference is "
+        "significant, which does not make systems equal. Best: the chance of being ahead of all others, by resampling."
     )
 
 
-def ranked_fields_view(found: Sequence[RankedSystemGroup], protocol: str) -> Iterator[Block]:
+def ranked_groups_view(found: Sequence[RankedSystemGroup], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
     unit = numbers.choose_measure_format(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield VerdictText((_field_headline(field),), claims=make_first_place_claims(field))
-        yield _field_table(field, unit)
-        yield BulletList(tuple(_field_notes(field)))
+        yield VerdictText((_ranked_group_headline(field),), claims=make_first_place_claims(field))
+        yield _ranked_group_table(field, unit)
+        yield BulletList(tuple(_note_missing_systems(field)))
     yield ParagraphBlock(_explain_rank_tests(found))
 
 
-def _pair_table(contrasts: Sequence[SystemContrast], unit: numbers.MeasureFormat) -> Table:
+def _compared_pair_table(contrasts: Sequence[SystemContrast], unit: numbers.MeasureFormat) -> Table:
     first = contrasts[0]
     titles = (
         "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks"
@@ -470,7 +472,7 @@ def _contrast_row(contrast: SystemContrast, unit: numbers.MeasureFormat) -> Iter
     yield _format_p(items.wilcoxon_p)
 
 
-def _pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iterator[str]:
+def _compared_pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iterator[str]:
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
     test = f"{how}{_say_degrees_of_freedom(pair)}" if how else "no test"
     yield f"Differences are first minus second; {test}. {_say_rows_corrected_together(pair)}"
@@ -485,26 +487,26 @@ def _pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat) -> Iter
         )
     if any(contrast.by_item for contrast in pair.contrasts):
         yield (
-            "Where a headline is a mean over items: d_z is their mean difference in standard deviations, p from a "
+            "If a headline is a mean over items, d_z is the mean difference in standard deviations, and p comes from a "
             "permutation test and from a Wilcoxon signed-rank test (not corrected)."
         )
     if not pair.pairing.paired:
-        yield f"The runs are not paired ({pair.pairing.reason}): errors of both add up, and items are not compared."
+        yield f"The runs are not paired ({pair.pairing.reason}), so their errors add up and items are not compared."
     for contrast in pair.contrasts:
         if contrast.reason:
             yield f"{contrast.task} {contrast.dataset}".strip() + f": {contrast.reason}."
     for several in pair.across:
-        yield _say_across_datasets(several, unit)
+        yield _say_shift_across_datasets(several, unit)
 
 
 def _say_rows_corrected_together(pair: SystemPairComparison) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
-    notes = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
+    notes = ["overall is tested separately"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
-        notes += [f"p of the {many} {noun}s, Holm-corrected"] if many > 1 else []
+        notes += [f"p of the {many} {noun}s is Holm-corrected"] if many > 1 else []
     text = "; ".join(notes)
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 
@@ -518,17 +520,17 @@ def _say_degrees_of_freedom(pair: SystemPairComparison) -> str:
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
-def _say_across_datasets(across: DifferenceAcrossDatasets, unit: numbers.MeasureFormat) -> str:
+def _say_shift_across_datasets(across: DifferenceAcrossDatasets, unit: numbers.MeasureFormat) -> str:
     text = (
         f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.point)} (Hodges-Lehmann), "
         f"Wilcoxon p {_format_p(across.test.p)}"
     )
     if across.mean.low is not None:
-        text += f"; for further datasets the mean is {unit.interval(*across.mean.ends)}"
+        text += f"; the mean for further datasets is {unit.interval(*across.mean.ends)}"
     return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
-def _field_headline(field: RankedSystemGroup) -> str:
+def _ranked_group_headline(field: RankedSystemGroup) -> str:
     where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
     title = where if field.measure == field.task else f"{where}: {field.measure}"
     claims = make_first_place_claims(field)
@@ -542,7 +544,7 @@ def _field_headline(field: RankedSystemGroup) -> str:
     return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_beating_baselines(claims[0])}."
 
 
-def _field_table(field: RankedSystemGroup, unit: numbers.MeasureFormat) -> Table:
+def _ranked_group_table(field: RankedSystemGroup, unit: numbers.MeasureFormat) -> Table:
     heads: list[str | Column] = [
         "Rank",
         "System",
@@ -552,11 +554,11 @@ def _field_table(field: RankedSystemGroup, unit: numbers.MeasureFormat) -> Table
     ]
     # The same claims as in the heading: a system under a reference is not marked there either.
     first = {claim.subject for claim in make_first_place_claims(field)}
-    rows = (_field_row(field, place, unit, first) for place in range(len(field.entrants)))
+    rows = (_ranked_group_row(field, place, unit, first) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
 
-def _field_row(
+def _ranked_group_row(
     field: RankedSystemGroup, place: int, unit: numbers.MeasureFormat, first: Container[str]
 ) -> list[Said | TableCell]:
     """Bold: who may be first."""
@@ -570,7 +572,7 @@ def _field_row(
     ]  # fmt: skip
 
 
-def _field_notes(field: RankedSystemGroup) -> Iterable[str]:
+def _note_missing_systems(field: RankedSystemGroup) -> Iterable[str]:
     return [f"{system} has no value: {reason}." for system, reason in field.missing]
 
 
@@ -611,8 +613,8 @@ def gate_verdicts_view(verdicts: Sequence[ThresholdVerdict], judge: Sequence[str
     yield BulletList((*_gate_notes(verdicts), *judge))
 
 
-def gateable_scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
-    """What a threshold can be on, a row each."""
+def gateable_scores_view(scores: Sequence[tuple[str, ResultRow]]) -> Iterator[Block]:
+    """Show the scores that a threshold can be on, a row each."""
     rows: list[list[Said | TableCell]] = []
     for name, row in scores:
         unit = numbers.choose_measure_format(row.protocol)
@@ -622,13 +624,15 @@ def gateable_scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block
             ends = f" {unit.interval(row.ci_low, row.ci_high)}"
         rows.append([name, f"{value}{ends}", numbers.format_count(row.n)])
     yield Table.of("gate", ["Threshold on", *make_number_columns("Value, 95%", "n")], rows)
-    yield ParagraphBlock(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
+    yield ParagraphBlock(
+        ("Add a limit to the name, such as >=0.45 or <=0.3@upper. Other measures and tasks: -m, -t.",)
+    )
 
 
 def _gate_notes(verdicts: Sequence[ThresholdVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
-        yield "Near: the threshold lies inside the interval, so another sample could have said otherwise."
+        yield "Near: the threshold is inside the interval, so another sample could give another verdict."
     yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := advise_more_items(verdict)))
     reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

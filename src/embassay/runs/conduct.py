@@ -43,7 +43,7 @@ class EncoderVectorFaults:
         self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
 
     def note_vector_faults(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
+        """Note what the vectors (n, dim) of distinct texts show; the empty text may well be 0."""
         filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
         if not len(filled):
             return
@@ -75,7 +75,7 @@ class EncoderVectorFaults:
         self._parallel = bool(parallel[lengths > 0].all())
 
     def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
-        """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
+        """Note what one call of `encode` gave: the first that shows something is asked again later."""
         # One text alone cannot show that its neighbours in a batch matter.
         if self._made is None or len(self._made[0]) == 1:
             self._made = texts, role, vectors
@@ -94,7 +94,7 @@ class EncoderVectorFaults:
         """Why no score can be made of the vectors; empty where they tell any two texts apart."""
         if self._texts < 2 or self._first is None or not self._equal:
             return ""
-        same = "the same vector" if self._first.any() else "the same vector, and only zeros in it"
+        same = "the same vector" if self._first.any() else "the same vector, which contains only zeros"
         return f"all {self._texts:,} texts have {same}"
 
     def _list_vector_warnings(self, name: str) -> Iterator[str]:
@@ -102,7 +102,7 @@ class EncoderVectorFaults:
             return
         n = f"{self._texts:,}"
         if self.no_score_reason:
-            yield f"{name}: {self.no_score_reason}; there is nothing to score"
+            yield f"{name}: {self.no_score_reason}, so there is nothing to score"
             return
         if self._parallel and len(self._first) > 1:
             yield f"{name}: the vectors of all {n} texts have the same direction, so every cosine is 1 or -1"
@@ -111,7 +111,7 @@ class EncoderVectorFaults:
         ((_, most),) = self._alike.most_common(1)
         looked_at = self._alike.total()
         if most > max(1, self._zeros, _SHARED * looked_at):
-            yield f"{name}: {most:,} of {looked_at:,} texts have the same vector, so it cannot distinguish them"
+            yield f"{name}: {most:,} of {looked_at:,} texts have the same vector and cannot be distinguished"
         if self._odd_lengths:
             yield (
                 f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer than {_LONG:g}, "
@@ -129,12 +129,12 @@ class EncoderVectorFaults:
         if half == len(texts) or _have_different_answers(before, encoder.encode(texts, role=role)):
             yield (
                 f"{encoder.name}: the same {len(texts)} texts got different vectors when encoded "
-                "again; its scores cannot be repeated"
+                "again, so its scores are not reproducible"
             )
         else:
             yield (
                 f"{encoder.name}: {half} texts got different vectors without the {len(texts) - half} "
-                "texts encoded with them; its scores depend on which texts are encoded together"
+                "texts encoded with them, so its scores depend on which texts are encoded together"
             )
 
 
@@ -151,7 +151,7 @@ def compute_text_mean_rows(rows: Ragged) -> Vectors:
 
 
 class _MeanRowEncoder:
-    """An encoder that gives the outline of each text."""
+    """An encoder that gives the mean row of each text."""
 
     def __init__(self, encoder: Any) -> None:
         self.name, self._encoder = encoder.name, encoder
@@ -164,13 +164,13 @@ class RaggedVectorFaults(EncoderVectorFaults):
     """What is said against an encoder of ragged vectors, by their outlines."""
 
     def note_vector_faults(self, texts: Sequence[str], vectors: Any) -> None:
-        """The rows of distinct texts."""
+        """Note what the rows of distinct texts show."""
         super().note_vector_faults(texts, compute_text_mean_rows(vectors))
 
     def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
-        """What one call of `encode` gave."""
+        """Note what one call of `encode` gave."""
         super().note_encode_call(texts, role, compute_text_mean_rows(vectors))
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
-        """In words, as of other encoders."""
+        """The warnings about an encoder of ragged vectors, in words."""
         return super().warnings(_MeanRowEncoder(encoder))  # type: ignore[arg-type]

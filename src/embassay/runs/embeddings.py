@@ -219,10 +219,11 @@ class CachedEncoder(EncoderStandIn):
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
+        # A copy starts at 0 again, so that nothing is counted twice.
         counts, self.counts = self.counts, EncodingCounts()
         return RemoteEncodingCounts(counts, dict(self.failures))
 
-    def accept(self, account: RemoteEncodingCounts) -> None:
+    def add_encoding_counts(self, account: RemoteEncodingCounts) -> None:
         """Count what a copy did, and tell of it."""
         done, mine = account.counts, self.counts
         mine.encoded += done.encoded
@@ -250,7 +251,7 @@ class CachedEncoder(EncoderStandIn):
         return vectors.take([row[text] for text in texts], axis=0)
 
     def _allocate_vectors(self, distinct: int, texts: int) -> Vectors:
-        """Where the vectors of so many distinct texts go."""
+        """Allocate the vectors of so many distinct texts."""
         # As they are made, and in the order of the texts.
         check_memory_fits(
             WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
@@ -264,7 +265,7 @@ class CachedEncoder(EncoderStandIn):
         self.cache.write(key, self.identity, vectors)
 
     def _make_missing_vector(self) -> Vectors:
-        """In place of the vector of a text that cannot be encoded."""
+        """Make what stands in place of the vector of a text that cannot be encoded."""
         return np.full((1, self.dim), np.nan, dtype=np.float32)
 
     def prefetch_embeddings(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
@@ -285,7 +286,7 @@ class CachedEncoder(EncoderStandIn):
     def missing(
         self, texts: Sequence[str], *, role: Role | None = None
     ) -> Iterator[tuple[bytes, Sequence[str]]]:
-        """The chunks that `encode` would have to make, with their keys: what is not in the cache."""
+        """The missing chunks, which `encode` would have to make, with their keys."""
         role = role if self.uses_roles else None
         for chunk in self._cut_texts_into_chunks(texts)[1]:
             key = make_chunk_cache_key(self.identity, role, chunk)
@@ -326,7 +327,7 @@ class CachedEncoder(EncoderStandIn):
     def _ask_encoder(
         self, chunks: Sequence[Sequence[str]], role: Role | None
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
-        """What the encoder says to each chunk: many at once where it can."""
+        """Ask the encoder for the vectors of each chunk: many at once where it can."""
         many = getattr(self.encoder, "encode_chunks", None)
         if many is not None and len(chunks):
             yield from many(chunks, role=role)
@@ -367,7 +368,7 @@ class CachedEncoder(EncoderStandIn):
     def _note_failed_text(self, text: str, refusal: TextRefused) -> None:
         self.failures[text] = refusal.message
         if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
-            raise ModelError(f"No text is taken: {refusal.message}")
+            raise ModelError(f"The model refuses every text: {refusal.message}")
 
     def _time_encoding(
         self, steps: Iterator[tuple[int, Vectors | TextRefused]]
@@ -404,7 +405,7 @@ class CachedEncoder(EncoderStandIn):
         return vectors
 
     def _count_truncated_texts(self, key: bytes, texts: Sequence[str]) -> int:
-        """How many of the chunk's texts are too long: counted once, then kept beside its vectors."""
+        """Count how many of the chunk's texts are too long; the count is kept beside its vectors."""
         if self.max_tokens is None:
             return 0
         cut = self.cache.read_truncated_count(key)
@@ -467,7 +468,7 @@ class CachedRaggedEncoder(CachedEncoder):
 
     @property
     def width(self) -> int:
-        """Values of a row."""
+        """The width of a row: how many values it has."""
         return int(self.encoder.width)  # type: ignore[attr-defined]
 
     @property

@@ -164,7 +164,7 @@ class RunListener(Protocol):
 
 
 class CellEngine(Protocol):
-    """Does cells and keeps each as it ends. A cell that fails is a record with its reason, and the others go on."""
+    """An engine that does cells and keeps each as it ends; one that fails is a record with its reason."""
 
     def do(self, cells: Sequence[RunCell], work: Work, listener: RunListener) -> Iterator[CellRecord]:
         """The record of each cell as it ends, in any order. Closing the iterator stops what is in work."""
@@ -246,7 +246,7 @@ def save_cell_attempt(cell: RunCell, tried: CellAttempt, folder: RunFolder) -> C
 
 
 def make_lost_attempt(reason: str) -> CellAttempt:
-    """A cell whose process died, or whose machines did, without a word."""
+    """Make the attempt of a cell whose process died, or whose machines did, without a word."""
     return CellAttempt(None, reason, f"{reason}\n", 0.0)
 
 
@@ -277,7 +277,7 @@ def describe_error(error: BaseException) -> str:
 
 
 class InProcessCellEngine:
-    """The simplest engine; also the one for cells that wait for a server, whatever does the others."""
+    """The engine that does cells in this process; also for cells that wait for a server."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -298,10 +298,10 @@ B = TypeVar("B")
 
 
 class LocalCellPartExecutor:
-    """No spreading at all: the next part is done when what came before it was taken."""
+    """An executor that does the parts of a cell here, one after another, without spreading them."""
 
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """The builtin."""
+        """Map `work` over the items by the builtin, each as it is asked for."""
         return map(work, items)
 
     def encoder(self, encoder: Encoder, made: Callable[[], Encoder]) -> Encoder:
@@ -310,7 +310,7 @@ class LocalCellPartExecutor:
         return encoder
 
     def open_encoder_remotely(self, made: Callable[[], Encoder], accelerated: bool, /) -> None:
-        """It is opened here."""
+        """Leave the encoder to be opened here: None."""
         del made, accelerated
 
     def cache(self, opened: Callable[[], A], /) -> A:
@@ -373,7 +373,7 @@ class LazyCellEngine:
 
     @property
     def workers(self) -> int:
-        """Cells that are done side by side; 0 where that is not known yet."""
+        """How many cells the workers do side by side; 0 where that is not known yet."""
         return self._facts.get("cpus", 0) if isinstance(self.chosen, RayWorkers) else self.chosen.count
 
     def _open_engine(self, cells: int) -> CellEngine:
@@ -394,7 +394,7 @@ class LazyCellEngine:
         return MultiProcessCellEngine(self._folder, chosen.count)
 
 
-DIED = "the worker process died, most likely for lack of memory"
+DIED = "the worker process died, most likely because it ran out of memory"
 
 
 class MultiProcessCellEngine:
@@ -437,7 +437,7 @@ class _CellProcessPool:
         self._executor = ProcessPoolExecutor(
             size,
             mp_context=context,
-            initializer=_start_worker,
+            initializer=_set_up_worker,
             initargs=(self._events, str(folder.path), work),
         )
         self._by_key, self._listener = {cell.key: cell for cell in cells}, listener
@@ -495,7 +495,7 @@ def _start_semaphore_tracker() -> None:
 _worker: dict[str, Any] = {}
 
 
-def _start_worker(events: Any, folder: str, work: Work) -> None:
+def _set_up_worker(events: Any, folder: str, work: Work) -> None:
     tie_worker_to_parent()
     _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
 

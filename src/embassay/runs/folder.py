@@ -27,7 +27,7 @@ import numpy as np
 
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.limits import WHOLE, parse_record_json, read_bounded_file, walk_bounded_folder
-from embassay.records import HeadlineComponent, Result, Score, SkippedItems, TaskOutcome
+from embassay.records import HeadlineComponent, ResultRow, Score, SkippedItems, TaskOutcome
 
 MANIFEST = "manifest.json"
 RANKINGS = ".rankings"
@@ -385,7 +385,7 @@ class RunFolder:
 
     @property
     def results(self) -> Path:
-        """One Result per line."""
+        """The path of the file with one result per line."""
         return self.path / "results.jsonl"
 
     @property
@@ -461,7 +461,7 @@ class RunFolder:
             return None
         except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.warn(
-                f"{path} is not as this version wrote it: damaged, edited, or from another version. "
+                f"{path} was damaged, edited, or written by another version. "
                 f"{cell.task} on {cell.dataset} with {cell.system} will be computed again.",
                 RuntimeWarning,
                 stacklevel=2,
@@ -477,7 +477,7 @@ class RunFolder:
         return next((place for place in places if place.exists() and not is_whole_parquet(place)), None)
 
     def write_cell_record(self, cell: RunCell, record: CellRecord) -> None:
-        """Keep a cell's record: from here on it counts as done."""
+        """Write a cell's record: from here on it counts as done."""
         write_file_atomically(
             self.locate_cell_record(cell), format_value_as_json(convert_cell_record_to_json(record)) + "\n"
         )
@@ -509,7 +509,7 @@ class RunFolder:
         if not is_whole_parquet(path):
             write_parquet_columns(path, columns())
 
-    def append_results(self, rows: Iterable[Result]) -> None:
+    def append_results(self, rows: Iterable[ResultRow]) -> None:
         """Add rows at the end of `results.jsonl`, in one write."""
         data = format_json_lines(row.as_dict() for row in rows).encode()
         with self.results.open("ab") as stream:
@@ -517,11 +517,11 @@ class RunFolder:
             stream.flush()
             os.fsync(stream.fileno())
 
-    def write_results(self, rows: Iterable[Result]) -> None:
+    def write_results(self, rows: Iterable[ResultRow]) -> None:
         """Replace `results.jsonl`."""
         write_json_lines(self.results, (row.as_dict() for row in rows))
 
-    def read_results(self) -> list[Result]:
+    def read_results(self) -> list[ResultRow]:
         """All rows; DataError with the line for one that cannot be read."""
         if not self.results.exists():
             return []
@@ -533,22 +533,22 @@ class RunFolder:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
                     found=line[:80].decode("utf-8", "replace"),
-                    mend="Run the same command again: it rebuilds the file from the finished cells."
+                    mend="Run the same command again to rebuild the file from the finished cells."
                 ) from error  # fmt: skip
         return rows
 
     def write_cell_failure_log(self, cell: RunCell, text: str) -> None:
-        """Keep the traceback of a failed cell."""
+        """Write the traceback of a failed cell to its log."""
         write_file_atomically(self.path / "logs" / f"{cell.key}.txt", text)
 
 
-def _parse_result_row(plain: Any) -> Result:
+def _parse_result_row(plain: Any) -> ResultRow:
     """A row from its JSON; TypeError where a column is of another type than it should be, ValueError for half of a
     surrogate pair, which no file could hold again."""
-    row = Result(**plain)
+    row = ResultRow(**plain)
     for name in _WORDS:
         if not isinstance(getattr(row, name), str):
-            raise TypeError(f"{name} is not a text")
+            raise TypeError(f"{name} is not a string")
     # encode() fails for half of a surrogate pair.
     "".join(getattr(row, name) for name in _WORDS).encode()
     for name in _NUMBERS:

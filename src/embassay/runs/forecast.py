@@ -141,13 +141,14 @@ class WorkCostForecast:
     def format_outlook_line(self, most: float | None = None) -> str:
         """A line of it, and where a limit of `most` dollars will end the work."""
         line = (
-            f"{self.done:,} of {self.total:,} cost {format_dollars(self.usd)}; expected "
-            f"{format_dollars(self.expected)} in all, {format_dollars(self.low)} to {format_dollars(self.high)}"
+            f"{self.done:,} of {self.total:,} cost {format_dollars(self.usd)}; expected total: "
+            f"{format_dollars(self.expected)} ({format_dollars(self.low)} to {format_dollars(self.high)})"
         )
         if most is None or self.high <= most:
             return line
         reached = round(self.total * most / self.expected) if self.expected else self.total
-        return f"{line}. The limit of {format_dollars(most)} may stop it after about {min(reached, self.total):,}"
+        about = f"about {min(reached, self.total):,}"
+        return f"{line}. The limit of {format_dollars(most)} may stop the run after {about}"
 
 
 def estimate_cost_outlook(costs: Sequence[float], total: int, usd: float) -> WorkCostForecast:
@@ -287,7 +288,7 @@ def build_forecast_table(forecasts: RunForecast) -> tuple[list[str], list[list[s
 
 
 def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
-    """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
+    """Describe what is left out, the sums, each system that sends requests, and what they rest on."""
     yield from forecasts.notes
     paid = [forecast for forecast in forecasts.sum_forecasts_by_system() if forecast.requests is not None]
     for forecast in paid:
@@ -311,30 +312,30 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
         yield from _describe_cell_memory(most)
     if paid:
         yield (
-            f"Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise {ANSWER_SECONDS} s "
-            f"per request, {AT_ONCE} at once, are assumed, and for a server on this machine {LOCAL_READ} tokens "
-            f"read and {LOCAL_WRITTEN} written per second, one request at a time (a small model on a CPU; a GPU is "
-            "faster). "
-            "Retries take extra time; the run updates this after its first ten answers."
+            f"Nothing was sent. A server's time is based on its rpm and tpm if given, and otherwise on "
+            f"{ANSWER_SECONDS} s per request with {AT_ONCE} requests at once. For a server on this machine, "
+            f"it is based on {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written per second, one request at "
+            "a time (a small model on a CPU; a GPU is faster). Retries take extra time. The run updates the "
+            "estimate after its first ten answers."
         )
 
 
 def _describe_cell_memory(most: int) -> Iterator[str]:
-    """What a cell holds at most, and whether that is what was promised."""
+    """Describe what memory a cell holds at most, and whether that is what was promised."""
     promised = read_promised_memory()
     holds = f"A cell uses at most {size_in_words(most)} of memory"
     if promised is None:
         yield f"{holds}, by estimate."
     elif most <= promised:
-        yield f"{holds}, by estimate: within the limit of {size_in_words(promised)}."
+        yield f"{holds}, by estimate. This is within the limit of {size_in_words(promised)}."
     else:
-        yield f"{holds}, by estimate: cells that would exceed the limit of {size_in_words(promised)} will fail."
+        yield f"{holds}, by estimate. Cells that exceed the limit of {size_in_words(promised)} will fail."
 
 
 Hear = Callable[[Sequence[str], Role | None], None]
 
 
-class RehearsalSimilarity(ShardSearch):
+class RehearsalSimilarityStandIn(ShardSearch):
     """Stands in for an embedding model compared by cosine: `hear` gets the texts and the role of every call that
     its encoder would get. All texts are equally similar."""
 

@@ -59,7 +59,7 @@ class QuestionMatrixRow:
         return "fail" if bands == {len(BANDS)} else "alike"
 
     @property
-    def spread(self) -> float:
+    def system_score_spread(self) -> float:
         """How much the best gains over the worst, by nDCG of one passage."""
         gains = [1 / (1 + rank) if rank else 0.0 for rank in self.ranks]
         return max(gains, default=0.0) - min(gains, default=0.0)
@@ -99,7 +99,7 @@ def build_question_matrix(
     systems = tuple(lists)[:MOST_SYSTEMS]
     rows = [_make_matrix_row(question, systems, lists, ranks or {}) for question in questions]
     # Those that tell systems apart come first, the widest gap before the others; then those that nobody answers.
-    rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.spread, row.id))
+    rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.system_score_spread, row.id))
     total = Counter[str](row.outcome for row in rows)
     kept = tuple(rows[: min(MOST_QUESTIONS, MOST_CELLS // max(len(systems), 1))])
     named = set[str]()

@@ -102,7 +102,7 @@ class MemoryWatch:
         self._thread.join()
 
     def measure_memory(self) -> None:
-        """Look once."""
+        """Measure once the memory that the processes hold together."""
         below = sum(
             measure_resident_memory(process) or 0 for process in _list_child_processes(Path("/proc/self"))
         )
@@ -260,7 +260,7 @@ def parse_memory_size(text: str) -> int:
 
 
 def format_memory_size(amount: int) -> str:
-    """`3.2 GiB`, `140 MiB`.
+    """Format a size of memory: `3.2 GiB`, `140 MiB`.
 
     >>> format_memory_size(3_400_000_000), format_memory_size(1_000_000)
     ('3.17 GiB', '1 MiB')
@@ -338,16 +338,16 @@ class _MainThreadInterrupter:
                 signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
     def stop_interrupting(self) -> None:
-        """The work has ended."""
+        """Stop interrupting: the work has ended."""
         with self._lock:
             self._ended = True
 
 
 def _make_broken_promise_error(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
-        f"It reached {format_memory_size(held)}, more than the limit of {format_memory_size(most)}, and was stopped."
-        + (" Finished work is kept." if kept else ""),
-        mend="Give it less data (--limit, if the command has one), or raise --memory.",
+        f"The run reached {format_memory_size(held)}, over the limit of {format_memory_size(most)}, "
+        "and was stopped." + (" Finished work is kept." if kept else ""),
+        mend="Use less data (--limit, if the command has it), or raise --memory.",
     )
 
 
@@ -370,7 +370,7 @@ def reserve_memory(need: WorkMemoryEstimate) -> Iterator[None]:
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
-                f"It would use up to {format_memory_size(held + need.bytes)} in addition to the "
+                f"This would use up to {format_memory_size(held + need.bytes)} of memory in addition to the "
                 f"{format_memory_size(claims.others())} of the run's other processes, more than the limit of "
                 f"{format_memory_size(most)} ({need}).",
                 mend="Use fewer --workers, or raise --memory.",
@@ -391,7 +391,7 @@ def check_memory_fits(need: WorkMemoryEstimate) -> None:
 
 def _make_memory_error(need: WorkMemoryEstimate, held: int, most: int) -> UsageError:
     return UsageError(
-        f"It would use up to {format_memory_size(held + need.bytes)}, "
+        f"This would use up to {format_memory_size(held + need.bytes)} of memory, "
         f"more than the limit of {format_memory_size(most)}: {need}, and "
         f"{format_memory_size(held)} already used by the program and the data.",
         mend=f"{need.mend.rstrip('.')}, or raise --memory.",
@@ -408,10 +408,10 @@ def report_memory_against_promise() -> dict[str, Any] | None:
 
 
 def describe_broken_memory_promise(told: Mapping[str, Any] | None) -> str:
-    """What is to be said of a broken promise; empty where it was kept, or none was made."""
+    """Describe a broken promise of memory; empty where it was kept, or none was made."""
     if told is None or told["kept"]:
         return ""
     return (
-        f"The run held {format_memory_size(told['held_bytes'])} at its most, more than the "
-        f"{format_memory_size(told['promised_bytes'])} promised with --memory. Its results are not affected."
+        f"The run used up to {format_memory_size(told['held_bytes'])} of memory, more than the "
+        f"{format_memory_size(told['promised_bytes'])} set with --memory. Its results are not affected."
     )

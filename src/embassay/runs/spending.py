@@ -55,7 +55,7 @@ class CallSpendingTotals:
 def _combine_spent_amounts(
     spent: CallSpendingTotals, other: CallSpendingTotals, sign: int
 ) -> CallSpendingTotals:
-    """Field by field; an unknown price makes an unknown sum."""
+    """Combine amounts spent, field by field; an unknown price makes an unknown sum."""
     pairs = {
         field.name: (getattr(spent, field.name), getattr(other, field.name))
         for field in fields(CallSpendingTotals)
@@ -117,14 +117,14 @@ class RunSpendingJournal:
         return accounts
 
     def note_request_reserved(self, number: int, model: str, usd: float) -> None:
-        """A request is about to be sent."""
+        """Note that a request is about to be sent, and reserve its dollars."""
         self._open[number] = self.account or model, usd
-        self._write_line({"open": number, "account": self._open[number][0], "usd": usd})
+        self._write_journal_line({"open": number, "account": self._open[number][0], "usd": usd})
 
     def note_request_settled(
         self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
     ) -> None:
-        """It was answered, or refused."""
+        """Note that a request was answered, or refused."""
         spent = CallSpendingTotals(
             1,
             int(retry),
@@ -139,27 +139,27 @@ class RunSpendingJournal:
     def note_request_unanswered(
         self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float
     ) -> None:
-        """It was sent and brought nothing that can be used."""
+        """Note that a request was sent and brought nothing that can be used."""
         spent = CallSpendingTotals(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
         self._close_request(number, model, spent, seconds)
 
     def _close_request(self, number: int, model: str, spent: CallSpendingTotals, seconds: float) -> None:
         account, _ = self._open.pop(number, (model, 0.0))
         whole = replace(spent, seconds=round(seconds, 4))
-        self._enter_line({"closed": number, "account": account, **asdict(whole)})
+        self._enter_journal_line({"closed": number, "account": account, **asdict(whole)})
 
     def note_request_released(self, number: int) -> None:
-        """It was never sent."""
+        """Note that a reserved request was never sent."""
         self._open.pop(number, None)
-        self._write_line({"closed": number})
+        self._write_journal_line({"closed": number})
 
     def note_call_failed(self, model: str) -> None:
-        """A call has failed for good."""
-        self._enter_line({"account": self.account or model, "failed": 1})
+        """Note that a call has failed for good."""
+        self._enter_journal_line({"account": self.account or model, "failed": 1})
 
-    def encoded(self, texts: int) -> None:
+    def note_texts_encoded(self, texts: int) -> None:
         """So many texts have their vectors, and these are kept."""
-        self._enter_line({"account": self.account, "texts": texts})
+        self._enter_journal_line({"account": self.account, "texts": texts})
 
     def close(self) -> None:
         """End the session: one line per session and account is left, unless a request is still in flight."""
@@ -180,13 +180,13 @@ class RunSpendingJournal:
                 for (session, account), spent in self._book.items())  # fmt: skip
         write_json_lines(self.path, rows)
 
-    def _enter_line(self, line: dict[str, Any]) -> None:
+    def _enter_journal_line(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]
         with self._lock:
-            self._book[key] = self._book.get(key, CallSpendingTotals()) + _read_spent(line)
-            self._write_line(line)
+            self._book[key] = self._book.get(key, CallSpendingTotals()) + _read_spent_amounts(line)
+            self._write_journal_line(line)
 
-    def _write_line(self, line: Mapping[str, Any]) -> None:
+    def _write_journal_line(self, line: Mapping[str, Any]) -> None:
         with self._lock:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,14 +204,14 @@ def _read_journal_lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_bytes().splitlines():
         try:
             row = parse_record_json(line)
-            whole = isinstance(row, dict) and _is_complete_entry(row)
+            whole = isinstance(row, dict) and _is_complete_journal_entry(row)
         except ValueError:  # the end of a full disk
             continue
         if whole:
             yield row
 
 
-def _is_complete_entry(line: Mapping[str, Any]) -> bool:
+def _is_complete_journal_entry(line: Mapping[str, Any]) -> bool:
     """Whether every field is of its kind, and the fields are there that belong to an open request."""
     numbers = {"open", "closed", *asdict(CallSpendingTotals())}
     for name, value in line.items():
@@ -246,17 +246,17 @@ def _sum_journal_lines(lines: Iterable[Mapping[str, Any]]) -> Book:
             continue
         in_flight.pop(line.get("closed", 0), None)
         if "account" in line:
-            add_spent(line["account"], _read_spent(line))
+            add_spent(line["account"], _read_spent_amounts(line))
     settle_dead_session()
     return book
 
 
-def _read_spent(line: Mapping[str, Any]) -> CallSpendingTotals:
+def _read_spent_amounts(line: Mapping[str, Any]) -> CallSpendingTotals:
     return CallSpendingTotals(**{name: line[name] for name in asdict(CallSpendingTotals()) if name in line})
 
 
 def summarise_spending(spent: Mapping[str, Any]) -> str:
-    """What a manifest's `spent` comes to; empty where nothing was sent.
+    """Summarise what a manifest's `spent` comes to; empty where nothing was sent.
 
     >>> summarise_spending({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})
     'Spent $0.0125 of $2.00, in 12 requests with 3,400 tokens.'
@@ -276,17 +276,17 @@ def summarise_spending(spent: Mapping[str, Any]) -> str:
     sentences = [f"Spent {money}{limit}, in {requests:,} requests with {about}{tokens:,} tokens."]
     if estimated:
         sentences.append(
-            f"The server did not count the tokens of {estimated:,} requests: these are estimated."
+            f"The server did not count the tokens of {estimated:,} requests, so they are estimated."
         )
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
         unsure = "requests without a usable answer" + (" or a count of their tokens" if estimated else "")
-        sentences.append(f"Up to {format_dollars(possible)} more may be billed, for {unsure}{died}.")
+        sentences.append(f"Up to {format_dollars(possible)} more may be billed for {unsure}{died}.")
     elif died:
-        sentences.append(f"{unsettled} were in flight when a process died.")
+        sentences.append(f"Requests in flight when a process died: {unsettled}.")
     if reserved := spent.get("reserved_usd", 0.0):
-        sentences.append(f"{format_dollars(reserved)} is held aside for requests in flight.")
+        sentences.append(f"{format_dollars(reserved)} is reserved for requests in flight.")
     return " ".join(sentences)
 
 

@@ -76,11 +76,11 @@ class SqliteStore:
         file = Path(path) if path is not None else find_cache_folder() / cls.file
         try:
             make_private_folder(file.parent)
-            return cls(file, cls._connect(make_private_file(file)))
+            return cls(file, cls._connect_to_file(make_private_file(file)))
         # SQLite words its complaint of a damaged file with what it found there, which need be no text.
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             store = cls(file, cls._connect_read_only(file))
-            store._warn_of_failure("opened for writing", error)
+            store._warn_of_store_failure("opened for writing", error)
             return store
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -165,7 +165,7 @@ class SqliteStore:
                 # "" is SQLite's name of a file that goes as it is closed.
                 self._spare = self._spare or self._open_prepared_connection("")
             except sqlite3.Error as error:
-                self._warn_of_failure("written", error)
+                self._warn_of_store_failure("written", error)
                 return
             self._try_statement(self._spare, "written", statement, values)
 
@@ -176,21 +176,21 @@ class SqliteStore:
         try:
             return connection.execute(statement, values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            self._warn_of_failure(what, error)
+            self._warn_of_store_failure(what, error)
             return None
 
-    def _warn_of_failure(self, what: str, error: Exception) -> None:
+    def _warn_of_store_failure(self, what: str, error: Exception) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(
                 f"The {self.title} {self.path} cannot be {what} ({error}); continuing without it. "
-                "Free the disk, or set EMBASSAY_CACHE to a writable folder.",
+                "Free disk space, or set EMBASSAY_CACHE to a writable folder.",
                 RuntimeWarning,
                 stacklevel=2,
             )
 
     @classmethod
-    def _connect(cls, file: Path) -> sqlite3.Connection:
+    def _connect_to_file(cls, file: Path) -> sqlite3.Connection:
         deadline = monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -389,7 +389,7 @@ class CachedReranker:
         return np.array([scores.get(text, lowest - 1) for text in documents], dtype=np.float32)
 
     def missing(self, query: str, documents: Sequence[str]) -> int:
-        """How many distinct documents `score` would ask the reranker for."""
+        """How many distinct documents are missing: `score` would ask the reranker for them."""
         if not self.pairwise:
             key = make_rerank_score_key(self.identity, query, documents)
             return 0 if self.cache.read([key], len(documents)) else len(documents)
@@ -585,7 +585,7 @@ class CachedChatModel:
         schema: Any = None,
         attempt: int = 0,
     ) -> Completion:
-        """The draw number `attempt`: the kept one, which costs nothing (no requests, 0 dollars), or a new one.
+        """Complete the messages: the kept draw number `attempt`, which costs nothing, or a new one.
 
         ModelError when the call fails for good (Unanswered, kept too, where the model gave no answer), BudgetExceeded
         when the money is used up.
@@ -626,7 +626,7 @@ class CachedChatModel:
             self.counts.failed += 1
             # Only with a seed would the same question come to nothing again.
             if isinstance(error, Unanswered) and question.sampling.seed is not None:
-                self.cache.write(key, self.identity, _convert_unanswered(error))
+                self.cache.write(key, self.identity, _make_unanswered_completion(error))
             raise
         finally:
             del self._asking[key]
@@ -651,7 +651,7 @@ class CachedChatModel:
             return None
 
 
-def _convert_unanswered(error: Unanswered) -> Completion:
+def _make_unanswered_completion(error: Unanswered) -> Completion:
     return Completion(error.message, None, Usage(), "", f"{_UNANSWERED}{error.why}")
 
 

@@ -91,7 +91,7 @@ class _DocumentWordNumbers(Sequence[Sequence[int]]):
 
     @property
     def ids(self) -> _DocumentWordNumbers:
-        """Itself: what the library calls words as numbers."""
+        """The words as numbers, which the library calls ids: the sequence itself."""
         return self
 
     @property
@@ -135,7 +135,7 @@ class BM25Index:
         from bm25s import BM25
 
         if not (k1 >= 0 and 0 <= b <= 1):
-            raise UsageError(f"BM25 cannot use k1={k1:g}, b={b:g}.", mend="k1 is at least 0, b is in [0, 1].")
+            raise UsageError(f"BM25 cannot use k1={k1:g}, b={b:g}.", mend="Use k1 >= 0 and b from 0 to 1.")
         ids = tuple(ids)
         if len(set(ids)) != len(ids):
             raise UsageError("Two documents have the same id.", mend="Give every document its own id.")
@@ -160,16 +160,16 @@ class BM25Index:
         """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that
         is not there."""
         return self._score_all_documents(split_words(query))[
-            np.array([self._find_row(id) for id in ids], dtype=np.int64)
+            np.array([self._find_document_row(id) for id in ids], dtype=np.int64)
         ]
 
     def place(self, one: str) -> int:
         """Where the document called `one` stands among those that the index was made of. UsageError where it is not
         there."""
-        row = self._find_row(one)
+        row = self._find_document_row(one)
         return row if self._order is None else int(self._order[row])
 
-    def _find_row(self, id: str) -> int:
+    def _find_document_row(self, id: str) -> int:
         row = bisect_left(self.ids, id)
         if self.ids[row : row + 1] != (id,):
             raise UsageError(f"The lexical index contains no document {id!r}.")
@@ -178,7 +178,7 @@ class BM25Index:
     def _score_all_documents(self, query: Sequence[str]) -> NDArray[np.float64]:
         """The score of every document, (n,)."""
         if self.asked is not None and (other := next((word for word in query if word not in self.asked), "")):
-            raise UsageError(f"The index was made for queries without the word {other!r}.")
+            raise UsageError(f"The index was built for queries that do not contain the word {other!r}.")
         terms = [word for word in query if self._index is not None and word in self._index.vocab_dict]
         if not terms:
             return np.zeros(len(self.ids))

@@ -83,8 +83,8 @@ class GpuResidentVectors:
         self._blocks = list(_load_blocks_on_gpu(device, vectors, cells))
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
-        """As `exact_search`."""
-        none = RankedCandidates.make_empty(len(queries), k)
+        """Search the resident vectors, as `exact_search` does."""
+        none = RankedCandidates.make_empty_candidates(len(queries), k)
         return _search_blocks_on_gpu(queries, self._blocks, none, 0, self._cells)
 
 
@@ -160,7 +160,7 @@ def _choose_row_scales(rows: Tensor) -> NDArray[np.float64]:
     import torch
 
     if not bool(torch.isfinite((rows * rows).sum(dim=1)).all()):
-        raise ModelError("The vectors to search contain values that are not finite, or beyond float32.")
+        raise ModelError("The vectors to search contain values that are not finite or overflow float32.")
     # From the largest value, since squares of small ones are zero; here, since a card's powers may be off by a digit.
     largest = rows.abs().amax(dim=1).cpu().numpy().astype(np.float64) * math.sqrt(rows.shape[1])
     exponents = np.clip(np.frexp(largest)[1], -100, 126)
@@ -219,7 +219,7 @@ def _move_best_to_gpu(ranked: RankedCandidates, device: Any) -> _BestCandidates:
 def _check_float16_products(asked: _RoundedQueryBlock, block: _RoundedVectorBlock) -> None:
     longest = float((asked.lengths * asked.scales).max()) * block.longest * block.scale
     if longest > _LARGEST:
-        raise ModelError("The vectors to search are too long: their products are beyond float32.")
+        raise ModelError("The vectors to search are too large: their products overflow float32.")
 
 
 def _update_best_from_block(

@@ -33,7 +33,7 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> RankedCandidates:
 
 
 def merge(ranked: Sequence[RankedCandidates], offsets: Sequence[int], k: int) -> RankedCandidates:
-    """The k best over all shards, exactly, from the best k of each shard.
+    """Merge the best k of each shard into the k best over all shards, exactly.
 
     `ranked[s]` holds (q, >= min(k, size of s)) results of shard s with its own indices; `offsets[s]` is
     added to them. Ties go to the earlier shard of the sequence, then to the lower index, so that with
@@ -43,7 +43,7 @@ def merge(ranked: Sequence[RankedCandidates], offsets: Sequence[int], k: int) ->
     if not ranked or len(ranked) != len(offsets) or len({len(shard.indices) for shard in ranked}) != 1:
         raise UsageError(
             f"Cannot merge {len(ranked)} rankings with {len(offsets)} offsets.",
-            mend="Give at least one ranking, each with the same queries, and one offset for each.",
+            mend="Pass at least one ranking, all for the same queries, and one offset per ranking.",
         )
     indices = [
         np.where(shard.indices < 0, -1, shard.indices + offset)
@@ -137,12 +137,14 @@ def rank_scores_in_blocks(
         score = prepare(candidates)
         rows = max(1, _BLOCK_CELLS // max(1, candidates.stop - candidates.start))
         rankings.append(
-            _rank_parts(score, list(cut_range_into_blocks(queries, rows)) or [slice(0, 0)], k, threads)
+            _rank_scores_of_parts(
+                score, list(cut_range_into_blocks(queries, rows)) or [slice(0, 0)], k, threads
+            )
         )
     return merge(rankings, [part.start for part in parts], k)
 
 
-def _rank_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> RankedCandidates:
+def _rank_scores_of_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> RankedCandidates:
     return stack_rankings(run_in_threads(lambda rows: top_k(score(rows), k), parts, threads))
 
 
@@ -221,7 +223,7 @@ class SearchCandidates:
     def of(
         cls, queries: Floats, vectors: Floats, offset: int, before: RankedCandidates, threads: int = 1
     ) -> SearchCandidates:
-        """Those that are the best `before` this array."""
+        """The candidates that are the best `before` this array."""
         q, k = before.indices.shape
         columns = np.empty((q, compute_candidate_capacity(k)), dtype=np.int64)
         scores = np.empty((q, compute_candidate_capacity(k)))
@@ -235,13 +237,13 @@ class SearchCandidates:
 
     def add(self, products: Floats, first: int) -> None:
         """The products (q, block) with the vectors from number `first` of the array on."""
-        from embassay.search.kernels import add_products_to_candidates
+        from embassay.search.kernels import add_products_as_candidates
 
         places = np.zeros(len(products), dtype=np.int64)
 
         def scan_rows(rows: slice) -> None:
-            add_products_to_candidates(
-                products[rows], self.offset + first, places[rows], self._slice_rows(rows), self.k
+            add_products_as_candidates(
+                products[rows], self.offset + first, places[rows], self._slice_candidate_rows(rows), self.k
             )
 
         while True:
@@ -257,7 +259,8 @@ class SearchCandidates:
         from embassay.search.kernels import trim_rows_to_top_k_margin
 
         self._run_in_row_parts(
-            lambda rows: trim_rows_to_top_k_margin(self._slice_rows(rows), self.k), self.columns.shape[1]
+            lambda rows: trim_rows_to_top_k_margin(self._slice_candidate_rows(rows), self.k),
+            self.columns.shape[1],
         )
         self._keep_best_candidates(np.arange(len(self.queries)))
         return self._rank_candidates(np.arange(len(self.queries)))
@@ -267,7 +270,7 @@ class SearchCandidates:
         threads = min(self.threads, max(1, rows * width // _LEAST_WORK))
         run_in_threads(work, list(cut_range_into_blocks(rows, -(-rows // threads) or 1)), threads)
 
-    def _slice_rows(self, rows: slice) -> tuple[NDArray[Any], ...]:
+    def _slice_candidate_rows(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
 
     def _keep_best_candidates(self, rows: Numbers) -> None:
@@ -359,7 +362,7 @@ def exact_search_shards(
     where it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
-    nothing = RankedCandidates.make_empty(len(queries), k)
+    nothing = RankedCandidates.make_empty_candidates(len(queries), k)
     lengths = _bound_row_lengths(queries)
     offset = 0
     for shard in shards:
@@ -380,7 +383,7 @@ def exact_search_shards(
 def _search_on_gpu(
     queries: Floats, vectors: Floats, before: RankedCandidates, offset: int
 ) -> RankedCandidates | None:
-    """The same from a CUDA card; None where there is none, it is not worth the way, or it has no room."""
+    """Search on a CUDA card; None where there is none, it is not worth the way, or has no room."""
     from embassay.search import card as on_card
 
     device = choose_cuda_card() if on_card.is_gpu_search_worthwhile(len(queries), len(vectors)) else None
@@ -470,7 +473,7 @@ def _bound_product_error(lengths: NDArray[np.float64], longest: float, dim: int)
     """A bound on the rounding error of each query's float32 products, whatever the order of additions:
     d u |q| |c| / (1 - d u), with u the unit roundoff (Higham, Accuracy and Stability, section 3.1)."""
     if lengths.max(initial=0.0) * longest > _LARGEST:
-        raise ModelError("The vectors to search are too long: their products are beyond float32.")
+        raise ModelError("The vectors to search are too large: their products overflow float32.")
     roundoff = dim * float(np.finfo(np.float32).eps) / 2
     return np.asarray(lengths * (longest * roundoff / (1 - roundoff)))
 
@@ -480,7 +483,7 @@ def _bound_row_lengths(vectors: Floats) -> NDArray[np.float64]:
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)
     if not np.isfinite(squares).all():
-        raise ModelError("The vectors to search contain values that are not finite, or beyond float32.")
+        raise ModelError("The vectors to search contain values that are not finite or overflow float32.")
     # The rounding error of a sum of dim products is at most dim times epsilon.
     dim = vectors.shape[1]
     return np.asarray(np.sqrt(squares.astype(np.float64)) * (1 + dim * float(np.finfo(np.float32).eps)))
@@ -489,6 +492,6 @@ def _bound_row_lengths(vectors: Floats) -> NDArray[np.float64]:
 def _check_vectors(queries: Floats, corpus: Floats, k: int) -> None:
     if queries.ndim != 2 or corpus.ndim != 2 or queries.shape[1] != corpus.shape[1] or k < 1:
         raise UsageError(
-            f"Cannot search the best {k} of vectors {corpus.shape} for queries {queries.shape}.",
+            f"Cannot search vectors of shape {corpus.shape} for the best {k} with queries {queries.shape}.",
             mend="Both need two axes (items, dimensions) with the same number of dimensions, and k must be at least 1.",
         )

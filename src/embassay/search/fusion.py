@@ -82,7 +82,7 @@ def collect_word_shingles(text: str, size: int = 3) -> frozenset[Shingle]:
 def _find_nearest_kept_text(
     grams: frozenset[Shingle], having: Mapping[Shingle, Sequence[int]], sizes: Mapping[int, int]
 ) -> tuple[float, int]:
-    """The highest similarity with a kept text and which one it is; (-inf, -1) where none has a shingle in common."""
+    """Find the nearest kept text and its similarity; (-inf, -1) where none shares a shingle."""
     common = Counter(position for shingle in grams for position in having.get(shingle, ()))
     best = (-math.inf, -1)
     # In order, so that of equally similar texts the first is named.
@@ -150,20 +150,20 @@ def parse_fusion_rule(text: str) -> FusionRule:
     kind = next((kind for kind in kinds if kind == spec.name), None)
     if kind is None or spec.target:
         raise UsageError(
-            f"There is no fusion {text!r}.", mend=f"Use {', '.join(kinds)}, each with ?weight=0.3."
+            f"There is no fusion rule {text!r}.", mend=f"Use {', '.join(kinds)}, if needed with ?weight=0.3."
         )
     allowed = ("weight", "c") if spec.name == "rrf" else ("weight",)
     if unknown := [name for name in spec.params if name not in allowed]:
         raise UsageError(
             f"{spec.name} has no parameter {unknown[0]!r}.", mend=f"It has {' and '.join(allowed)}."
         )
-    numbers = {name: _read_number(text, name, value) for name, value in spec.params.items()}
+    numbers = {name: _read_rule_number(text, name, value) for name, value in spec.params.items()}
     if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
-        raise UsageError(f"{text!r} has a value out of range.", mend="weight is from 0 to 1, c from 0.")
+        raise UsageError(f"{text!r} has a value out of range.", mend="Use a weight from 0 to 1, and c >= 0.")
     return FusionRule(kind, **numbers)
 
 
-def _read_number(text: str, name: str, value: object) -> float:
+def _read_rule_number(text: str, name: str, value: object) -> float:
     try:
         number = float(str(value))
     except ValueError:
@@ -195,10 +195,10 @@ def fuse_two_ranked_lists(
     if rule.kind == "rrf":
         scaled = [_reciprocal_ranks(side.ids, c if rule.c is None else rule.c) for side in lists]
     else:
-        scale = _scale_from_least if rule.kind == "convex" else _scale_by_spread
+        scale = _scale_scores_from_least if rule.kind == "convex" else _scale_scores_by_spread
         scaled = [_map_first_scores(side, scale(side)) for side in lists]
     # One exact sum: the order of the lists must not decide what ties.
-    return _order_union(
+    return _order_union_of_rankings(
         [side.ids for side in lists],
         lambda key: math.fsum(
             weight * side.get(key, 0.0) for weight, side in zip(weights, scaled, strict=True)
@@ -207,17 +207,17 @@ def fuse_two_ranked_lists(
 
 
 def _map_first_scores(side: ScoredList, scores: Scores) -> dict[str, float]:
-    """By id; one that a list holds twice counts where it stands first."""
+    """Map each id to its score; one that a list holds twice counts where it stands first."""
     return dict(zip(reversed(side.ids), reversed(scores.tolist()), strict=True))
 
 
-def _scale_from_least(side: ScoredList) -> Scores:
+def _scale_scores_from_least(side: ScoredList) -> Scores:
     scores = _check_finite_scores(side)
     span = scores.max(initial=side.least) - side.least
     return np.asarray((scores - side.least) / span) if span > 0 else np.zeros(len(scores))
 
 
-def _scale_by_spread(side: ScoredList) -> Scores:
+def _scale_scores_by_spread(side: ScoredList) -> Scores:
     scores = _check_finite_scores(side)
     spread = float(scores.std()) if len(scores) else 0.0
     # Scores that are all one stand in the middle.
@@ -229,7 +229,7 @@ def _scale_by_spread(side: ScoredList) -> Scores:
 def _check_finite_scores(side: ScoredList) -> Scores:
     scores = np.asarray(side.scores, dtype=np.float64)
     if not np.isfinite(scores).all():
-        raise ModelError("The scores of candidates are not all finite.")
+        raise ModelError("Some candidate scores are not finite.")
     return scores
 
 
@@ -245,16 +245,20 @@ def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) 
     """
     shares = [_reciprocal_ranks(ranking, c) for ranking in rankings]
     # One exact sum: the order of the lists must not decide what ties.
-    return _order_union(rankings, lambda key: math.fsum(share[key] for share in shares if key in share))
+    return _order_union_of_rankings(
+        rankings, lambda key: math.fsum(share[key] for share in shares if key in share)
+    )
 
 
 def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
     if not (c >= 0 and math.isfinite(c)):
-        raise UsageError(f"The constant of RRF is {c}.", mend="Use a number from 0, usually 60.")
+        raise UsageError(f"The RRF constant c is {c}, but it must be 0 or more.", mend="Try 60.")
     return {key: 1 / (c + rank) for key, rank in _rank_ids(ranking).items()}
 
 
-def _order_union(rankings: Sequence[Sequence[str]], score: Callable[[str], float]) -> list[FusedDocument]:
+def _order_union_of_rankings(
+    rankings: Sequence[Sequence[str]], score: Callable[[str], float]
+) -> list[FusedDocument]:
     places = [_rank_ids(ranking) for ranking in rankings]
     ids = dict.fromkeys(key for ranking in rankings for key in ranking)
     fused = [FusedDocument(key, score(key), tuple(ranks.get(key) for ranks in places)) for key in ids]
@@ -279,14 +283,14 @@ def add_bm25_boost_to_scores(
     [0.5, 1.0, 0.5]
     """
     if not (weight >= 0 and math.isfinite(weight)):
-        raise UsageError(f"The weight of the lexical score is {weight}.", mend="Use a number from 0.")
+        raise UsageError(f"The weight of the lexical score is {weight}, but it must be 0 or more.")
     if scores.ndim != 1 or scores.shape != words.shape:
         raise UsageError(
-            f"Cannot add the lexical scores {words.shape} to scores {scores.shape}.",
-            mend="Both have one score for each candidate.",
+            f"Cannot add lexical scores of shape {words.shape} to scores of shape {scores.shape}.",
+            mend="Pass one score per candidate for both.",
         )
     if not (np.isfinite(scores).all() and np.isfinite(words).all()):
-        raise ModelError("The scores of candidates are not all finite.")
+        raise ModelError("Some candidate scores are not finite.")
     if weight == 0:
         return np.asarray(scores, dtype=np.float64)
     return np.asarray(
@@ -327,8 +331,8 @@ def rerank(
     """
     if len(ids) != len(texts) or (k is not None and k < 1):
         raise UsageError(
-            f"Cannot rerank {len(ids)} ids with {len(texts)} texts to the best {k}.",
-            mend="Give one text for each id, and a k of at least 1.",
+            f"Cannot rerank {len(ids)} ids with {len(texts)} texts and k={k}.",
+            mend="Pass one text for each id, and a k of at least 1.",
         )
     scores = np.asarray(reranker.score(query, texts), dtype=np.float64)
     if scores.shape != (len(ids),) or not np.isfinite(scores).all():

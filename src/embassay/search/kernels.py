@@ -41,7 +41,7 @@ def _has_product_above(stride: Array, bar: float) -> bool:
 
 
 @compile_lazily
-def drop_far_row_candidates(
+def drop_far_candidates_of_row(
     columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float
 ) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
@@ -86,14 +86,14 @@ def _find_kth_highest(values: Array, k: int) -> Any:
 
 @compile_lazily
 def trim_rows_to_top_k_margin(candidates: tuple[Array, ...], k: int) -> None:
-    """`drop_far_row_candidates` in every row of `candidates` (see `add_products_to_candidates`)."""
+    """`drop_far_candidates_of_row` in every row of `candidates` (see `add_products_as_candidates`)."""
     columns, scores, counts, best, margins = candidates
     for row in range(len(counts)):
-        best[row] = max(best[row], drop_far_row_candidates(columns, scores, counts, row, k, margins[row]))
+        best[row] = max(best[row], drop_far_candidates_of_row(columns, scores, counts, row, k, margins[row]))
 
 
 @compile_lazily
-def add_products_to_candidates(
+def add_products_as_candidates(
     products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int
 ) -> None:
     """Add to each row's candidates the `products` (rows, block) that are not more than its margin below its k-th best.
@@ -116,7 +116,7 @@ def add_products_to_candidates(
             if count + _STRIDE > room:
                 counts[row] = count
                 best[row] = max(
-                    best[row], drop_far_row_candidates(columns, scores, counts, row, k, margins[row])
+                    best[row], drop_far_candidates_of_row(columns, scores, counts, row, k, margins[row])
                 )
                 bar, count = _round_down_to_float32(best[row] - margins[row]), counts[row]
                 if 2 * count > k + room:
@@ -244,7 +244,7 @@ def sum_largest_products(products: Array, queries: Array, documents: Array, out:
             else:
                 for column in range(products.shape[1]):
                     value = products[row, column]
-                    largest[column] = value if value > largest[column] else largest[column]
+                    largest[column] = max(largest[column], value)
         for q in range(out.shape[0]):
             total = 0.0
             for column in range(queries[q], queries[q + 1]):

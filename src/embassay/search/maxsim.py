@@ -48,7 +48,7 @@ class TokenVectors:
         return cls(starts, values)
 
     def tokens(self, text: int) -> Floats:
-        """The vectors of one text."""
+        """The token vectors of one text."""
         return self.values[self.starts[text] : self.starts[text + 1]]
 
     @property
@@ -67,7 +67,7 @@ class TokenVectors:
 
 
 def compute_maxsim(query: Floats, document: Floats) -> float:
-    """The score of two texts, in float64; -m for a document without tokens, 0 for a query without.
+    """Compute the MaxSim score of two texts in float64; -m without document tokens, 0 without query.
 
     >>> compute_maxsim(np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)).__round__(3)
     1.8
@@ -108,13 +108,13 @@ def search_by_maxsim(
     vectors of another width, ModelError for values that are not finite.
     """
     if k < 1:
-        raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
-    ranked = RankedCandidates.make_empty(len(queries), k)
+        raise UsageError(f"Cannot search for the best {k}.", mend="Use k of at least 1.")
+    ranked = RankedCandidates.make_empty_candidates(len(queries), k)
     errors = _bound_score_errors(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:
             raise UsageError(
-                f"Token vectors of queries have {queries.values.shape[1]} dimensions, those of documents have "
+                f"Query token vectors have {queries.values.shape[1]} dimensions, but those of documents have "
                 f"{part.values.shape[1]}."
             )
         if len(part):

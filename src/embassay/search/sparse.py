@@ -47,7 +47,7 @@ class SparseMatrix:
         whole = np.concatenate([np.empty((0, 2), dtype=np.float32), *rows])
         places = whole[:, 0].astype(np.int64)
         if len(places) and not 0 <= places.min() <= places.max() < width:
-            raise UsageError(f"A sparse vector names the term {places.max()}, but there are only {width}.")
+            raise UsageError(f"A sparse vector has term {places.max()}, but there are only {width} terms.")
         texts = np.repeat(np.arange(len(rows)), np.diff(starts))
         order = np.lexsort((places, texts))
         return cls(starts, places[order], whole[order, 1].astype(np.float64), width)
@@ -120,7 +120,7 @@ class InvertedIndex:
 
     @classmethod
     def of(cls, corpus: SparseMatrix) -> InvertedIndex:
-        """ModelError for weights that are not finite."""
+        """The inverted index of a corpus; ModelError for weights that are not finite."""
         if not np.isfinite(corpus.weights).all():
             raise ModelError("The sparse vectors to search contain weights that are not finite.")
         parts = tuple(
@@ -137,9 +137,9 @@ class InvertedIndex:
         """The k texts with the highest inner product for each query: in float64, rounded to 1e-6, ties to the lower
         index. UsageError for k < 1 and queries over other terms, ModelError for weights that are not finite."""
         if k < 1:
-            raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
+            raise UsageError(f"Cannot search for the best {k}.", mend="Use k of at least 1.")
         if self.terms != queries.width:
-            raise UsageError(f"Queries have {queries.width} terms and documents {self.terms}.")
+            raise UsageError(f"Queries have {queries.width} terms, but documents have {self.terms}.")
         if not np.isfinite(queries.weights).all():
             raise ModelError("The sparse query vectors contain weights that are not finite.")
 

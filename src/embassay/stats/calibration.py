@@ -56,7 +56,7 @@ class BetaCalibrationCurve:
     """a, b and c."""
 
     @classmethod
-    def fit(cls, scores: Values, same: Labels) -> BetaCalibrationCurve:
+    def fit_to_labels(cls, scores: Values, same: Labels) -> BetaCalibrationCurve:
         """By maximum likelihood."""
         middle = float(np.median(scores))
         scale = float(scores.std()) or 1.0  # scores that are all equal
@@ -99,7 +99,7 @@ class IsotonicCalibrationCurve:
     levels: Values
 
     @classmethod
-    def fit(cls, scores: Values, same: Labels) -> IsotonicCalibrationCurve:
+    def fit_to_labels(cls, scores: Values, same: Labels) -> IsotonicCalibrationCurve:
         """Equal scores have one level; none is 0 or 1, which no sample shows."""
         knots, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
         shares = np.bincount(place, weights=same) / counts
@@ -114,7 +114,7 @@ class IsotonicCalibrationCurve:
 
 def fit_probability_calibration(kind: Kind, scores: Values, same: Labels) -> CalibrationCurve:
     """The curve of a kind through scores (n,) and whether each pair is the same (n,)."""
-    return (BetaCalibrationCurve if kind == "beta" else IsotonicCalibrationCurve).fit(scores, same)
+    return (BetaCalibrationCurve if kind == "beta" else IsotonicCalibrationCurve).fit_to_labels(scores, same)
 
 
 @dataclass(frozen=True)
@@ -268,12 +268,12 @@ class AcceptanceThreshold:
 
     @property
     def precision(self) -> float | None:
-        """In the sample; None where nothing is accepted."""
+        """The precision in the sample; None where nothing is accepted."""
         return self.right / self.accepted if self.accepted else None
 
     @property
     def recall(self) -> float | None:
-        """In the sample; None where nothing should be accepted."""
+        """The recall in the sample; None where nothing should be accepted."""
         return self.right / self.positives if self.positives else None
 
 
@@ -430,7 +430,7 @@ def find_cheapest_threshold(
     `wrong` is the cost of accepting what is not the same, `missed` that of refusing what is.
     """
     if wrong < 0 or missed < 0 or wrong + missed == 0:
-        raise UsageError("A cost is negative, or both are 0.", mend="Write for example wrong=5,missed=1.")
+        raise UsageError("A cost is negative, or both are 0.", mend="Write, for example, wrong=5,missed=1.")
     half = np.zeros(len(scores), dtype=bool)
     half[rng.permutation(len(scores))[: len(scores) // 2]] = True
     ranked = np.unique(scores[half])
@@ -542,7 +542,7 @@ class ThresholdFindingChance:
         return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
 
     def _compute_chance_to_pass(self, begin: int, more: int) -> float:
-        """By how many of the kept pairs are among the first that are accepted: a binomial sum over each of these."""
+        """Compute the chance that the first pairs accepted pass, by how many kept ones are among them."""
         n = self._n
         counts = np.arange(min(n, begin) + 1)
         # At least j kept ones are among the first, where at most begin - j new ones score more than the j-th.
@@ -553,13 +553,13 @@ class ThresholdFindingChance:
         share = np.clip(
             (begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n
         )
-        accepted, old, share = self._extend_to_ties(begin, more, counts, share)
+        accepted, old, share = self._extend_acceptance_to_ties(begin, more, counts, share)
         new = accepted - old
         precision = np.interp(share, np.arange(n + 1) / n, self._sum / n) / share.clip(1e-12)
         missing = binom.isf(self._alpha, accepted, self._aim) + 1 - self._right[old]
         return float(odds @ binom.sf(missing - 1, new, precision.clip(0, 1)))
 
-    def _extend_to_ties(
+    def _extend_acceptance_to_ties(
         self, begin: int, more: int, kept: NDArray[np.int64], share: Values
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
         """How many pairs are accepted, how many kept ones are among them, and down to which share of all pairs: with
@@ -599,4 +599,4 @@ def _set_threshold_value(
 def _check_aim(aim: float, confidence: float) -> None:
     for name, value in (("aim", aim), ("confidence", confidence)):
         if not 0 < value < 1:
-            raise UsageError(f"The {name} is {value:g}.", mend="It is a share between 0 and 1, such as 0.9.")
+            raise UsageError(f"The {name} is {value:g}.", mend="Use a share between 0 and 1, such as 0.9.")

@@ -68,9 +68,10 @@ def estimate_dawid_skene_classes(
     """
     table = _check_votes(votes)
     if table.shape[1] < 2 or not (table != MISSING).any() or table.max() >= classes or smoothing < 0:
+        most = table.max(initial=MISSING)
         raise UsageError(
-            f"Votes {table.shape} of up to {table.max(initial=MISSING)} cannot form a consensus of {classes} classes.",
-            mend="Give two or more judges, and classes of 0 or more.",
+            f"Votes of shape {table.shape} with values up to {most} do not fit {classes} classes.",
+            mend=f"Give votes of two or more judges, with classes from 0 to {classes - 1}.",
         )
     one_hot = _encode_votes_one_hot(table, classes)
     counts = one_hot.sum(axis=1)
@@ -96,7 +97,7 @@ def _check_votes(votes: ArrayLike) -> Ints:
         or (table.size and (table != np.floor(table)).any())
         or (table.size and table.min() < MISSING)
     ):
-        raise UsageError("Votes are a matrix of items and judges, whole numbers, -1 for none.")
+        raise UsageError("Votes must be a matrix of items by judges: whole numbers, or -1 for no vote.")
     return table.astype(np.int64)
 
 
@@ -106,7 +107,7 @@ def _encode_votes_one_hot(votes: Ints, classes: int) -> Floats:
 
 
 def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
-    """M step: shares of classes, and how each judge answers to each."""
+    """Estimate the shares of classes and how each judge answers to each (M step)."""
     prior = posterior.mean(axis=0)
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing
     totals = counts.sum(axis=2, keepdims=True)
@@ -116,7 +117,7 @@ def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: fl
 
 
 def _compute_class_probabilities(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, float]:
-    """E step: the probability of each class of each item, and the log-likelihood of all votes."""
+    """Compute each item's class probabilities, and the log-likelihood of all votes (E step)."""
     with np.errstate(divide="ignore"):
         logs = np.log(prior) + np.einsum("njs,jts->nt", one_hot, np.log(np.maximum(confusion, 1e-300)))
     # Products of many small rates would be 0 as floats.

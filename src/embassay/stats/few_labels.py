@@ -72,10 +72,12 @@ class HumanAndJudgeMean:
         """The two-sided p-value of a mean of 0, NaN without an error."""
         if not self.error > 0:
             return float("nan")
-        return 2 * t_tail(abs(_remove_skewness(self.value.point / self.error, self.lean)), self.freedom)
+        return 2 * t_tail(
+            abs(_remove_skewness_from_t(self.value.point / self.error, self.lean)), self.freedom
+        )
 
     def ends(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Of the interval of `value`, whatever the bounds of a label are; arms have the confidence it was made with."""
+        """The ends of the interval of `value`, whatever the bounds of a label are."""
         if self.arms is not None:
             return self.value.point - self.arms[0], self.value.point + self.arms[1]
         return _compute_skewed_interval_ends(
@@ -133,7 +135,7 @@ def compute_judge_corrected_mean(
     if len(judge) != n or total < n:
         raise UsageError(
             f"There are {n} labels from people, {len(judge)} judge labels for them, and {total} units in total.",
-            mend="Give the judge's label for each unit.",
+            mend="Give the judge's label for every unit.",
         )
     if (groups is None) is not (every_groups is None):
         raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")
@@ -157,7 +159,7 @@ def _estimate_with_labels(
     bounds: tuple[float, float],
     confidence: float,
 ) -> HumanAndJudgeMean:
-    """Where there are enough labels, among refusals as well."""
+    """Estimate the mean where there are enough labels, among refusals as well."""
     n, total = len(people), len(every)
     groups, every_groups = grouped
     judged = _mean_of_known(every)
@@ -212,7 +214,9 @@ def _widen_by_jackknife(
     all_units = len(rows.y) + np.arange(len(every)) if every_groups is None else every_groups
     variance = max(variance, _compute_jackknife_variance(rows, every, all_units, _people_mean_from_sums))
     if slope:
-        better = max(better, _compute_jackknife_variance(rows, every, all_units, _correct_mean_from_sums))
+        better = max(
+            better, _compute_jackknife_variance(rows, every, all_units, _judge_corrected_mean_of_sums)
+        )
     return variance, better
 
 
@@ -225,22 +229,22 @@ class JudgeRefusals:
 
     @classmethod
     def of(cls, judge: Floats, every: Floats) -> JudgeRefusals:
-        """Those that are NaN."""
+        """The refusals of a judge: the units whose label is NaN."""
         return cls(np.isnan(judge), np.isnan(every))
 
     @property
     def n(self) -> int:
-        """How many people have labelled."""
+        """How many of the refused units people have labelled."""
         return int(self.labelled.sum())
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """How many units the judge refused."""
         return int(self.every.sum())
 
     @property
     def share(self) -> float:
-        """Of all units."""
+        """The share of all units that the judge refused."""
         return self.total / len(self.every)
 
     @property
@@ -330,8 +334,8 @@ def _combine_share_intervals(
         there = people[judge == answer] == high
         n, k = len(there), int(there.sum())
         share = k / n if n else 0.5
-        below += (weight * (share - (_jeffreys(tail, k, n) if k else 0.0))) ** 2
-        above += (weight * ((_jeffreys(1 - tail, k, n) if k < n else 1.0) - share)) ** 2
+        below += (weight * (share - (_compute_jeffreys_quantile(tail, k, n) if k else 0.0))) ** 2
+        above += (weight * ((_compute_jeffreys_quantile(1 - tail, k, n) if k < n else 1.0) - share)) ** 2
         shares.append(share)
     # How often the judge says either is of a sample, too.
     drawn = (
@@ -343,7 +347,7 @@ def _combine_share_intervals(
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
-def _jeffreys(quantile: float, hits: int, n: int) -> float:
+def _compute_jeffreys_quantile(quantile: float, hits: int, n: int) -> float:
     from scipy.special import betaincinv
 
     return float(betaincinv(hits + 0.5, n - hits + 0.5, quantile))
@@ -435,7 +439,7 @@ def _people_mean_from_sums(sums: Sums) -> Floats:
     return np.asarray(sums["y"] / sums["w"].clip(1e-12))
 
 
-def _correct_mean_from_sums(sums: Sums) -> Floats:
+def _judge_corrected_mean_of_sums(sums: Sums) -> Floats:
     """The mean corrected by the judge."""
     count = sums["w"].clip(1e-12)
     mean, center = sums["y"] / count, sums["x"] / count
@@ -464,12 +468,12 @@ _STRAIGHT = 1e-6
 """So little skewness is none."""
 
 
-def _remove_skewness(t: float, lean: float) -> float:
+def _remove_skewness_from_t(t: float, lean: float) -> float:
     """What a mean over its error would be without the skewness."""
     return t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
 
 
-def _restore_skewness(q: float, lean: float) -> float:
+def _restore_skewness_of_t(q: float, lean: float) -> float:
     """The reverse."""
     return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
 
@@ -479,7 +483,7 @@ def _compute_skewed_interval_ends(
 ) -> tuple[float, float]:
     """Of an interval by Student's t, turned for skewness."""
     q, error = t_quantile((1 + confidence) / 2, freedom), variance**0.5
-    return value - _restore_skewness(q, lean) * error, value - _restore_skewness(-q, lean) * error
+    return value - _restore_skewness_of_t(q, lean) * error, value - _restore_skewness_of_t(-q, lean) * error
 
 
 def _make_bounded_interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Estimate:
@@ -512,7 +516,7 @@ def forecast_extra_labels(
     finite: bool = True,
     nearer: float = NEARER,
 ) -> tuple[MoreLabelsOutlook, ...]:
-    """For more labels, as many as each of the `steps`, up to all `total`.
+    """Forecast what more labels would bring, as many as each of the `steps`, up to all `total`.
 
     `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
     labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be so many

@@ -79,13 +79,15 @@ def average_precision_with_influence(labels: Floats, scores: Floats, weight: Flo
     positive = float(share @ hit)
     if not positive > 0:
         return _make_undefined_score(len(scores))
-    reached, of_hits = (_sum_at_or_above(scores, share * part) for part in (np.ones_like(hit), hit))
+    reached, of_hits = (_sum_over_equal_or_higher(scores, share * part) for part in (np.ones_like(hit), hit))
     # A hit of no weight above all others would be the first.
     precision = np.divide(of_hits, reached, out=hit.copy(), where=reached > 0)
     summed = float(share @ (hit * precision))
     # At each hit, what an item at or above it does to the precision there.
     per_hit = np.divide(share * hit, reached, out=np.zeros_like(reached), where=reached > 0)
-    gained = hit * _sum_at_or_below(scores, per_hit) - _sum_at_or_below(scores, per_hit * precision)
+    gained = hit * _sum_over_equal_or_lower(scores, per_hit) - _sum_over_equal_or_lower(
+        scores, per_hit * precision
+    )
     value = summed / positive
     influence = (hit * precision - summed + gained) / positive - value * (hit - positive) / positive
     # Of the sum, the part that is in every item's share.
@@ -98,28 +100,28 @@ def _make_undefined_score(n: int) -> ScoreWithInfluence:
 
 def _compute_centred_ranks(values: Floats, share: Floats) -> Floats:
     """The share of what is lower and half of what is equal, less a half."""
-    below = 1.0 - _sum_at_or_above(values, share)
-    return below + _sum_equal(values, share) / 2 - 0.5
+    below = 1.0 - _sum_over_equal_or_higher(values, share)
+    return below + _sum_over_equal_values(values, share) / 2 - 0.5
 
 
 def _sum_over_higher_values(values: Floats, of: Floats, share: Floats) -> Floats:
     """For each item the sum of `of` over those above it, and half of that over those equal to it, by their share."""
     weighed = share * of
-    return _sum_at_or_above(values, weighed) - _sum_equal(values, weighed) / 2
+    return _sum_over_equal_or_higher(values, weighed) - _sum_over_equal_values(values, weighed) / 2
 
 
-def _sum_at_or_above(values: Floats, summed: Floats) -> Floats:
+def _sum_over_equal_or_higher(values: Floats, summed: Floats) -> Floats:
     """For each item the sum over those with its value or a higher one."""
     _, place = np.unique(values, return_inverse=True)
     by_value = np.bincount(place, weights=summed)
     return np.asarray(np.cumsum(by_value[::-1])[::-1][place])
 
 
-def _sum_at_or_below(values: Floats, summed: Floats) -> Floats:
+def _sum_over_equal_or_lower(values: Floats, summed: Floats) -> Floats:
     _, place = np.unique(values, return_inverse=True)
     return np.asarray(np.cumsum(np.bincount(place, weights=summed))[place])
 
 
-def _sum_equal(values: Floats, summed: Floats) -> Floats:
+def _sum_over_equal_values(values: Floats, summed: Floats) -> Floats:
     _, place = np.unique(values, return_inverse=True)
     return np.asarray(np.bincount(place, weights=summed)[place])

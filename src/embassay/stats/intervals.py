@@ -59,7 +59,7 @@ def degrees_of_freedom_of_strata(strata: Sequence[ResampledUnitGroup]) -> Freedo
     (2.01, 1.22)
     """
     # One unit, drawn with itself only, shows no variance.
-    raw = [(stratum.units, _variance(stratum.draws)) for stratum in strata if stratum.units > 1]
+    raw = [(stratum.units, _variance_of_draws(stratum.draws)) for stratum in strata if stratum.units > 1]
     mended = [variance * units / (units - 1) for units, variance in raw]
     total = sum(mended)
     if not total > 0:
@@ -98,7 +98,7 @@ def freedom_of_difference(
     free = degrees_of_freedom_of_strata(differences)
     if most is None or free.factor == 1.0:
         return free
-    raw = [(stratum.units, _variance(stratum.draws)) for stratum in differences if stratum.units > 1]
+    raw = [(stratum.units, _variance_of_draws(stratum.draws)) for stratum in differences if stratum.units > 1]
     seen = _compute_satterthwaite_df([(units, variance * units / (units - 1)) for units, variance in raw])
     return Freedom(min(seen, most), free.factor)
 
@@ -146,7 +146,7 @@ def degrees_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -
 
 
 def _count_draws_by_stratum(strata: Sequence[ResampledUnitGroup]) -> tuple[int, ...]:
-    """What two lists of strata must share to be paired."""
+    """Count the draws of each stratum, in which two lists of strata must agree to be paired."""
     return tuple(len(stratum.draws) for stratum in strata)
 
 
@@ -171,7 +171,7 @@ def count_resampled_units(part: HeadlineComponent) -> int:
 def scale_strata_by_weight(
     strata: Sequence[ResampledUnitGroup], weight: float
 ) -> tuple[ResampledUnitGroup, ...]:
-    """What they add to a mean in which their sum has this weight."""
+    """Scale strata to what they add to a mean in which their sum has this weight."""
     return tuple(ResampledUnitGroup(stratum.units, weight * stratum.draws) for stratum in strata)
 
 
@@ -181,7 +181,7 @@ def _expected_variance_ratio(df: int) -> float:
     return df / (df - 2) if df > 2 else {1: 20.0, 2: 5.0}[df]
 
 
-def _variance(draws: np.ndarray) -> float:
+def _variance_of_draws(draws: np.ndarray) -> float:
     defined = draws[np.isfinite(draws)]
     return float(np.var(defined, ddof=1)) if len(defined) > 1 else 0.0
 
@@ -292,7 +292,7 @@ def check_confidence(confidence: float) -> None:
     """Raise UsageError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
         raise UsageError(
-            f"The confidence is {confidence}.", mend="It must lie between 0 and 1, as 0.95 does."
+            f"The confidence is {confidence}.", mend="Use a number between 0 and 1, such as 0.95."
         )
 
 
@@ -476,6 +476,6 @@ def count_items_to_decide(
 def _check_power(error: float, alpha: float, power: float) -> None:
     if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
         raise UsageError(
-            f"A standard error of {error}, alpha {alpha} and power {power} do not fit together.",
-            mend="Give an error from 0, and alpha and power between 0 and 1.",
+            f"The standard error is {error}, alpha is {alpha} and power is {power}.",
+            mend="Give an error of 0 or more, and alpha and power between 0 and 1.",
         )

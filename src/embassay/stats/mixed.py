@@ -135,7 +135,7 @@ def _build_quadratic_forms(effects: list[Floats], n: int) -> tuple[Floats, Float
 
 
 def _build_projection_matrix(effects: list[Floats], n: int) -> Floats:
-    """Onto the space of the mean and the effects, (n, n)."""
+    """Build the projection matrix onto the space of the mean and the effects, (n, n)."""
     directions, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
     # Indicators overlap, as rows and columns both sum to 1: no solve takes such a matrix.
     basis = directions[:, sizes > 1e-9 * sizes[0]]
@@ -180,6 +180,6 @@ def _check_weights(weights: ArrayLike | None, rows: Floats) -> Floats:
     if len(shares) != len(rows) or abs(shares.sum() - 1) > 1e-9:
         raise UsageError(
             f"{len(shares)} weights for {len(rows)} values sum to {shares.sum():g}.",
-            mend="Give one per value; they sum to 1.",
+            mend="Give one weight per value, with a sum of 1.",
         )
     return shares

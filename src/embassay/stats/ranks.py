@@ -208,7 +208,8 @@ def _check_replicates(
         )
     if not (np.isfinite(draws).all() and np.isfinite(values).all()):
         raise UsageError(
-            "An estimate or replicate is not finite.", mend="Leave out systems without a value, and say so."
+            "An estimate or replicate is not finite.",
+            mend="Leave out systems without a value, and report it.",
         )
     return draws, values
 
@@ -248,7 +249,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
             mend="Give two orders of the same shape, one number per item.",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise UsageError("A value to be ordered is not finite.", mend="Leave it out on both sides.")
+        raise UsageError("A value to order is not finite.", mend="Leave it out on both sides.")
     first, second = np.triu_indices(left.shape[-1], 1)
     signs = [np.sign(side[..., first] - side[..., second]) for side in (left, right)]
     sizes = np.sqrt((signs[0] ** 2).sum(axis=-1) * (signs[1] ** 2).sum(axis=-1))

@@ -87,7 +87,7 @@ def corrected_interval(
 
 
 def _compute_replicate_skewness(values: NDArray[np.float64]) -> float:
-    """Of the replicates; 0 where they do not vary."""
+    """Compute the skewness of replicates; 0 where they do not vary."""
     off = values - values.mean()
     spread = float((off**2).mean()) ** 0.5
     return float((off**3).mean()) / spread**3 if spread > 0 else 0.0
@@ -175,7 +175,7 @@ def stratified_means(
     if len({part.shape for part in means}) != 1:
         raise UsageError(
             f"The {len(means)} strata have {[part.shape[1] for part in means]} columns.",
-            mend="Give at least one stratum, all with the same columns.",
+            mend="Give at least one stratum, with the same columns in all strata.",
         )
     return np.asarray(np.mean(means, axis=0))
 
@@ -204,7 +204,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
     return float(low), float(high)
 
 
-UNVARIED = "no interval: every resample gives the same"
+UNVARIED = "no interval: every resample gives the same value"
 
 
 def are_replicates_constant(replicates: NDArray[np.float64]) -> bool:
@@ -300,19 +300,19 @@ def draw_resample_rows(
 ) -> Iterator[NDArray[np.int64]]:
     """The rows each resample of n rows draws: arrays of up to `most` (but at least 1) resamples, (b, n)."""
     if n_resamples < 1:
-        raise UsageError(f"The number of resamples is {n_resamples}.", mend="It must be 1 or more.")
+        raise UsageError(f"The number of resamples is {n_resamples}.", mend="Use 1 or more.")
     step = max(1, most)
     for start in range(0, n_resamples, step):
         yield rng.integers(0, n, size=(min(step, n_resamples - start), n))
 
 
 def draw_all_resample_rows(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The same in one array, (n_resamples, n): where all resamples are wanted at once and are few."""
+    """Draw the rows of all resamples in one array, (n_resamples, n): where they are few."""
     return next(draw_resample_rows(n, n_resamples, rng, most=n_resamples))
 
 
 def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each of n rows was drawn: (b, n) row numbers -> (b, n) counts. `rows` is used up."""
+    """Count how often each of n rows was drawn: (b, n) row numbers to (b, n) counts, in place."""
     n = rows.shape[1]
     # Each resample gets numbers of its own, so that one count serves all.
     rows += np.arange(len(rows))[:, None] * n
@@ -360,8 +360,8 @@ def resample_defined_means(
     table = np.asarray(columns, dtype=np.float64)
     if table.ndim != 2 or not len(table) or np.isinf(table).any():
         raise UsageError(
-            f"The columns have the shape {table.shape}, or infinite values.",
-            mend="Give items by columns, NaN where a column is not defined.",
+            f"The columns have the shape {table.shape}, or contain infinite values.",
+            mend="Give a matrix of items by columns, with NaN where a column is undefined.",
         )
     defined = ~np.isnan(table)
     # Columns with the same gaps share one count of what was drawn.
@@ -395,7 +395,9 @@ def compute_sign_flip_p_values(
     """
     table = np.nan_to_num(np.asarray(columns, dtype=np.float64))
     if table.ndim != 2 or not len(table):
-        raise UsageError(f"The columns have the shape {table.shape}.", mend="Give items by columns.")
+        raise UsageError(
+            f"The columns have the shape {table.shape}.", mend="Give a matrix of items by columns."
+        )
     if groups is not None:
         table = sum_rows_by_group(table, groups)
     total = table.sum(axis=0)

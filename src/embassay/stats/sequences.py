@@ -71,7 +71,7 @@ class RemainingPopulation:
     weight: Floats
 
 
-def draw_block_order(weight: Floats, rng: np.random.Generator) -> Ints:
+def draw_weighted_item_order(weight: Floats, rng: np.random.Generator) -> Ints:
     """All items in the order in which successive draws with chances proportional to `weight` (n,) take them."""
     # Exponential clocks: the next to ring has a chance proportional to its rate (Efraimidis and Spirakis 2006).
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
@@ -144,7 +144,7 @@ def compute_totals_interval(
     high = max(low, high)  # rounding, once all is drawn
     least, most = (_find_interval_end(own, low, high, alpha, above=above) for above in (True, False))
     least, most = min(least, most), max(least, most)
-    return Estimate(min(max(estimate_totals(own)[0], least), most), least, most)
+    return Estimate(min(max(estimate_totals_from_draws(own)[0], least), most), least, most)
 
 
 def _find_interval_end(
@@ -152,23 +152,23 @@ def _find_interval_end(
 ) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
     out, inside = (low, high) if above else (high, low)
-    if not _is_ruled_out(draws, out, alpha, above=above):
+    if not _is_total_ruled_out(draws, out, alpha, above=above):
         return out
     for _ in range(HALVINGS):
         middle = (out + inside) / 2
-        if _is_ruled_out(draws, middle, alpha, above=above):
+        if _is_total_ruled_out(draws, middle, alpha, above=above):
             out = middle
         else:
             inside = middle
     return out
 
 
-def _is_ruled_out(draws: SequentialDraws, total: float, alpha: float, *, above: bool) -> bool:
+def _is_total_ruled_out(draws: SequentialDraws, total: float, alpha: float, *, above: bool) -> bool:
     # Two bets, one to each side, share alpha.
     return bool(compute_log_bet_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
-def estimate_totals(draws: SequentialDraws) -> Floats:
+def estimate_totals_from_draws(draws: SequentialDraws) -> Floats:
     """What the totals (k,) are thought to be: what is known with the estimates of what was left, a mean over draws in
     which those of less spread count more."""
     weight = np.maximum(draws.high - draws.low, _TINY) ** -2
@@ -198,12 +198,12 @@ def decide_totals_against_bars(draws: SequentialDraws, bars: Floats, alpha: floa
     above = (compute_log_bet_stakes(draws, bars, above=True) >= limit) | sure_above
     below = (compute_log_bet_stakes(draws, bars, above=False) >= limit) | sure_below
     return DrawsUntilTotalDecided(
-        _find_first_true_row(above),
-        _find_first_true_row(below),
+        _find_first_true_by_column(above),
+        _find_first_true_by_column(below),
         np.asarray((sure_above | sure_below).any(axis=0)),
     )
 
 
-def _find_first_true_row(true: NDArray[np.bool_]) -> Ints:
+def _find_first_true_by_column(true: NDArray[np.bool_]) -> Ints:
     """How many draws it took, per column, -1 where it never came."""
     return np.where(true.any(axis=0), true.argmax(axis=0) + 1, -1)

@@ -38,7 +38,7 @@ class SilenceAims:
         for name in ("silent", "answered", "confidence"):
             if not 0 < getattr(self, name) < 1:
                 raise UsageError(
-                    f"{name} is {getattr(self, name):g}.", mend="It is a share between 0 and 1, such as 0.9."
+                    f"{name} is {getattr(self, name):g}.", mend="Use a share between 0 and 1, such as 0.9."
                 )
 
 
@@ -53,7 +53,7 @@ class ShareBounds:
 
     @property
     def share(self) -> float:
-        """In the sample."""
+        """The share in the sample."""
         return self.hits / self.n if self.n else math.nan
 
 
@@ -113,7 +113,7 @@ def _split_error_rate(aims: SilenceAims, signals: int) -> float:
 
 
 def count_least_unanswerable(aims: SilenceAims, signals: int = 1) -> int:
-    """How many questions without an answer any threshold takes.
+    """Count how many questions without an answer any threshold takes at least.
 
     >>> count_least_unanswerable(SilenceAims()), count_least_unanswerable(SilenceAims(), signals=2)
     (36, 42)
@@ -184,11 +184,11 @@ def rank_answerability_signals(
     return dict(sorted(losses.items(), key=lambda pair: pair[1]))
 
 
-def compute_score_signals(values: Sequence[float]) -> dict[str, float]:
+def measure_top_score_and_margin(values: Sequence[float]) -> dict[str, float]:
     """What a list of scores, best first, tells of itself: its best `score`, and the `margin` to the second; -inf where
     there is none.
 
-    >>> compute_score_signals([0.9, 0.7, 0.1])
+    >>> measure_top_score_and_margin([0.9, 0.7, 0.1])
     {'score': 0.9, 'margin': 0.2}
     """
     best = values[0] if values else -math.inf

@@ -108,7 +108,7 @@ def _iterate_sign_patterns(n: int) -> Iterator[NDArray[np.int64]]:
 
 def _draw_sign_patterns(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     if n_resamples < 1:
-        raise UsageError(f"The number of resamples is {n_resamples}.", mend="It must be 1 or more.")
+        raise UsageError(f"The number of resamples is {n_resamples}.", mend="Use 1 or more.")
     step = max(1, _DRAWS // n)
     for start in range(0, n_resamples, step):
         yield rng.integers(0, 2, size=(min(step, n_resamples - start), n))
@@ -133,7 +133,7 @@ def compute_walsh_averages(d: ArrayLike) -> Floats:
     values = check_sample(d, "d")
     if len(values) > _MOST_WALSH:
         raise UsageError(
-            f"There are {len(values)} differences; above {_MOST_WALSH}, their pairs are too many.",
+            f"There are {len(values)} differences, but at most {_MOST_WALSH} are supported.",
             mend="Average within groups first, or use bootstrap_ci of the mean or median.",
         )
     first, second = np.triu_indices(len(values))

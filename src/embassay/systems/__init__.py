@@ -32,19 +32,19 @@ SYSTEMS: Registry[Encoder | Similarity] = Registry(
 SYSTEMS.add(
     "levenshtein",
     "embassay.systems.lexical.levenshtein:LevenshteinSimilarity",
-    "share of characters kept: insertions, deletions, no substitutions",
+    "share of characters kept when insertions and deletions turn one text into the other",
     kind="classical",
 )
 SYSTEMS.add(
     "rouge",
     "embassay.systems.lexical.overlap:rouge",
-    "mean of the F1 of common tokens and of common token pairs",
+    "mean F1 of shared tokens and shared token pairs",
     kind="classical",
 )
 SYSTEMS.add(
     "jaccard",
     "embassay.systems.lexical.overlap:jaccard",
-    "common tokens over all tokens, as sets",
+    "shared distinct tokens divided by all distinct tokens",
     kind="classical",
 )
 SYSTEMS.add(
@@ -73,7 +73,7 @@ SYSTEMS.add(
 SYSTEMS.add(
     "st",
     "embassay.systems.encoders.sentence_transformers:SentenceTransformer",
-    "sentence-transformers: st:ORG/MODEL of the hub, or st:./folder",
+    "sentence-transformers models: st:ORG/MODEL from the hub, or st:./folder",
     kind="embedding",
     needs="embassay[torch]",
 )
@@ -87,42 +87,42 @@ SYSTEMS.add(
 SYSTEMS.add(
     "static",
     "embassay.systems.encoders.static:StaticEncoder",
-    "static vectors of model2vec: static:ORG/MODEL, or static:./folder",
+    "static model2vec embeddings: static:ORG/MODEL, or static:./folder",
     kind="embedding",
     needs="embassay[static]",
 )
 SYSTEMS.add(
     "splade",
     "embassay.systems.encoders.splade:SpladeEncoder",
-    "a learned sparse model: splade:ORG/MODEL, or splade:./folder, also with model.onnx and without torch",
+    "a learned sparse model: splade:ORG/MODEL, or splade:./folder (with model.onnx, without torch)",
     kind="embedding",
     needs="embassay[torch] or embassay[onnx]",
 )
 SYSTEMS.add(
     "colbert",
     "embassay.systems.encoders.colbert:ColbertEncoder",
-    "a multi-vector model with its trained projection: colbert:ORG/MODEL, or colbert:./folder, PyLate's too",
+    "a multi-vector model (also PyLate) with its trained projection: colbert:ORG/MODEL, or colbert:./folder",
     kind="embedding",
     needs="embassay[torch]",
 )
 SYSTEMS.add(
     "multi",
     "embassay.systems.encoders.colbert:ColbertEncoder",
-    "another name of colbert:",
+    "alias of colbert:",
     kind="embedding",
     needs="embassay[torch]",
 )
 SYSTEMS.add(
     "mteb",
     "embassay.systems.encoders.mteb:MtebEncoder",
-    "any model of mteb's registry: mteb:ORG/MODEL",
+    "any model in mteb's registry: mteb:ORG/MODEL",
     kind="embedding",
     needs="embassay[mteb]",
 )
 SYSTEMS.add(
     "openai",
     "embassay.systems.encoders.openai:OpenAIEncoder",
-    "embedding models of OpenAI, or of any server with its API (base_url=)",
+    "OpenAI's embedding models, or any server with the same API (base_url=)",
     kind="embedding",
     needs="embassay[llm], OPENAI_API_KEY",
 )
@@ -157,35 +157,33 @@ SYSTEMS.add(
 SYSTEMS.add(
     "own",
     "embassay.systems.objects:find_passed_in_encoder",
-    "an encoder of your own, from Python: eb.sage.run([model, function, 'bm25'], ...)",
+    "your own encoder, passed from Python: eb.sage.run([model, function, 'bm25'], ...)",
     kind="embedding",
 )
 SYSTEMS.add(
     "ensemble",
     "embassay.systems.ensemble:SystemEnsemble",
-    "several systems as one: ensemble:minilm+bm25?weights=2,1&of=ranks",
+    "several systems combined: ensemble:minilm+bm25?weights=2,1&of=ranks",
     kind="ensemble",
 )
 SYSTEMS.add(
     "constant",
     "embassay.systems.reference:ConstantSimilarity",
-    "gives any two texts 1: the score of a system that ignores the text",
+    "similarity 1 for every pair of texts: the baseline that ignores the text",
     kind="reference",
 )
 SYSTEMS.add(
     "random",
     "embassay.systems.reference:RandomSimilarity",
-    "seeded random similarities: the score of chance",
+    "seeded random similarities: the chance baseline",
     kind="reference",
 )
 
 TOKENIZERS.add(
-    "wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the pieces that wordllama averages over"
+    "wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the tokens that wordllama averages"
 )
 TOKENIZERS.add(
-    "minilm",
-    "embassay.systems.models:load_minilm_tokenizer",
-    "the word pieces that minilm reads, in lower case",
+    "minilm", "embassay.systems.models:load_minilm_tokenizer", "minilm's word pieces, in lower case"
 )
 
 WITHOUT_VECTORS = ("classical", "reference", "ensemble")
@@ -199,7 +197,7 @@ where it costs money."""
 
 
 def forget_opened_system(text: str) -> None:
-    """Make what a spec string names anew when it is next opened."""
+    """Forget an opened system, so that its spec string makes a new one when it is next opened."""
     spec = SYSTEMS.parse_spec(text)
     for key in [key for key in _encoders if key[0] == spec]:
         del _encoders[key]
@@ -216,7 +214,7 @@ def open_system(
     pair_corpus: str = "batch",
     compared: Compared = "cosine",
 ) -> Similarity:
-    """The similarity that a spec string names, called by its canonical spec string.
+    """Open the system (a similarity) that a spec string names, called by its canonical spec string.
 
     Lexical systems count the tokens of `tokenizer`, by default cl100k. An encoder goes through `wrap` (a cache, say),
     then through the transform that its parameters ask for, and is compared by cosine; so one cache of full vectors
@@ -231,7 +229,7 @@ def open_system(
     spec = SYSTEMS.parse_spec(text)
     rest, cleanup = SYSTEMS.split(spec, TextCleanupSteps)
     model, transform = SYSTEMS.split(rest, VectorTransformOptions)
-    exact = SYSTEMS.parse_spec(add_dims_parameter(SYSTEMS.format(model), transform.dims))
+    exact = SYSTEMS.parse_spec(add_dims_to_spec(SYSTEMS.format(model), transform.dims))
     # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
     if exact != model:
         model, transform = exact, replace(transform, dims=None)
@@ -246,7 +244,7 @@ def open_system(
         encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
             encoder = _wrap_in_cleanup(encoder, model, cleanup)
-        return _make_similarity(wrap(encoder), encoder, spec, transform, compared)
+        return _make_vector_similarity(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
             f"{', '.join(rest.params.keys() - model.params.keys())} applies to vectors, but {spec.name!r} has none.",
@@ -268,13 +266,13 @@ def _wrap_in_cleanup(encoder: Encoder, model: Spec, cleanup: TextCleanupSteps) -
     return TextCleaningEncoder(encoder, cleanup, name=_format_system_name(replace(model, params=params)))
 
 
-def _make_similarity(
+def _make_vector_similarity(
     encoder: Encoder, made: Encoder, spec: Spec, transform: VectorTransformOptions, compared: Compared
 ) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
         return _make_ragged_similarity(encoder, made, spec, transform)
-    changed: Encoder = TransformedEncoder(encoder, transform) if transform.changes else encoder
+    changed: Encoder = TransformedEncoder(encoder, transform) if transform.is_changing_vectors else encoder
     by = find_model_own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
         return Cosine(changed, name=_format_system_name(spec))
@@ -287,7 +285,7 @@ def _make_ragged_similarity(
     """The similarity of an encoder that gives many vectors for a text."""
     from embassay.systems.multivector import make_ragged_similarity
 
-    if transform.changes:
+    if transform.is_changing_vectors:
         raise UsageError(
             f"{', '.join(key for key in spec.params if key in PARAMETERS)} applies to a single vector per text, but "
             f"{spec.name!r} has many.",
@@ -296,12 +294,12 @@ def _make_ragged_similarity(
     return make_ragged_similarity(encoder, model, name=_format_system_name(spec))
 
 
-def add_dims_parameter(text: str, dims: int | None) -> str:
+def add_dims_to_spec(text: str, dims: int | None) -> str:
     """The spec string with the model's own parameter for vectors of `dims`, where it has one and the vendor says that
     the model was trained for this size; else as it is, and its usual vectors are cut.
 
-    >>> (add_dims_parameter("voyage:voyage-3-large", 2048), add_dims_parameter("voyage:voyage-3-large", 300),
-    ... add_dims_parameter("minilm", 128))
+    >>> (add_dims_to_spec("voyage:voyage-3-large", 2048), add_dims_to_spec("voyage:voyage-3-large", 300),
+    ... add_dims_to_spec("minilm", 128))
     ('voyage:voyage-3-large?dimensions=2048', 'voyage:voyage-3-large', 'minilm')
     """
     from embassay.systems.models import find_known_model
@@ -320,10 +318,10 @@ def add_dims_parameter(text: str, dims: int | None) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "dimensions": dims}))
 
 
-def add_prompt_parameter(text: str, task: str) -> str:
+def add_task_prompt_to_spec(text: str, task: str) -> str:
     """The spec string with the prompt that the model ships for a task, where such prompts are read; else as it is.
 
-    >>> add_prompt_parameter("st:ORG/MODEL", "sts"), add_prompt_parameter("minilm", "sts")
+    >>> add_task_prompt_to_spec("st:ORG/MODEL", "sts"), add_task_prompt_to_spec("minilm", "sts")
     ('st:ORG/MODEL?task=sts', 'minilm')
     """
     spec = SYSTEMS.parse_spec(text)

@@ -151,7 +151,7 @@ class TextCleanupSteps:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """In the order in which they are done."""
+        """The cleanup steps in the order in which they are done."""
         return tuple(name for name in STEPS if name in self._step_names)
 
     @cached_property
@@ -215,10 +215,12 @@ class TextCleaningEncoder:
         """The vectors of the cleaned texts."""
         return self._encoder.encode(self._cleanup.all(texts), role=role)
 
-    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+    def encode_token_vectors(
+        self, texts: Sequence[str], *, role: Role | None = None
+    ) -> list[NDArray[np.float32]]:
         """The token vectors of the cleaned texts, where the encoder has them."""
         encoder: Any = self._encoder
-        vectors: list[NDArray[np.float32]] = encoder.encode_tokens(self._cleanup.all(texts), role=role)
+        vectors: list[NDArray[np.float32]] = encoder.encode_token_vectors(self._cleanup.all(texts), role=role)
         return vectors
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -275,7 +277,7 @@ class TextCleaningSimilarity:
 
     @property
     def kind(self) -> Kind:
-        """The system's."""
+        """The kind of the system, as the wrapped one has it."""
         return self._system.kind
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:

@@ -22,14 +22,14 @@ _LONG = 1e30
 
 @dataclass(frozen=True)
 class VectorTransformOptions:
-    """What is asked for; its fields are the parameters that every encoder's spec string can have."""
+    """Options of the vectors; its fields are the parameters that every encoder's spec string can have."""
 
     dims: int | None = None
     normalize: bool = False
     quantize: Literal["float32", "float16", "int8", "binary"] = "float32"
 
     @property
-    def changes(self) -> bool:
+    def is_changing_vectors(self) -> bool:
         """Whether it does anything."""
         return self != VectorTransformOptions()
 
@@ -87,7 +87,7 @@ class TransformedEncoder(EncoderStandIn):
 
     def __getattr__(self, name: str) -> Any:
         # `encoder` while it is unpickled; the others would give vectors past the transform.
-        if name in ("encoder", "encode_chunks", "encode_tokens"):
+        if name in ("encoder", "encode_chunks", "encode_token_vectors"):
             raise AttributeError(name)
         return getattr(self.encoder, name)
 
@@ -143,7 +143,7 @@ class Cosine(ShardSearch):
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
+        """The failures so far: texts that could not be encoded, with the reason."""
         return find_unencodable_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
@@ -204,10 +204,11 @@ class Cosine(ShardSearch):
         """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
         of the encoder, and only one shard's vectors are in memory at a time."""
         work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
-        accounts = find_encoder_part_with("accept", self.encoder)
+        # Found by the name of its method, because encoders wrap encoders.
+        accounts = find_encoder_part_with("add_encoding_counts", self.encoder)
         for ranked, account in run_over_shards(work, shards, spread):
             if account is not None and accounts is not None:
-                accounts.accept(account)
+                accounts.add_encoding_counts(account)
             yield ranked
 
     def _encode_unit_vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
@@ -231,7 +232,7 @@ class _CosineShardSearch:
         ranked = _search_encoded_rows(
             self.queries, self.system._encode_unit_vectors(list(shard), "document"), self.k
         )
-        accounts = find_encoder_part_with("accept", self.system.encoder)
+        accounts = find_encoder_part_with("add_encoding_counts", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
 
 

@@ -107,7 +107,7 @@ class SystemEnsemble(ShardSearch):
         for member in self.members:
             if find_encoder_part_with("price", getattr(member, "encoder", None)) is not None:
                 raise UsageError(
-                    f"{member.name!r} is behind a server, but an ensemble's members must run here.",
+                    f"{member.name!r} runs on a server, but an ensemble's members must run here.",
                     mend="Use members that run on this machine.",
                 )
         self.of = of
@@ -124,13 +124,13 @@ class SystemEnsemble(ShardSearch):
 
     @property
     def kind(self) -> Kind:
-        """Embedding as soon as a member is one."""
+        """The kind of the ensemble: embedding as soon as a member is one."""
         kinds = {member.kind for member in self.members}
         return "embedding" if "embedding" in kinds else "classical"
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """The texts that some member could not read, with the reason."""
+        """The failures so far: texts that some member could not read, with the reason."""
         failed: dict[str, str] = {}
         for member in self.members:
             failed |= getattr(member, "failures", {})
@@ -223,7 +223,7 @@ class SystemEnsemble(ShardSearch):
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
-            ranked = RankedCandidates.make_empty(len(queries), k)
+            ranked = RankedCandidates.make_empty_candidates(len(queries), k)
             for row, (ids, values) in enumerate(queries):
                 within = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
                 ranked.indices[row, : len(within)] = ids[within] - offset
@@ -278,7 +278,7 @@ def _parse_weights(text: str, members: int) -> tuple[float, ...]:
         numbers = ()
     if len(numbers) != members or not all(0 < number < float("inf") for number in numbers):
         raise UsageError(
-            f"weights={text} are not {members} positive numbers, one for each member.",
+            f"weights={text} must be {members} positive numbers, one for each member.",
             mend=f"Write weights={','.join('1' * members)}.",
         )
     return numbers
@@ -308,7 +308,7 @@ def _measure_member_scale(member: Similarity) -> EnsembleMemberBaseline:
     spread = float(unrelated.std())
     if not spread > 0:
         raise UsageError(
-            f"To {member.name!r} all texts are equally similar, so it adds nothing to an ensemble.",
+            f"{member.name!r} finds all texts equally similar, so it adds nothing to an ensemble.",
             mend="Leave it out.",
         )
     return EnsembleMemberBaseline(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,15 +42,15 @@ class MeanOfTokensEncoder(Protocol):
         """How many of a document's own tokens it reads at once; None for any number."""
         ...
 
-    def token_places(self, texts: Sequence[str]) -> list[Ints]:
+    def locate_text_tokens(self, texts: Sequence[str]) -> list[Ints]:
         """First character and end of each of a text's own tokens, (tokens, 2) per text, none cut off."""
         ...
 
-    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[Vectors]:
+    def encode_token_vectors(self, texts: Sequence[str], *, role: Role | None = None) -> list[Vectors]:
         """The vector of each of these tokens, as many as it reads, (tokens, width) per text."""
         ...
 
-    def finish_means(self, means: Vectors) -> Vectors:
+    def finish_mean_vectors(self, means: Vectors) -> Vectors:
         """What the encoder does with a mean of token vectors, (n, width), until it is a vector, (n, dim)."""
         ...
 
@@ -66,9 +67,9 @@ def explain_no_late_chunks(encoder: Any) -> str:
     """Why an encoder cannot read passages within their document; empty where it can."""
     # Beneath the cache nothing but this stands before a model.
     if hasattr(encoder, "_cleanup"):
-        return "it cleans texts, so its tokens are at other positions"
-    if not hasattr(encoder, "token_places"):
-        return "it gives no vectors of tokens in their context, as models of sentence-transformers (st:) and minilm do"
+        return "it cleans texts, so token positions shift"
+    if not hasattr(encoder, "locate_text_tokens"):
+        return "it gives no contextual token vectors, unlike sentence-transformers models (st:) and minilm"
     return str(encoder.no_late_chunks)
 
 
@@ -131,12 +132,12 @@ def encode_late_chunks(
 ) -> list[Vectors]:
     """The vectors of each document's passages, (passages, dim); zeros for one without tokens. Which documents are given
     together may move the last digit, as with any batch."""
-    places, room = encoder.token_places([document.text for document in documents]), encoder.token_room
+    places, room = encoder.locate_text_tokens([document.text for document in documents]), encoder.token_room
     plans = [
         plan_passage_windows(place, document.passages, room)
         for place, document in zip(places, documents, strict=True)
     ]
-    read = iter(_read_windows(encoder, documents, plans))
+    read = iter(_read_window_token_vectors(encoder, documents, plans))
     means: list[Vectors | None] = []
     for document, windows in zip(documents, plans, strict=True):
         own = [next(read) for _ in windows]
@@ -147,11 +148,11 @@ def encode_late_chunks(
     vectors = np.zeros((len(means), encoder.dim), dtype=np.float32)
     full = [row for row, mean in enumerate(means) if mean is not None]
     if full:
-        vectors[full] = encoder.finish_means(np.stack([mean for mean in means if mean is not None]))
+        vectors[full] = encoder.finish_mean_vectors(np.stack([mean for mean in means if mean is not None]))
     return np.split(vectors, np.cumsum([len(document.passages) for document in documents])[:-1])
 
 
-def _read_windows(
+def _read_window_token_vectors(
     encoder: MeanOfTokensEncoder,
     documents: Sequence[DocumentWithPassages],
     plans: Sequence[Sequence[PassageWindow]],
@@ -162,10 +163,12 @@ def _read_windows(
     for document, windows in zip(documents, plans, strict=True):
         slices += [document.text[window.start : window.end] for window in windows]
         starts += [window.start for window in windows]
-    states = encoder.encode_tokens(slices, role=ROLE)
+    states = encoder.encode_token_vectors(slices, role=ROLE)
     # A window that is cut into tokens by itself may have one more, which is then not read.
-    places = [place[: len(state)] for place, state in zip(encoder.token_places(slices), states, strict=True)]
-    return [_WindowTokenVectors(*read) for read in zip(starts, places, states, strict=True)]
+    places = [
+        place[: len(state)] for place, state in zip(encoder.locate_text_tokens(slices), states, strict=True)
+    ]
+    return list(starmap(_WindowTokenVectors, zip(starts, places, states, strict=True)))
 
 
 @dataclass(frozen=True)

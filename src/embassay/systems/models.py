@@ -27,7 +27,7 @@ from embassay.limits import (
 
 @dataclass(frozen=True)
 class KnownModelFacts:
-    """A row of the table; None is what is not known, or does not apply.
+    """Facts of a known model, a row of the table; None is what is not known, or does not apply.
 
     `dims` are those of a vector by default, `dimensions` other sizes the model was trained for, `context` tokens.
     Prices are list prices in US dollars on the day `priced_on` (ISO). `query_prompt` and `document_prompt` go
@@ -94,8 +94,8 @@ def find_model_with_prompts(name: str) -> KnownModelFacts:
     model = find_known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
     if model is None:
         raise UsageError(
-            f"family={name} is neither a family of models nor a known model.",
-            mend=f"Families are {', '.join(FAMILIES)}; or write query_prompt= and document_prompt=.",
+            f"family={name} is neither a model family nor a known model.",
+            mend=f"Use {', '.join(FAMILIES)}, or set query_prompt= and document_prompt=.",
         )
     return model
 
@@ -106,8 +106,8 @@ def warn_of_missing_prompts(system: str, family: str) -> None:
     wanted = f"{like.query_prompt!r} before queries"
     wanted += f" and {like.document_prompt!r} before documents" if like.document_prompt else ""
     warnings.warn(
-        f"{system}: {family} models are trained with {wanted}, but this one is used without them. Add "
-        f"family={family}; if the server adds them itself, say so with query_prompt=''.",
+        f"{system}: {family} models are trained with {wanted}, but this model runs without them. Add "
+        f"family={family}, or query_prompt='' if the server adds them.",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -123,32 +123,34 @@ def suggest_system_name(text: str) -> str:
     """What to write in place of a system that is not known: the name of a model needs what runs it before it.
 
     >>> suggest_system_name("BAAI/bge-m3")
-    'A model on the Hugging Face hub or in a folder is -s st:BAAI/bge-m3. '
+    'For a model on the Hugging Face hub or in a folder, write -s st:BAAI/bge-m3. '
     >>> suggest_system_name("minilm,bm25")
-    'Every system has its own -s: -s minilm -s bm25. '
+    'Give each system its own -s: -s minilm -s bm25. '
     """
-    if meant := _describe_on_disk(text) or _find_other_name(text) or _suggest_ensemble(text):
+    if (
+        meant := _suggest_system_on_disk(text)
+        or _suggest_system_by_other_name(text)
+        or _suggest_ensemble(text)
+    ):
         return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
-        return f"Every system has its own -s: {' '.join(f'-s {name}' for name in names)}. "
+        return f"Give each system its own -s: {' '.join(f'-s {name}' for name in names)}. "
     vendor, _, rest = text.partition("/")
     if rest and vendor.lower() in VENDORS:
-        return f"A model of {vendor} is -s {vendor.lower()}:{rest}. "
+        return f"For a model of {vendor}, write -s {vendor.lower()}:{rest}. "
     model = find_known_model(text.partition("?")[0])
     if model is not None and model.vendor in SPECS:
         if model.dims is None:
             encoders = _format_encoder_names(model)
-            return (
-                f"{model.name} writes texts and makes no vectors; {model.vendor}'s encoders are {encoders}. "
-            )
-        return f"A model of {model.vendor} is -s {SPECS[model.vendor]}:{text}. "
+            return f"{model.name} generates text, not vectors; {model.vendor}'s encoders are {encoders}. "
+        return f"For a model of {model.vendor}, write -s {SPECS[model.vendor]}:{text}. "
     if model is not None or text.count("/") == 1:
         name = model.name if model and "/" not in text else text
         bundled = (
-            "; `minilm` is that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
+            ", or minilm for that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
         )
-        return f"A model on the Hugging Face hub or in a folder is -s st:{name}{bundled}. "
+        return f"For a model on the Hugging Face hub or in a folder, write -s st:{name}{bundled}. "
     return ""
 
 
@@ -167,11 +169,11 @@ def suggest_system_for_folder(folder: Path, target: str) -> str:
         return ""
     kind = said.get("model_type") if isinstance(said, dict) else ""
     if kind == "CrossEncoder":
-        return f"It is a reranker: reranker: cross:{target} in a sweep. "
+        return f"This is a reranker. In a sweep, write reranker: cross:{target}. "
     return f"It is -s {KINDS[kind]}:{target}. " if kind in KINDS else ""
 
 
-def _describe_on_disk(text: str) -> str:
+def _suggest_system_on_disk(text: str) -> str:
     folder = Path(text.partition("?")[0]).expanduser()
     try:
         if "/" not in text or not folder.is_dir():
@@ -193,16 +195,16 @@ CALLED = {
 FUSED = ("hybrid", "rrf", "fusion", "fuse")
 
 
-def _find_other_name(text: str) -> str:
+def _suggest_system_by_other_name(text: str) -> str:
     from embassay.systems.rerankers import RERANKERS
 
     if text.startswith(("http://", "https://")):
-        return f"A server with OpenAI's API is -s 'openai:MODEL?base_url={text}'. "
+        return f"For a server with OpenAI's API, write -s 'openai:MODEL?base_url={text}'. "
     name, colon, target = text.partition(":")
     if colon and target and name.lower() in CALLED:
         return f"Write -s {CALLED[name.lower()]}:{target}. "
     if name.partition("?")[0] in RERANKERS:
-        return f"That is a reranker: reranker: {text} in a sweep (`embassay rag sweep`). "
+        return f"This is a reranker. In a sweep (`embassay rag sweep`), write reranker: {text}. "
     return ""
 
 
@@ -217,17 +219,17 @@ def _suggest_ensemble(text: str) -> str:
 
 
 def suggest_chat_model_name(text: str) -> str:
-    """The same for a language model.
+    """Suggest what to write in place of a chat model that is not known.
 
     >>> suggest_chat_model_name("gemma3:27b")
-    'A model of an Ollama server is ollama:gemma3:27b. '
+    'For an Ollama model, write ollama:gemma3:27b. '
     """
     model = find_known_model(text.partition("?")[0])
     if model is not None and model.vendor == "OpenAI":
-        return f"A language model of OpenAI is openai:{text}. "
+        return f"For a language model of OpenAI, write openai:{text}. "
     name, colon, tag = text.partition("?")[0].partition(":")
     # Ollama's tags are sizes and kinds, such as 27b, 8x7b-instruct, latest.
-    return f"A model of an Ollama server is ollama:{text}. " if name and colon and TAG.match(tag) else ""
+    return f"For an Ollama model, write ollama:{text}. " if name and colon and TAG.match(tag) else ""
 
 
 TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
@@ -243,7 +245,7 @@ def _format_encoder_names(model: KnownModelFacts) -> str:
 
 @cache
 def list_known_models() -> tuple[KnownModelFacts, ...]:
-    """All of them, in the order of the table."""
+    """List all known models, in the order of the table."""
     import tomllib
 
     text = files("embassay.systems").joinpath("models.toml").read_text("utf-8")
@@ -324,7 +326,7 @@ def format_first_error_line(error: Exception) -> str:
 
 
 PICKLED = "its weights are a pickle that contains more than tensors, which could run code on this machine"
-SAFE_WEIGHTS = "Use the model as safetensors; do not load this file by other means either."
+SAFE_WEIGHTS = "Use the model as safetensors, and do not load this file with other tools either."
 
 
 def is_pickle_refusal(error: BaseException | None) -> bool:
@@ -353,8 +355,7 @@ def read_verified_file(path: Path, checksum: str, *, encoder: str, mend: str) ->
     actual = hashlib.sha256(content).hexdigest()
     if actual != checksum:
         raise ModelError(
-            f"{path} is not the file that {encoder} was published with: SHA-256 expected {checksum}, "
-            f"found {actual}.",
+            f"{path} is not the file published with {encoder}: expected SHA-256 {checksum}, found {actual}.",
             mend=mend,
         )
     return content
@@ -398,7 +399,7 @@ def find_model_weights(target: str, revision: str | None = None, *, system: str)
     listed = find_known_model(target)
     repository = listed.name if listed is not None else target
     if target.startswith((".", "/", "~")) or target.count("/") > 1:
-        raise ModelError(f"There is no folder {target}.", mend=f"Name the model's folder: {system}:./folder.")
+        raise ModelError(f"There is no folder {target}.", mend=f"Pass the model's folder: {system}:./folder.")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(
             f"{target!r} is neither a folder nor the name of a model.",
@@ -500,12 +501,12 @@ def _find_revision_commit(repository: str, revision: str | None, system: str) ->
         commit = HfApi().model_info(repository, revision=revision, timeout=_SECONDS).sha
     except GatedRepoError as error:
         raise ModelError(
-            f"The model {repository} is only for users who accept its terms.",
+            f"The model {repository} requires you to accept its terms.",
             mend="Accept them on its page, then run `hf auth login`.",
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError(
-            f"The hub has no model {repository}, or you have no access.",
+            f"The hub has no model {repository}, or you have no access to it.",
             mend="Check its name; if it is private, run `hf auth login`.",
         ) from error
     except RevisionNotFoundError as error:
@@ -516,7 +517,7 @@ def _find_revision_commit(repository: str, revision: str | None, system: str) ->
             return cached, True
         raise ModelError(
             f"The hub cannot be reached, and the model {repository} is not in the cache.",
-            mend=f"Put it into {_cache_folder(repository)}, or name a folder that holds it: {system}:./folder.",
+            mend=f"Put it into {_find_repository_cache_folder(repository)}, or pass its folder: {system}:./folder.",
         ) from error
     return str(commit), False
 
@@ -532,7 +533,7 @@ def _find_cached_commit(repository: str, revision: str | None) -> str | None:
     return None
 
 
-def _cache_folder(repository: str) -> str:
+def _find_repository_cache_folder(repository: str) -> str:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     return str(Path(HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}")

@@ -65,11 +65,11 @@ class RaggedVectorSimilarity(ShardSearch):
     @property
     @abstractmethod
     def how(self) -> str:
-        """How texts are compared, with the version of that."""
+        """The method by which texts are compared, with its version."""
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """The texts that could not be encoded so far, with the reason."""
+        """The failures so far: texts that could not be encoded, with the reason."""
         return find_unencodable_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
@@ -143,7 +143,7 @@ class RaggedVectorSimilarity(ShardSearch):
 
     @abstractmethod
     def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
-        """All documents laid out for search, (n,)."""
+        """Index all documents, (n,), for search."""
 
     @abstractmethod
     def search_document_stream(
@@ -216,7 +216,7 @@ class MaxSim(RaggedVectorSimilarity):
         return score_token_part
 
     def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
-        """The token vectors as they are."""
+        """Index the documents' token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
         parts = [(places[part], _slice_texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
@@ -232,7 +232,7 @@ class MaxSim(RaggedVectorSimilarity):
     def search_document_stream(
         self, queries: Ragged, found: Iterator[Found], n: int, k: int
     ) -> RankedCandidates:
-        """Part by part, none of which is kept."""
+        """Search a stream of documents part by part, none of which is kept."""
         del n
         tokens = TokenVectors.of(list(queries), self.model.width)
         return self._search_at_model_scale(tokens, _gather_document_parts(found, self.model.width), k)
@@ -302,7 +302,7 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
         return score_weight_part
 
     def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
-        """An inverted index of the weights."""
+        """Index the documents' weights in an inverted index."""
         began = perf_counter()
         scaled = (
             self._scale_to_unit_length if self.model.similarity == "cosine" else self._build_weight_matrix
@@ -320,7 +320,7 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
     def search_document_stream(
         self, queries: Ragged, found: Iterator[Found], n: int, k: int
     ) -> RankedCandidates:
-        """In an inverted index of all n documents: a few kilobytes each."""
+        """Search a stream of n documents in an inverted index of all of them, a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
         for places, texts in found:
             for i, text in zip(places, texts, strict=True):

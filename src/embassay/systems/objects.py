@@ -52,7 +52,7 @@ class CallerObjectEncoder:
 
     @property
     def is_resumable(self) -> bool:
-        """Whether another process can know that it has the same object."""
+        """Whether a run can be resumed: another process can know that it has the same object."""
         return "/process-" not in self.identity
 
     @property
@@ -76,12 +76,12 @@ class CallerObjectEncoder:
             where = locate_error_in_package(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
                 f"{self.name} failed on {many}: {type(error).__name__}: {error}{where}.",
-                mend="It is called with a list of strings and must return one vector per text.",
+                mend="The object must accept a list of strings and return one vector per text.",
             ) from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise ModelError(
                 f"{self.name} returned an array of shape {vectors.shape} for {len(texts)} texts.",
-                mend="Give one vector per text: shape (n, dim).",
+                mend="Return one vector per text: shape (n, dim).",
             )
         self._check_text_list_unchanged(texts, handed)
         return vectors
@@ -91,7 +91,7 @@ class CallerObjectEncoder:
         """What the object did that it should not, in words."""
         if not self._changed:
             return ()
-        order = f", in {self._reordered:,} of them their order, so vectors belong to other texts"
+        order = f", reordering it in {self._reordered:,} of them, so vectors belong to the wrong texts"
         return (
             f"{self.name} changed the list of texts in {self._changed:,} of {self._calls:,} calls"
             f"{order if self._reordered else ''}",
@@ -120,7 +120,7 @@ def _convert_to_vectors(made: Any) -> NDArray[np.float32]:
     if inspect.iscoroutine(made):
         made.close()
         raise TypeError(
-            "it is async and returned a coroutine: wrap it, lambda texts: asyncio.run(encode(texts))"
+            "it is async and returned a coroutine: wrap it as lambda texts: asyncio.run(encode(texts))"
         )
     if isinstance(made, Mapping):
         raise TypeError(f"it returned a mapping: return one of its values ({', '.join(map(str, made))})")
@@ -149,19 +149,19 @@ def register_system_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...
         if isinstance(model, str):
             if name and name != model:
                 raise UsageError(
-                    f"{model!r} has its own name and cannot be called {name!r}.",
-                    mend=f"Only objects can be named: write {{{model!r}: {model!r}}}, or give a list.",
+                    f"{model!r} has its own name and cannot be renamed to {name!r}.",
+                    mend=f"Only objects can be named: write {{{model!r}: {model!r}}}, or pass a list.",
                 )
             specs.append(model)
             continue
         if workers != 1:
             raise UsageError(
-                f"{_object_name(model, name)} is an object in this process, which other workers do not have.",
-                mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
+                f"{_object_name(model, name)} is an object in this process, so other workers cannot use it.",
+                mend="Leave workers out, or use a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
         specs.append(_register_object(model, _object_name(model, name)))
     if not specs:
-        raise UsageError("There is no system to run.", mend="Name one or more: ['minilm', 'bm25'].")
+        raise UsageError("There is no system to run.", mend="Pass one or more: ['minilm', 'bm25'].")
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
     if twice:
         raise UsageError(
@@ -175,8 +175,8 @@ def find_passed_in_encoder(target: str) -> CallerObjectEncoder:
     """The object passed in under this name; ModelError in a process that has none."""
     if target not in _given:
         raise ModelError(
-            f"{target} was an object in the process that made this run.",
-            mend="Give the object again from Python: eb.sage.run({'" + target + "': model}, ...).",
+            f"{target} was a Python object in the process that made this run.",
+            mend="Pass the object again from Python: eb.sage.run({'" + target + "': model}, ...).",
         )
     return _given[target]
 
@@ -186,8 +186,8 @@ def _register_object(model: Any, name: str) -> str:
 
     if name in SYSTEMS:
         raise UsageError(
-            f"{name!r} is one of Embassay's systems, so an object cannot have its name.",
-            mend=f"Call it otherwise: {{'my-{name}': model}}.",
+            f"{name!r} is one of Embassay's systems, so an object cannot have this name.",
+            mend=f"Use another name: {{'my-{name}': model}}.",
         )
     kept, given = _given.get(name), CallerObjectEncoder(model, name)
     # Training changes weights in place: the same object is then another system.
@@ -222,12 +222,11 @@ def _find_encode_call(model: Any) -> Callable[..., Any]:
         )
     if callable(getattr(model, "embed_documents", None)):
         raise UsageError(
-            f"A {type(model).__name__} has no method encode.",
-            mend="Give its function: model.embed_documents.",
+            f"{type(model).__name__} has no method encode.", mend="Pass its function: model.embed_documents."
         )
     raise UsageError(
         f"{model!r} is not a system: it has no method encode, and cannot be called with texts.",
-        mend="Give a spec string such as 'minilm', an object with encode(texts), or a function texts -> array.",
+        mend="Pass a spec string ('minilm'), an object with encode(texts), or a function texts -> array.",
     )
 
 

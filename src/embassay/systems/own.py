@@ -44,12 +44,12 @@ def find_model_own_similarity(encoder: Any) -> str:
     return COSINE if name not in NAMES or rounded_off or at_length_1 else name
 
 
-def list_replaced_similarities(system: Any) -> dict[str, str]:
+def find_systems_forced_to_cosine(system: Any) -> dict[str, str]:
     """The systems whose vectors are compared by cosine though their model was made for another similarity: name -> a
     key of `NAMES`. The system itself, or the members of an ensemble, whose similarities need the cosine's scale."""
     others: dict[str, str] = {}
     for member in getattr(system, "members", ()):
-        others |= list_replaced_similarities(member)
+        others |= find_systems_forced_to_cosine(member)
     if isinstance(system, Cosine) and not isinstance(system, NamedVectorSimilarity):
         by = find_model_own_similarity(system.encoder)
         others |= {} if by == COSINE else {system.name: by}
@@ -105,17 +105,17 @@ class NamedVectorSimilarity(Cosine):
             raise UsageError(
                 f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}."
             )
-        return _scale_to_float32(_pair_similarity(self.by, self.vectors(a), self.vectors(b)))
+        return _divide_by_largest_value(_pair_similarity(self.by, self.vectors(a), self.vectors(b)))
 
     def compare_indexed_pairs(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Similarity of `texts[left[i]]` and `texts[right[i]]`, (n,)."""
         vectors = self.vectors(texts)
-        return _scale_to_float32(_pair_similarity(self.by, vectors[left], vectors[right]))
+        return _divide_by_largest_value(_pair_similarity(self.by, vectors[left], vectors[right]))
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ARG002 - there are none
-        """UsageError."""
+        """Raise UsageError, because these similarities have no distances."""
         raise UsageError(f"{self.name!r} uses {NAMES[self.by]}, which is not a distance from 0 to 1.")
 
     def search_shards(
@@ -165,7 +165,7 @@ def _pair_similarity(by: str, left: Vectors, right: Vectors) -> Floats:
     return np.asarray(-apart.sum(axis=1) if by == "manhattan" else -np.sqrt(np.square(apart).sum(axis=1)))
 
 
-def _scale_to_float32(values: Floats) -> NDArray[np.float32]:
+def _divide_by_largest_value(values: Floats) -> NDArray[np.float32]:
     largest = float(np.nanmax(np.abs(values), initial=0)) if len(values) else 0.0
     return np.asarray(values / (largest or 1.0), dtype=np.float32)
 

@@ -40,7 +40,7 @@ class ConstantSimilarity:
 
     @property
     def kind(self) -> Kind:
-        """A reference row, not ranked."""
+        """The kind of the system: a reference row, not ranked."""
         return "reference"
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
@@ -49,7 +49,7 @@ class ConstantSimilarity:
         return np.ones(len(a), dtype=np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Zeros, condensed."""
+        """The pairwise distances, all zero, condensed."""
         return np.zeros(len(texts) * (len(texts) - 1) // 2, dtype=np.float32)
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
@@ -108,7 +108,7 @@ class RandomSimilarity:
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
-        return self._search(self._hash_texts(queries)[:, None], k, corpus)
+        return self._search_corpus_by_hashes(self._hash_texts(queries)[:, None], k, corpus)
 
     def search_shards(
         self,
@@ -119,9 +119,13 @@ class RandomSimilarity:
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
-        return run_over_shards(partial(self._search, self._hash_texts(queries)[:, None], k), shards, spread)
+        return run_over_shards(
+            partial(self._search_corpus_by_hashes, self._hash_texts(queries)[:, None], k), shards, spread
+        )
 
-    def _search(self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]) -> RankedCandidates:
+    def _search_corpus_by_hashes(
+        self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]
+    ) -> RankedCandidates:
         """The best k of the corpus for the hashes of queries (q, 1)."""
         right = self._hash_texts(corpus)
 

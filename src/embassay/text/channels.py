@@ -49,11 +49,11 @@ def read_channel_table(name: Channel) -> Mapping[str, CharacterErrorOutcomes]:
         for key, (rate, outcomes) in table.items()
     }
     if name == "typos":
-        fates |= {key.upper(): _capitalize_fate(fate) for key, fate in fates.items()}
+        fates |= {key.upper(): _make_capital_letter_outcomes(fate) for key, fate in fates.items()}
     return fates
 
 
-def _capitalize_fate(fate: CharacterErrorOutcomes) -> CharacterErrorOutcomes:
+def _make_capital_letter_outcomes(fate: CharacterErrorOutcomes) -> CharacterErrorOutcomes:
     """That of a capital, which errs at a keyboard as its small letter does."""
     outcomes = (what if what == _SWAPPED else what.capitalize() for what in fate.outcomes)
     return fate._replace(outcomes=tuple(outcomes))

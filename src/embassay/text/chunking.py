@@ -249,7 +249,7 @@ class Chunking:
         if self.limit < 1 or not 0 <= self.overlap <= self.limit // 2:
             raise UsageError(
                 f"A chunk cannot have {self.limit} tokens with an overlap of {self.overlap}.",
-                mend="Give a limit of 1 or more, and an overlap from 0 to half of it.",
+                mend="Use a limit of 1 or more, and an overlap from 0 to half the limit.",
             )
 
 
@@ -288,7 +288,9 @@ def chunk(
 def _chunk_section(text: str, section: TextSection, crumb: str, cutter: _SectionCutter) -> list[Chunk]:
     part = text[section.start : section.end]
     fences = find_code_fences(part) if cutter.chunking.headings == "markdown" else []
-    cuts = cutter.units([0, *_list_prose_sentence_ends(find_sentence_ends(part), fences)], section.start)
+    cuts = cutter.find_unit_bounds(
+        [0, *_list_prose_sentence_ends(find_sentence_ends(part), fences)], section.start
+    )
     counts = cutter.before(cuts)
     chunks: list[Chunk] = []
     start = section.start
@@ -314,7 +316,7 @@ class _SectionCutter:
         """How many tokens end at or before each place."""
         return np.searchsorted(self.tokens, places, side="right")
 
-    def units(self, sentences: list[int], offset: int) -> NDArray[np.int64]:
+    def find_unit_bounds(self, sentences: list[int], offset: int) -> NDArray[np.int64]:
         """The bounds of what is packed: those of the sentences, and of the parts of those that are too long."""
         bounds = np.asarray(sentences, np.int64) + offset
         counts = self.before(bounds)

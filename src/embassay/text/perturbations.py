@@ -37,7 +37,7 @@ from embassay.text.semantics import (
     replace_facts_in_text,
     replace_synonyms,
 )
-from embassay.text.tokenizers import encode_as_utf8, find_shared_piece_ends
+from embassay.text.tokenizers import encode_as_utf8, find_tokenizer_byte_ends
 
 NEEDLE_VERSION = 1
 
@@ -83,10 +83,10 @@ _SHORTEST, _LONGEST = 4, 18  # words in a sentence
 
 
 @lru_cache(maxsize=8)
-def repeat_needle(words: int) -> str:
+def make_needle_of_word_count(words: int) -> str:
     """The needle with at least `words` words; a longer one begins with the shorter one.
 
-    >>> repeat_needle(1)[:27], repeat_needle(1000).startswith(repeat_needle(200))
+    >>> make_needle_of_word_count(1)[:27], make_needle_of_word_count(1000).startswith(make_needle_of_word_count(200))
     ('Lorem ipsum dolor sit amet,', True)
     """
     generated = max(0, words - len(_OPENING.split()))
@@ -97,18 +97,18 @@ def make_needle_of_token_count(tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of the needle, at least one."""
     # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
-    text = repeat_needle(1 << max(12, count.bit_length()))
-    ends = find_shared_piece_ends(tokenizer)(text)
+    text = make_needle_of_word_count(1 << max(12, count.bit_length()))
+    ends = find_tokenizer_byte_ends(tokenizer)(text)
     return text[: ends[count - 1]]  # in ASCII, bytes are characters
 
 
 def cut_given_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
-    ends = find_shared_piece_ends(tokenizer)(text)
+    ends = find_tokenizer_byte_ends(tokenizer)(text)
     if count > len(ends):
         raise UsageError(
-            f"The needle has {len(ends):,} tokens, and a document needs {count:,}.",
-            mend="Give a longer text with --needle, or cut the documents with --text-tokens.",
+            f"The needle has {len(ends):,} tokens, but a document needs {count:,}.",
+            mend="Pass a longer text with --needle, or shorten the documents with --text-tokens.",
         )
     return encode_as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
 
@@ -172,7 +172,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     n counts the tokens of `text`. No separator is added, and the place may be inside a word [A16]. The needle is ours
     unless one is `given`; UsageError where that is too short.
     """
-    count = max(1, compute_floor_of_share(p, len(find_shared_piece_ends(tokenizer)(text))))
+    count = max(1, compute_floor_of_share(p, len(find_tokenizer_byte_ends(tokenizer)(text))))
     at = compute_floor_of_share(q, len(text))
     inserted = (
         cut_given_needle(given, tokenizer, count) if given else make_needle_of_token_count(tokenizer, count)
@@ -182,7 +182,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
 
 def first_tokens(text: str, tokenizer: Tokenizer, most: int) -> str:
     """`text` up to its token number `most`; a character that is cut becomes U+FFFD."""
-    ends = find_shared_piece_ends(tokenizer)(text)
+    ends = find_tokenizer_byte_ends(tokenizer)(text)
     return text if len(ends) <= most else encode_as_utf8(text)[: ends[most - 1]].decode("utf-8", "replace")
 
 
@@ -191,7 +191,7 @@ def remove_token_span(text: str, tokenizer: Tokenizer, p: float, q: float) -> st
 
     A character of which only a part is removed becomes U+FFFD. An empty text stays as it is.
     """
-    ends = [0, *find_shared_piece_ends(tokenizer)(text).tolist()]
+    ends = [0, *find_tokenizer_byte_ends(tokenizer)(text).tolist()]
     n = len(ends) - 1
     count = min(n, max(1, compute_floor_of_share(p, n)))
     start = compute_floor_of_share(q, n - count)
@@ -281,12 +281,12 @@ def _raise_unicode_case(text: str, case_bits: NDArray[np.uint8]) -> str:
     beyond_ascii = np.flatnonzero(codes > 127)
     beyond_ascii = beyond_ascii[case_bits[beyond_ascii] != 0]
     if beyond_ascii.size:
-        codes[beyond_ascii] = [_upper_code(code) for code in codes[beyond_ascii].tolist()]
+        codes[beyond_ascii] = [_uppercase_code_point(code) for code in codes[beyond_ascii].tolist()]
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @cache
-def _upper_code(code: int) -> int:
+def _uppercase_code_point(code: int) -> int:
     upper = chr(code).upper()
     return ord(upper) if len(upper) == 1 else code
 
@@ -444,7 +444,7 @@ def removal_variants(shares: Sequence[float]) -> tuple[str, ...]:
 
 
 def retrieval_variants() -> tuple[str, ...]:
-    """The 18 perturbations of every document in the retrieval task (SAGE, section 8)."""
+    """The variants of every document in the retrieval task: 18 perturbations (SAGE, section 8)."""
     return (*SUPERFICIAL, *SEMANTIC, *insertion_variants((0.15, 0.5)), *removal_variants((0.15, 0.5)))
 
 
@@ -456,7 +456,7 @@ def _format_edit_spec(name: str, **parameters: Value) -> str:
     return PERTURBATIONS.format(Spec(name, params=parameters))
 
 
-def _make_unicode_identity(name: str) -> str:
+def _make_unicode_edit_identity(name: str) -> str:
     """The identity of an edit that depends on the letters this Python knows."""
     return f"{name}/1/unicode-{unicodedata.unidata_version}"
 
@@ -465,11 +465,11 @@ def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
     return lambda text, _draw: edit(text)
 
 
-@PERTURBATIONS.register("capitalize", "each character upper case with probability 1/4", kind="superficial")
+@PERTURBATIONS.register("capitalize", "each character upper-cased with probability 1/4", kind="superficial")
 def _make_capitalize_edit(exact: bool = False) -> Perturbation:
     name = _format_edit_spec("capitalize", exact=True) if exact else "capitalize"
     edit = capitalize_exact_quarter if exact else capitalize_random_quarter
-    return Perturbation(name, "superficial", _make_unicode_identity(name), edit)
+    return Perturbation(name, "superficial", _make_unicode_edit_identity(name), edit)
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
@@ -486,14 +486,14 @@ def _make_delete_tenth_edit(
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
-def _make_numerize_edit(both_cases: bool = False) -> Perturbation:
+def _make_digits_for_letters_edit(both_cases: bool = False) -> Perturbation:
     name = _format_edit_spec("numerize", both_cases=True) if both_cases else "numerize"
     return Perturbation(
         name, "superficial", f"{name}/1", partial(replace_letters_by_digits, both_cases=both_cases)
     )
 
 
-@PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
+@PERTURBATIONS.register("negate", "auxiliary verbs negated, or affirmed if negated", kind="semantic")
 def _make_negate_edit(lang: str = "") -> Perturbation:
     name = _format_edit_spec("negate", lang=lang) if lang else "negate"
     return Perturbation(
@@ -516,7 +516,7 @@ def _make_word_shuffle_edit(split: Literal["whitespace", "spaces"] = "whitespace
 
 
 @PERTURBATIONS.register(
-    "synonyms", "words from a list replaced by synonyms, each with probability 1/2", kind="superficial"
+    "synonyms", "listed words replaced by synonyms, each with probability 1/2", kind="superficial"
 )
 def _make_synonyms_edit() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
@@ -538,7 +538,7 @@ def _make_ocr_edit(p: float = _SOME) -> Perturbation:
 
 @PERTURBATIONS.register(
     "speech",
-    "as written by a speech recogniser; words that sound alike swapped with probability p",
+    "like a speech recogniser's output; words that sound alike swapped with probability p",
     kind="superficial",
 )
 def _make_speech_edit(p: float = _ALIKE) -> Perturbation:
@@ -555,7 +555,9 @@ def _make_facts_edit() -> Perturbation:
     return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", replace_facts_in_text)
 
 
-@PERTURBATIONS.register("insertion", "p of its length in needle tokens added at q", kind="insertion")
+@PERTURBATIONS.register(
+    "insertion", "needle tokens inserted at position q, p times as many as the text has", kind="insertion"
+)
 def _make_insertion_edit(
     tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
 ) -> Perturbation:
@@ -567,7 +569,7 @@ def _make_insertion_edit(
     return Perturbation(name, "insertion", identity, _ignore_draws(edit))
 
 
-@PERTURBATIONS.register("removal", "p of its tokens removed at q", kind="removal")
+@PERTURBATIONS.register("removal", "a share p of the tokens removed at position q", kind="removal")
 def _make_removal_edit(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
     p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
     name = _format_edit_spec("removal", p=p, q=q)

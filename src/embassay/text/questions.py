@@ -44,7 +44,7 @@ class TitledPassage:
 
     @property
     def full_text(self) -> str:
-        """What is searched: title and body (spec sage 8)."""
+        """The full text that is searched: title and body (spec sage 8)."""
         return " ".join(filter(None, (self.title, self.body)))
 
 
@@ -120,7 +120,7 @@ class _PseudoQuestionMaker:
         self._taken = {i for i, passage in enumerate(passages) if passage.id in whole}
 
     def add(self, kind: str) -> None:
-        """Ask all questions of a kind, or as many of them as are drawn."""
+        """Add all questions of a kind, or as many of them as are drawn."""
         rejected = Counter[str]()
         makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
             "title": self._find_title_questions, "heading": self._find_heading_questions,
@@ -137,7 +137,7 @@ class _PseudoQuestionMaker:
             if self._take_out_question(question, i):
                 self.asked.append(question)
             else:
-                rejected["too little would be left"] += 1
+                rejected["too little text would be left"] += 1
         self.rejected[kind] = dict(rejected)
 
     def _find_title_questions(self, rejected: Counter[str]) -> Iterator[Found]:
@@ -177,7 +177,7 @@ class _PseudoQuestionMaker:
                 if times[_plain_words(match["asked"])] > 1:
                     rejected["in two places"] += 1
                 elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
-                    rejected["too little would be left"] += 1
+                    rejected["too little text would be left"] += 1
                 else:
                     yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
 
@@ -196,7 +196,7 @@ class _PseudoQuestionMaker:
             ]
             once = [(a, b) for a, b in fit if times[_plain_words(text.body[a:b])] == 1]
             if not once:
-                rejected["no sentence of its own of 6 to 40 words"] += 1
+                rejected["no unique sentence of 6 to 40 words"] += 1
                 continue
             drawn = int.from_bytes(draw_random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
             yield _make_question(text, "sentence", *once[drawn]), i
@@ -234,10 +234,10 @@ def _plain_words(text: str) -> str:
 
 def _remove_asked_line(text: TitledPassage, asked: str) -> TitledPassage:
     """Without the line or sentence; where it was, a space."""
-    return replace(text, body=_join_around(text.body, asked))
+    return replace(text, body=_cut_out_asked_text(text.body, asked))
 
 
-def _join_around(body: str, asked: str) -> str:
+def _cut_out_asked_text(body: str, asked: str) -> str:
     before, _, after = body.partition(asked)
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 

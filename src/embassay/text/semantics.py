@@ -75,10 +75,10 @@ def negate_text(text: str) -> str:
     >>> negate_text("It is cold. Can't you see? They did not.")
     'It is not cold. Can you see? They did.'
     """
-    return _PATTERN.sub(_replace_match, text)
+    return _PATTERN.sub(_negate_matched_auxiliary, text)
 
 
-def _replace_match(match: re.Match[str]) -> str:
+def _negate_matched_auxiliary(match: re.Match[str]) -> str:
     stem, negation = match.groups()
     lower = stem.lower()
     if not negation:
@@ -104,13 +104,13 @@ class _NegationGrammar:
 
     @cached_property
     def verb_pattern(self) -> re.Pattern[str]:
-        """Its verbs in lower case or with an initial capital."""
+        """The pattern of the verbs, in lower case or with an initial capital."""
         forms = (form for verb in self.verbs.split() for form in (verb, verb.capitalize()))
         return re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(forms, key=len, reverse=True))})(?!\w)")
 
     @cached_property
     def other(self) -> re.Pattern[str]:
-        """Its other negative words."""
+        """The pattern of the other negative words."""
         return re.compile(rf"\b(?:{'|'.join(self.others.split())})\b", re.IGNORECASE)
 
     def negate_clauses(self, text: str) -> str:

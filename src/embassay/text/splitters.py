@@ -45,9 +45,9 @@ HEAD, TITLE, LATE, MODEL = "head", "title", "late", "llm:"
 """What a chunk is read with: its document's first sentence, title and headings, all of it, a model's sentence."""
 _FIXED = "fixed"
 _MEND = (
-    "Write none, a number of tokens (200), with overlap (430+70), fixed?size=200, chonkie:recursive?size=200, or "
-    "langchain:recursive?size=200&overlap=20; each also with context=head, title, late or llm:MODEL, as in "
-    "200?context=title."
+    "Write none, a number of tokens (200), tokens and overlap (430+70), fixed?size=200, "
+    "chonkie:recursive?size=200, or langchain:recursive?size=200&overlap=20. If needed, add context=head, "
+    "title, late or llm:MODEL, as in 200?context=title."
 )
 PACKAGES: Mapping[str, str] = {"chonkie": "chonkie", "langchain": "langchain-text-splitters"}
 SPLITTERS: Mapping[str, Mapping[str, str]] = {
@@ -72,11 +72,11 @@ class DocumentChunk:
 
     @property
     def text(self) -> str:
-        """What is searched."""
+        """The text of the chunk that is searched."""
         return f"{self.head}\n{self.body}" if self.head else self.body
 
     def after(self, head: str) -> DocumentChunk:
-        """The same with another line before what already stands there."""
+        """Prepend another line to what already stands before the chunk."""
         return replace(self, head="\n".join(filter(None, (head, self.head))))
 
 
@@ -124,14 +124,14 @@ class DocumentSplitSettings:
             cut = partial(_split_at_tokens, self.size, self.overlap, ends)
         else:
             cut = partial(_split_with_own_chunker, Chunking(self.size, self.overlap), ends)
-        return partial(_split_with_first_sentence, cut) if self.context == HEAD else cut
+        return partial(_prepend_first_sentence, cut) if self.context == HEAD else cut
 
     def _open_library_splitter(self, ends: TokenEndFinder) -> Split:
         installed = find_splitter_version(self.library)
         if self.version and installed != self.version:
             raise ModelError(
-                f"The chunks were cut by {self.library} {self.version}, but {installed} is installed.",
-                mend=f"Install it with: pip install {PACKAGES[self.library]}=={self.version}",
+                f"The chunks were made with {self.library} {self.version}, but {installed} is installed.",
+                mend=f"Install that version: pip install {PACKAGES[self.library]}=={self.version}",
             )
         return _OPENERS[self.library](SPLITTERS[self.library][self.name], self.size, self.overlap, ends)
 
@@ -155,14 +155,14 @@ def parse_document_splitting(text: str) -> DocumentSplitSettings | None:
     context = options.get("context", "")
     known = context in ("", HEAD, TITLE, LATE) or (has_model and model)
     if options.keys() - set(_KEYS) or not known:
-        raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
+        raise UsageError(f"The chunking {text!r} is not valid.", mend=_MEND)
     own = _OWN.fullmatch(head)
     if own and options.keys() <= {"context"}:
         splitting = DocumentSplitSettings("", "", int(own[1]), int(own[2] or 0), context)
     else:
         splitting = _parse_library_splitting(text, head, options)
     if splitting.overlap > splitting.size // 2:
-        raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
+        raise UsageError(f"The chunking {text!r} is not valid.", mend=_MEND)
     return splitting
 
 
@@ -173,14 +173,14 @@ def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -
     elif name not in SPLITTERS.get(library, {}):
         known = ", ".join(SPLITTERS.get(library, {}))
         raise UsageError(
-            f"The chunk {text!r} is not valid.", mend=f"{library} has {known}." if known else _MEND
+            f"The chunking {text!r} is not valid.", mend=f"{library} has {known}." if known else _MEND
         )
     sizes = [options.get("size", str(_USUAL_SIZE)), options.get("overlap", "0")]
     if not all(size.isdecimal() and len(size) < 10 for size in sizes) or int(sizes[0]) < 1:
-        raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
+        raise UsageError(f"The chunking {text!r} is not valid.", mend=_MEND)
     if name == "recursive" and library == "chonkie" and int(sizes[1]):
         raise UsageError(
-            "chonkie's recursive chunker has no overlap.", mend="Leave it out, or use chonkie:sentence."
+            "chonkie's recursive chunker has no overlap.", mend="Leave overlap out, or use chonkie:sentence."
         )
     context, version = options.get("context", ""), options.get("version", "")
     return DocumentSplitSettings(library, name, int(sizes[0]), int(sizes[1]), context, version)
@@ -202,8 +202,8 @@ def find_splitter_version(library: str) -> str:
         return version(PACKAGES[library])
     except PackageNotFoundError as error:
         raise ModelError(
-            f"Chunks of {library} need its package, which is not installed.",
-            mend="Install it with: pip install 'embassay[chunkers]'",
+            f"Chunking with {library} needs its package, which is not installed.",
+            mend="Install it: pip install 'embassay[chunkers]'",
         ) from error
 
 
@@ -265,7 +265,7 @@ def _trim_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _split_with_first_sentence(cut: Split, text: str) -> list[DocumentChunk]:
+def _prepend_first_sentence(cut: Split, text: str) -> list[DocumentChunk]:
     """Chunks that say what document they are of, without asking a model: its first sentence goes before each."""
     pieces = cut(text)
     start = text.lstrip()
@@ -289,19 +289,20 @@ def locate_split_pieces(
             continue
         # Beginnings first that overlap no more than told: where a text repeats itself, several would fit.
         places = (
-            _find_body(text, body, start) for start in (max(back(last.end), last.start + 1), last.start + 1)
+            _find_body_in_text(text, body, start)
+            for start in (max(back(last.end), last.start + 1), last.start + 1)
         )
         place = next(filter(None, places), None)
         if place is None:
             raise ModelError(
                 f"A splitter changed the text, so its chunk {body[:40]!r} has no position in the document.",
-                mend="Take another splitter.",
+                mend="Use another splitter.",
             )
         last = DocumentChunk(*place, body)
         yield last
 
 
-def _find_body(text: str, body: str, start: int) -> tuple[int, int] | None:
+def _find_body_in_text(text: str, body: str, start: int) -> tuple[int, int] | None:
     # As it is, which is nearly always; else with other blanks, since splitters join what they have cut.
     place = text.find(body, start)
     if place >= 0:

@@ -81,7 +81,7 @@ class TokenByteEnds:
         return ends
 
 
-def find_shared_piece_ends(tokenizer: Tokenizer) -> TokenByteEnds:
+def find_tokenizer_byte_ends(tokenizer: Tokenizer) -> TokenByteEnds:
     """The one `TokenByteEnds` of a tokenizer."""
     return _piece_ends(tokenizer)  # type: ignore[arg-type]  # protocols do not say that objects hash
 
@@ -388,7 +388,7 @@ def _open_encoding() -> tiktoken.Encoding:
 def _download_mend() -> str:
     return (
         f"Download {_ADDRESS} once, save it as {_FILE} in a folder and set TIKTOKEN_CACHE_DIR to that "
-        f"folder; or use `--tokenizer words`, whose scores are not those of the paper."
+        f"folder. Or use `--tokenizer words`, whose scores differ from the paper's."
     )
 
 
@@ -396,12 +396,12 @@ TOKENIZERS: Registry[Tokenizer] = Registry("tokenizer", makes=[["encode", "encod
 TOKENIZERS.add(
     "cl100k",
     "embassay.text.tokenizers:Cl100kTokenizer",
-    "tiktoken's cl100k_base, as in the paper; needs its file once",
+    "tiktoken's cl100k_base, as in the paper; downloads a file once",
 )
 TOKENIZERS.add(
     "words",
     "embassay.text.tokenizers:WordTokenizer",
-    "runs of word characters, and single other characters; needs nothing",
+    "runs of word characters, and other characters one by one; no dependencies",
 )
 
 

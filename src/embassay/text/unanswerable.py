@@ -129,7 +129,7 @@ def make_unanswerable_questions(
         spots.sort(key=lambda spot: len(made[spot[0]]))
         changed = _change_one_question(key, text, spots, cover, seed, texts)
         if changed is None:
-            rejected["a passage may answer every change"] += 1
+            rejected["a passage may answer every changed version"] += 1
             continue
         texts.add(" ".join(_split_words(changed.text)))
         made[changed.value].append(changed)
@@ -260,7 +260,8 @@ def draw_off_topic_questions(
             rejected += 1
             continue
         drawn.append(ValueChangedQuestion("", text, "", "", ""))
-    return UnanswerableQuestions(tuple(drawn), {"a passage shares its words": rejected} if rejected else {})
+    reasons = {"a passage has most of its words": rejected} if rejected else {}
+    return UnanswerableQuestions(tuple(drawn), reasons)
 
 
 def _split_words(text: str) -> list[str]:

@@ -70,7 +70,7 @@ class RequestGuard:
             return
         answer = _add_response_headers(self._headers(scope["path"]), send)
         if not self._is_allowed_host(_read_header(scope, b"host")):
-            await send_refusal(answer, 421, "This server does not answer to that name.")
+            await send_refusal(answer, 421, "This server does not accept that host name.")
             return
         try:
             body = await asyncio.wait_for(self._read_body(scope, receive), self._options.body_seconds)
@@ -78,7 +78,7 @@ class RequestGuard:
             await send_refusal(answer, 408, "The request took too long to arrive.")
             return
         if body is None:
-            await send_refusal(answer, 413, f"A request may have at most {self._options.most_bytes} bytes.")
+            await send_refusal(answer, 413, f"A request can have at most {self._options.most_bytes} bytes.")
             return
         await self._app(scope, _replay_body(body, receive), answer)
 
@@ -170,7 +170,7 @@ class KeyedRateLimit:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
-    def can_take_request(self, key: str) -> bool:
+    def try_take_request(self, key: str) -> bool:
         """Take one; whether there was one."""
         with self._lock:
             level = self._compute_allowance(key)
@@ -337,7 +337,7 @@ class _OpenFileLimitServer:
         elif not self._told:
             self._told = True
             logging.getLogger("uvicorn.error").warning(
-                "The limit of open files is reached, so connections have to wait. Raise it: ulimit -n 4096."
+                "The limit on open files is reached, so connections have to wait. Raise it with ulimit -n 4096."
             )
 
 
@@ -422,14 +422,14 @@ def _make_listen_error(host: str, port: int, error: OSError) -> UsageError:
     where = f"{host or 'all addresses'}, port {port}"
     if error.errno == errno.EADDRINUSE:
         return UsageError(
-            f"Something else is already listening on {where}.",
-            mend=f"Stop it, or give another: --port {port + 1}",
+            f"Another program is already listening on {where}.",
+            mend=f"Stop it, or use another port: --port {port + 1}",
         )
     if error.errno == errno.EACCES:
         return UsageError(
-            f"This user has no permission to listen on {where}.", mend="Give a --port above 1023."
+            f"This user has no permission to listen on {where}.", mend="Use a --port above 1023."
         )
     return UsageError(
-        f"Nothing can listen on {where}: {(error.strerror or str(error)).lower()}.",
+        f"Cannot listen on {where}: {(error.strerror or str(error)).lower()}.",
         mend="Use a --host of this machine, such as 127.0.0.1.",
     )

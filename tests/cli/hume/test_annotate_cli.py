@@ -154,7 +154,7 @@ def test_the_limit_of_cost_is_exit_code_5(embassay, study):
     ("arguments", "code", "told"),
     [
         (("--llm", "opnai:gpt-5"), 2, "opnai"),
-        (("--llm", "openai:x", "--task", "topics"), 2, "do not annotate topics"),
+        (("--llm", "openai:x", "--task", "topics"), 2, "cannot annotate topics"),
         (("--llm", "openai:x", "--task", "mod"), 2, "no task 'mod'"),
         (("--llm", "openai:x?temperature=9"), 2, "temperature is 9"),
         (("--llm", "openai:nobody", "--max-cost", "1"), 2, "price of 'openai:nobody' is unknown"),

@@ -26,9 +26,9 @@ def test_there_and_back(embassay, study, tmp_path):
     said = embassay("hume", "import", other, "x.csv").stdout
     assert "Read x.csv as csv." in said
     assert "ann, mood: 6 answers, complete" in said
-    assert "4 of them say that the item cannot be judged." in said
+    assert "Items marked as impossible to judge: 4." in said
     done = embassay("hume", "import", other, "x.csv", check_code=2)
-    assert "already in ann.jsonl" in done.stderr
+    assert "ann.jsonl already contains" in done.stderr
     assert "--replace" in done.stderr
     told = json.loads(embassay("hume", "import", other, "x.csv", "--replace", "--json").stdout)
     assert told["replaced"] == 24
@@ -38,7 +38,7 @@ def test_tasks_for_other_tools(embassay, study, tmp_path):
     """A folder with two files for each task."""
     for form, ends in (("label-studio", "config.xml"), ("argilla", "settings.json")):
         said = embassay("hume", "export", study, "--format", form, "--out", form).stdout
-        assert "It contains no answers." in said
+        assert "The export contains no answers." in said
         assert len(list((tmp_path / form).iterdir())) == 8
         assert (tmp_path / form / f"mood.{ends}").exists()
 

@@ -64,7 +64,7 @@ def test_own_data_with_every_option(embassay, tmp_path) -> None:
         ("tea", "About tea."),
     ]
     refused = embassay(*command, "--seed", "2", check_code=2)
-    assert "s holds another study" in refused.stderr
+    assert "s contains another study" in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["hume", "hume-sources"])
@@ -94,8 +94,11 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
     ("words", "said"),
     [
         (("--out", "s"), "no data to sample from"),
-        (("--config", "round.yaml", "--out", "s"), r"round.yaml:2: there is no key 'tasks\[1\].dat'"),
-        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "Both --config and data settings"),
+        (("--config", "round.yaml", "--out", "s"), r"round.yaml:2: unknown key 'tasks\[1\].dat'"),
+        (
+            ("-d", "sample", "--config", "round.yaml", "--out", "s"),
+            "--config cannot be combined with data settings",
+        ),
         (("-d", "sample", "--scale", "5-0", "--out", "s"), "Cannot read --scale '5-0'"),
         (("-d", "sample", "--label", "joy", "--out", "s"), "Cannot read --label 'joy'"),
         (("-d", "sample", "--guidelines", "no.md", "--out", "s"), "guidelines no.md cannot be read"),

@@ -46,9 +46,9 @@ def test_names_on_the_sample(embassay, tmp_path):
     assert "N-Recall4+@10 in sample-fr, and its change by ablation:" in done.stdout
     tables = {path.name for path in (tmp_path / "run" / "tables").iterdir()}
     assert {"name_losses.csv", "name_forecasts.md"} <= tables
-    assert "What damaged names cost in your collections" in (tmp_path / "run" / "report.html").read_text(
-        "utf-8"
-    )
+    assert "How damaged names change recall in your collections" in (
+        tmp_path / "run" / "report.html"
+    ).read_text("utf-8")
 
 
 def test_noise_on_the_sample(embassay, tmp_path):

@@ -103,7 +103,7 @@ def test_options_reach_the_scoring(embassay, tmp_path):
     [
         (("--run", "one.trec", "-m", "RA-nGW@10"), 2, "RA-nWG"),
         (("--run", "nowhere.trec"), 4, "nowhere.trec: the file cannot be read"),
-        (("--run", "q.tsv"), 2, "q.tsv is given as the judgements and as a run"),
+        (("--run", "q.tsv"), 2, "q.tsv was given both as judgements and as a run"),
         (("--run", "one.trec", "--grades", "binary"), 4, "--grades identity"),
         ((), 2, "run"),
     ],

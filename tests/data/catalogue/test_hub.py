@@ -103,7 +103,7 @@ def test_out_of_reach(mirror: Path, hub: Any) -> None:
     ) as caught:
         open_dataset("sts12").load("pairs")
     assert caught.value.mend == (
-        f"Fill the folder {mirror / 'sts12'} with test.jsonl (sentence1, sentence2, score): see docs/data.md."
+        f"Fill the folder {mirror / 'sts12'} with test.jsonl (sentence1, sentence2, score) (see docs/data.md)."
     )
     assert "\n" not in str(caught.value)
 
@@ -143,7 +143,7 @@ def test_fetch_leaves_alone_what_is_there(hub: Any, mirror: Path) -> None:
 def test_counts_are_held_against_the_record(hub: Any) -> None:
     """A pinned dataset that is not as large as the record says is an error; the file stays."""
     hub.add(find_catalogue_entry("biosses"))
-    with pytest.raises(DataError, match=r"does not match its record \(expected 100 rows; found 4\)"):
+    with pytest.raises(DataError, match=r"does not match the catalogue \(expected 100 rows; found 4\)"):
         fetch_tables_into_mirror(find_catalogue_entry("biosses"), _silent)
     assert len(open_dataset("biosses").load("pairs").data) == SIZE
 
@@ -160,7 +160,7 @@ def test_a_mirror_that_cannot_be_written(hub: Any, tmp_path: Path, monkeypatch: 
 
 def test_by_hand(mirror: Path) -> None:
     """What is not on a hub says how to come by it."""
-    with pytest.raises(DataError, match="is not on a hub") as caught:
+    with pytest.raises(DataError, match="is not on the hub") as caught:
         fetch_tables_into_mirror(find_catalogue_entry("robust04"), _silent)
     assert "NIST" in caught.value.mend
     assert not list(mirror.iterdir())

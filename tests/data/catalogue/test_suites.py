@@ -231,7 +231,7 @@ def test_tasks_and_an_empty_choice() -> None:
     assert some is not None
     assert list(some.sets) == ["summarize-from-feedback", "billsum", "cnn-dailymail", "sumpubmed"]
     assert all(set(one.tasks) <= {"robustness", "preference"} for one in some.members)
-    with pytest.raises(UsageError, match="nothing for sts") as caught:
+    with pytest.raises(UsageError, match="no datasets for sts") as caught:
         find_suite("beir?tasks=sts")
     assert "retrieval" in caught.value.mend
 
@@ -294,15 +294,15 @@ def test_a_description_is_no_suite(tmp_path: Path) -> None:
         ("name: x\nmembers: []", "members"),
         ("members: [{dataset: sts12}]", "name is missing"),
         ("name: x\nmembers: [{dataset: sts12, tsks: sts}]", "tsks"),
-        ("name: x\nmembers: [{dataset: sts12, suite: beir}]", "either dataset or suite"),
-        ("name: x\nmembers: [{}]", "either dataset or suite"),
-        ("name: x\nmembers: [{suite: beir, lang: en}]", "without lang"),
+        ("name: x\nmembers: [{dataset: sts12, suite: beir}]", "exactly one of dataset and suite"),
+        ("name: x\nmembers: [{}]", "exactly one of dataset and suite"),
+        ("name: x\nmembers: [{suite: beir, lang: en}]", "no lang, split"),
         ("name: x\nmembers: [{dataset: sts99}]", "no dataset 'sts99'"),
         ("name: x\nmembers: [{suite: beer}]", "no suite 'beer'"),
         ("name: x\nmembers: [{suite: x}]", "contains itself"),
         ("name: x\nmembers: [{dataset: sts17, lang: ja-ja}]", "no language 'ja-ja'"),
         ("name: x\nmembers: [{dataset: pairs.jsonl, lang: en}]", "is a file"),
-        ("name: beir\nmembers: [{dataset: sts12}]", "belongs to a suite"),
+        ("name: beir\nmembers: [{dataset: sts12}]", "is already used by a suite"),
         ("name: x\nmembers: [3]", r"members\[0\]"),
         ("name: x\nmembers: [{dataset: sts12, tasks: 3}]", "tasks"),
         ("name: x\nmembers: {a: b}", "members"),

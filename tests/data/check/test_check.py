@@ -84,7 +84,7 @@ def test_two_paths(tmp_path: Path) -> None:
     assert overlap.examples[0].first == "t"
     assert report.repeats[0].texts == 2
     remarks = DataCheck(str(mine), against=str(other)).report().remarks
-    assert remarks == (f"{other}: no table with just text, to compare mine.jsonl with.",)
+    assert remarks == (f"{other}: no table to compare with mine.jsonl (columns text).",)
     with pytest.raises(UsageError, match="there is no file"):
         DataCheck(str(mine), against="nowhere.jsonl").report()
 

@@ -116,7 +116,7 @@ MESSY = {
         _file("reviews.csv", "text;label\nall good, thanks;a\nbad;b\n"),
         False,
         (
-            "reviews.csv: its fields are separated by semicolons, not by commas.",
+            "reviews.csv: its fields are separated by semicolons, not commas.",
             "The fields seem to be separated by semicolons: add --map delimiter=semicolon.",
             "Try embassay data check reviews.csv --map delimiter=semicolon",
         ),
@@ -136,16 +136,16 @@ MESSY = {
         False,
         (
             "JSON Lines, not UTF-8 in 2 of 3 lines",
-            'line 2 as Windows-1252: {"text": "café noir"}',
+            'line 2 in Windows-1252: {"text": "café noir"}',
             "iconv -f WINDOWS-1252 -t UTF-8 mixed.jsonl",
-            "2 times, lines 2, 3.",
+            "2 times, on lines 2, 3.",
         ),
     ),
     "repeated ids": Messy(
         _lines("ids.jsonl", *({"id": key, "text": f"text {n}"} for n, key in enumerate("abcabd"))),
         False,
         (
-            "2 times, lines 4, 5. The first:",
+            "2 times, on lines 4, 5. First case:",
             "id 'a' appears twice, first on line 1.",
             "Give every row its own id, or number the rows: --map id=.",
             "Try embassay data check ids.jsonl --map id=",
@@ -169,22 +169,25 @@ MESSY = {
         _lines("near.jsonl", *_labelled(text7=f"{TEXTS[0].lower()}.", row7="b")),
         True,
         (
-            "0 of 10 exactly; 1 nearly (Jaccard index 0.8 or more).",
+            "0 exact repeats in 10 texts; near-duplicates (Jaccard index 0.8 or more): 1.",
             "7 is nearly the same as 1 (0.98): the iron bridge",
         ),
     ),
     "contradictions": Messy(
         _lines("twice.jsonl", *_labelled(text7=TEXTS[0].replace(" ", "  "), row7="b")),
         True,
-        ("1 of 10 exactly, 1 of them with another label or score; 0 nearly", "7 is 1: The iron bridge"),
+        (
+            "1 exact repeats in 10 texts, 1 of them with a different label or score; near-duplicates",
+            "7 equals 1: The iron bridge",
+        ),
     ),
     "test texts that are trained on": Messy(
         _lines("leak.jsonl", *LEAK),
         True,
         (
             "classification 3 pteb classification",
-            "of 3 rows of test, 1 are also in train exactly; 1 nearly (Jaccard index 0.8 or more).",
-            "11 is 1: The iron bridge",
+            "1 of 3 rows of test have an exact copy in train; near-duplicates (Jaccard index 0.8 or more): 1.",
+            "11 equals 1: The iron bridge",
             "12 is nearly the same as 2 (0.9",
         ),
     ),
@@ -192,7 +195,7 @@ MESSY = {
         _lines("nested.jsonl", {"id": 1, "doc": {"text": "a", "lang": "en"}}, {"id": 2, "doc": {"text": "b"}}),
         False,
         (
-            "'doc' holds objects in 2 rows (keys text, lang)",
+            "'doc' contains objects in 2 rows (keys text, lang)",
             "Only top-level columns are read",
             "doc object 0 2 keys text, lang",
         ),
@@ -200,7 +203,7 @@ MESSY = {
     "one JSON list": Messy(
         _file("export.json", json.dumps([{"text": "a"}, {"text": "b"}])),
         False,
-        ("it contains one JSON list.", "jq -c '.[]' export.json > export.jsonl"),
+        ("it is one JSON list.", "jq -c '.[]' export.json > export.jsonl"),
     ),
     "scores off the scale or in words": Messy(
         _lines(
@@ -211,7 +214,7 @@ MESSY = {
         ),
         False,
         (
-            "score: 1 of 41 values lie outside 0 to 5, where the others are; they range from 0 to 55.",
+            "score: 1 of 41 values lie outside the usual range, 0 to 5; the full range is 0 to 55.",
             "scores.jsonl:42: the value of 'score' cannot be used (expected a number; found 'high').",
             "pairs stopped pteb sts, hume sts",
         ),
@@ -292,12 +295,12 @@ MESSY = {
     "tabs in a file of commas": Messy(
         _file("sts.csv", "".join(f"msr\t{n}\t{n}.5\tA man, number {n} walks\tA man walks to {n}\n" for n in range(4))),
         False,
-        ("its fields are separated by tabs, not by commas", "--map header=none,delimiter=tab,text=4,text2=5,score=3"),
+        ("its fields are separated by tabs, not commas", "--map header=none,delimiter=tab,text=4,text2=5,score=3"),
     ),
     "a name of two dots": Messy(
         _file("v1.2.data", "text\tlabel\nhello world\ta\nbye world\tb\n"),
         False,
-        ("Or read it under this name: --map delimiter=tab", "Try embassay data check v1.2.data --map delimiter=tab"),
+        ("it is, add --map delimiter=tab", "Try embassay data check v1.2.data --map delimiter=tab"),
     ),
     "an abstract that is called summary": Messy(
         _lines(
@@ -331,7 +334,7 @@ MESSY = {
     "a folder of split files": Messy(
         _sides,
         False,
-        ("Try embassay data check split --map text=sentence,label=intent", "Name it with --map text=sentence"),
+        ("Try embassay data check split --map text=sentence,label=intent", "Map it with --map text=sentence"),
     ),
     "byte order mark and CRLF": Messy(
         _file("excel.csv", b"\xef\xbb\xbftext,label\r\nall good,a\r\nbad,b\r\n"),
@@ -345,14 +348,14 @@ MESSY = {
         (
             "text number 0 3 1",
             "label list 0 2 ['a']",
-            "3 times, lines 1, 2, 3. The first:",
+            "3 times, on lines 1, 2, 3. First case:",
             "the value of 'text' cannot be used (expected a text; found 1).",
         ),
     ),
     "gzip that is cut": Messy(
         _cut_gzip,
         False,
-        ("JSON Lines in gzip", "the gzip file is cut off or damaged", "Copy or download it again."),
+        ("JSON Lines in gzip", "the gzip file is truncated or damaged", "Copy or download it again."),
     ),
 }  # fmt: skip
 

@@ -142,7 +142,7 @@ def test_nothing_to_compare() -> None:
 @pytest.mark.parametrize("threshold", [0.1, 0.0, 1.2])
 def test_thresholds_that_cannot_be_searched(threshold: float) -> None:
     """A threshold out of reach is refused with what can be had."""
-    with pytest.raises(UsageError, match="only 0\\.3 to 1 can be searched") as caught:
+    with pytest.raises(UsageError, match="must be from 0\\.3 to 1") as caught:
         NearDuplicateRule(threshold)
     assert "--no-near" in caught.value.mend
 

@@ -105,7 +105,7 @@ def test_what_a_browser_saves_beside_a_page_is_no_document(tmp_path: Path) -> No
         (own / name / "ads.html").write_text(f"<p>An advertisement in {name} asks you to buy bread.")
     (own / "Wiki – Rye.html").write_text("<h1>Rye</h1><p>Rye keeps for a week in a dry place.")
     dataset = open_dataset(str(own))
-    assert counted(dataset) == {"folders that belong to a saved web page": 1}
+    assert counted(dataset) == {"asset folders of saved web pages": 1}
     texts = dataset.load("documents").data.texts
     assert len(texts) == 2
     assert not any("Rye_files" in text for text in texts)
@@ -186,7 +186,7 @@ def test_a_folder_of_tables_stays_one(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").unlink()
     assert len(open_dataset(str(tmp_path)).load("documents").data) == 1
     (tmp_path / "readme.md").write_text("")
-    with pytest.raises(DataError, match=r"no document that can be read.*empty files: 1"):
+    with pytest.raises(DataError, match=r"no readable documents.*empty files: 1"):
         open_dataset(str(tmp_path))
 
 
@@ -261,5 +261,5 @@ def test_what_is_for_programs_is_left_out_and_counted(tmp_path: Path) -> None:
     assert found.ids == {"page.html", "README", "license-keys.md"}
     left = {skip.reason.partition(",")[0]: skip.count for skip in found.skipped}
     assert left == {
-        "licences": 4, "files for programs": 4, "templates of pages": 3, "files that are not documents": 2,
+        "licences": 4, "files for programs": 4, "page templates": 3, "files that are not documents": 2,
     }  # fmt: skip

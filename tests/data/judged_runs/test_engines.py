@@ -184,8 +184,8 @@ def test_what_is_not_in_the_corpus_stays_in_the_run(tmp_path: Path) -> None:
     found = run_of(tmp_path, {"q1": ["Nobody has ever written this sentence in any document.", REFUND]})
     assert found.frame["doc"][0].startswith("text:")
     assert found.notes == (
-        "1 of 2 passages were found in the corpus by their text",
-        "1 of 2 passages are not in the corpus: they count as unjudged",
+        "1 of 2 passages were matched to the corpus by their text",
+        "1 of 2 passages are not in the corpus and count as unjudged",
     )
 
 
@@ -208,7 +208,7 @@ def test_a_passage_that_comes_twice_counts_once(tmp_path: Path) -> None:
 def test_what_comes_twice_is_told(tmp_path: Path) -> None:
     """A passage that is found again, and a question that is answered again: neither may pass unseen."""
     notes = run_of(tmp_path, [RAGAS, RAGAS]).notes
-    assert any(note.startswith("2 of 4 passages appear further up already") for note in notes)
+    assert any(note.startswith("2 of 4 passages repeat an earlier result") for note in notes)
     assert any(note.startswith("1 question is answered more than once") for note in notes)
 
 
@@ -230,9 +230,9 @@ def test_places_are_taken_along(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('{"documents": []}', "which question"),
+        ('{"documents": []}', "does not contain its question"),
         ('{"responses": [{"hits": {"hits": []}}]}', "_msearch"),
-        ('{"q1": [], "q2": []}', "no answer holds"),
+        ('{"q1": [], "q2": []}', "no answer contains"),
         ('{"query_id": "q1", "hits": {"hits": 3}}', "cannot be read"),
         ('{"query_id": "q1", "documents": [3.5]}', "cannot be read"),
         ('{"q1": {"d1": "nan"}}', "document -> score"),
@@ -548,7 +548,7 @@ def test_several_lists_are_asked_about(answer: dict[str, Any], tmp_path: Path) -
 def test_a_list_of_several_lists_is_named(tmp_path: Path) -> None:
     found = run_of(tmp_path, {"query_id": "q1", **TWO}, documents="ranker.documents")
     assert found.frame["doc"].to_list() == ["d1", "d2"]
-    with pytest.raises(DataError, match="lists within its list"):
+    with pytest.raises(DataError, match="nested lists"):
         run_of(tmp_path, {"query_id": "q1", "ids": [["d1"], ["d2"]]})
     with pytest.raises(DataError, match="there is no list under 'x'"):
         run_of(tmp_path, {"query_id": "q1", **TWO}, documents="x")
@@ -568,4 +568,4 @@ def test_scores_are_the_engines_or_none_are(tmp_path: Path) -> None:
     assert run_of(tmp_path, {"q1": one}).is_scored
     mixed = run_of(tmp_path, {"q1": one, "q2": two})
     assert (mixed.frame["value"].to_list(), mixed.is_scored) == ([-1.0, -1.0, -2.0], False)
-    assert any("rises with the rank" in note for note in mixed.notes)
+    assert any("increases with the rank" in note for note in mixed.notes)

@@ -169,13 +169,13 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
         "one too many",
         "run",
         LINE + "q1 Q0 d 2 2 2.0 tag\n",
-        r":2: .*found 7.*Identifiers must not contain spaces",
+        r":2: .*found 7.*If identifiers contain spaces",
     ),
     (
         "five columns",
         "run",
         "q1 Q0 d1 1 2.5\n",
-        r":1: .*not a line of a run.*6 columns: query Q0.*found 5 columns",
+        r":1: .*not a valid line of a run.*6 columns: query Q0.*found 5 columns",
     ),
     (
         "qrels as run",
@@ -201,7 +201,7 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
     ("grade is a word", "qrels", "q 0 d 1\nq 0 e good\n", r"2: the grade is not a number .*found 'good'"),
     ("empty", "run", "", r" the file is empty\. Check that it was written"),
     ("only blank lines", "run", "\n \n", "the file is empty"),
-    ("only a header", "qrels", "query-id\tcorpus-id\tscore\n", "there is no line below the header"),
+    ("only a header", "qrels", "query-id\tcorpus-id\tscore\n", "there are no lines below the header"),
     ("binary", "run", b"q1 Q0 d1 1 2.5 tag\nq\x00\x01", r"2: the file is binary .*found a NUL byte"),
     (
         "Latin-1",
@@ -210,10 +210,10 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
         r":2: byte 8 of the line is not UTF-8 .*0xe9.*Save the file as UTF-8",
     ),
     ("UTF-16", "run", LINE.encode("utf-16"), "the file is UTF-16 .*Save it as UTF-8"),
-    ("cut gzip", "run", gzip.compress(LINE.encode() * 99)[:-20], "the gzip file is cut off or damaged"),
+    ("cut gzip", "run", gzip.compress(LINE.encode() * 99)[:-20], "the gzip file is truncated or damaged"),
     ("cut parquet", "run", parquet(RUN_ROWS, "score")[:-30], "damaged or not a Parquet file"),
     ("cut JSON", "run", jsonl(RUN_ROWS, "score") + '{"query_id": "q', r"5: the line is not valid JSON"),
-    ("a JSON list", "run", '[{"query_id": "q"}]', r"1: .*one object per line, no list around"),
+    ("a JSON list", "run", '[{"query_id": "q"}]', r"1: .*one object per line, without an enclosing list"),
     (
         "not an object",
         "run",
@@ -370,7 +370,7 @@ def test_distances_are_not_taken_for_scores(written: Callable[[Lines], str | byt
         (lambda i: 0.1 * max(i, 2), lambda i: i),
         (lambda i: 0.05 if i == 25 else 0.1 * i, lambda i: i, 1, 30),
     ):
-        with pytest.raises(DataError, match="rise with the rank") as caught:
+        with pytest.raises(DataError, match="increase with the rank") as caught:
             run(score, rank, *size)
         assert caught.value.line
     for score, rank in (
@@ -386,7 +386,7 @@ def test_rising_scores_without_ranks_are_said(tmp_path: Path) -> None:
     """Such a run may be of distances; one that was sorted otherwise is scored without a word."""
     rows = [("q1", f"d{i}", 0.1 * i) for i in range(1, 6)]
     found = read("run", tmp_path / "up", jsonl(rows, "score"))
-    assert [note for note in found.notes if "rise from line to line" in note]
+    assert [note for note in found.notes if "increase from line to line" in note]
     assert not read("run", tmp_path / "down", jsonl(rows[::-1], "score")).notes
     assert read_entries_in_memory({"q": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}}, "run", "r").notes
 
@@ -401,7 +401,7 @@ def test_what_is_called_a_distance(name: str, tmp_path: Path) -> None:
             found = read("run", tmp_path / "run", content, mapping=mapping)
             assert found.frame.sort("value", descending=True)["doc"][0] == best
             assert found.notes
-    with pytest.raises(DataError, match="does not show which is best"):
+    with pytest.raises(DataError, match="does not show which value is best"):
         read("run", tmp_path / "run", jsonl([("q", "a", 0.2), ("q", "b", 0.1), ("q", "c", 0.3)], name))
 
 
@@ -462,7 +462,7 @@ def test_blanks_that_separate_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["q1 d1 1\nq1 d2 2\n", "q1\td1\t0.9\n", "q1 d1 1 0.9\n"])
 def test_short_runs_are_told_to_name_their_columns(content: str, tmp_path: Path) -> None:
     """Nobody knows whether a third column is a rank or a score."""
-    with pytest.raises(DataError, match="name its columns in a first line"):
+    with pytest.raises(DataError, match="add a header line"):
         read("run", tmp_path / "r", content)
 
 

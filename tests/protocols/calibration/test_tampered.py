@@ -70,7 +70,7 @@ def _use(path: Path) -> None:
     read = eb.calibration(path)
     for use in (
         lambda: read.probability("a fox", "the fox"), lambda: read.of([0.3]), lambda: read.threshold("recall"),
-        lambda: read.accepts(["a fox"], ["the fox"]),
+        lambda: read.accepts_as_same(["a fox"], ["the fox"]),
     ):  # fmt: skip
         try:
             use()
@@ -81,7 +81,7 @@ def _use(path: Path) -> None:
 def test_as_it_was_saved(saved: Path) -> None:
     """Every field comes back, whole numbers among floats too."""
     assert asdict(eb.calibration(saved).curve) == asdict(CURVE)
-    assert eb.calibration(saved).accepts("a fox", "a fox")
+    assert eb.calibration(saved).accepts_as_same("a fox", "a fox")
     assert eb.calibration(saved).probability("a fox", "a fox").value == 0.9
 
 
@@ -102,11 +102,11 @@ def test_every_field_with_every_odd_value(saved: Path) -> None:
     ("at", "value", "fault"),
     [
         (("seed",), "1", "seed"), (("tokenizer",), ["words"], "tokenizer"), (("spec",), 3, "spec"),
-        (("more",), 1, "no field 'more'"), (("curve", "cost", "more"), 1, "no field 'more'"),
+        (("more",), 1, "unknown field 'more'"), (("curve", "cost", "more"), 1, "unknown field 'more'"),
         (("curve", "thresholds", 0, "ahead", 0, "half"), "x", "half"), (("curve", "positives"), 41, "41 positives"),
         (("curve", "thresholds", 0, "right"), 11, "11 right of 10 accepted"), (("curve", "n"), ..., "curve.n"),
         (("curve", "thresholds", 1, "measure"), "precision", "two thresholds"), (("seed",), -1, "seed is -1"),
-        (("curve", "scores", 0), 0.7, "do not rise"), (("curve", "high", 0), 0.05, "outside its interval"),
+        (("curve", "scores", 0), 0.7, "not in ascending"), (("curve", "high", 0), 0.05, "outside its interval"),
     ],
 )  # fmt: skip
 def test_a_refusal_names_the_field(saved: Path, at: tuple[Any, ...], value: Any, fault: str) -> None:

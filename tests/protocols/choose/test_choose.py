@@ -18,7 +18,7 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_choice_standing
+from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_choice_conclusions
 from embassay.protocols.choose.options import plan_passage_draw_sizes
 from embassay.protocols.choose.questions import FAMILIES, make_cell_options, read_user_questions
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
@@ -26,7 +26,7 @@ from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 from embassay.protocols.hume.study import read_study
 from embassay.protocols.kernel.outcome import Run, RunCell
 from embassay.protocols.kernel.session import SilentListener
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
@@ -97,7 +97,7 @@ def told_of(run: Run) -> dict[str, Any]:
     return dict(json.loads((run.path / "comparisons.json").read_text())["choice"])
 
 
-def rows(run: Run, measure: str) -> dict[str, Result]:
+def rows(run: Run, measure: str) -> dict[str, ResultRow]:
     found = RunFolder(run.path).read_results()
     return {row.system: row for row in found if row.measure == measure and row.dataset and not row.variant}
 
@@ -183,7 +183,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FAMILIES}
     ranks = {name: dict.fromkeys(asked, place) for name in FAMILIES}
     same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
-    found = make_choice_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
+    found = make_choice_conclusions("d", "en", {"a": same, "b": same}, 0.03, 1)
     assert (found.is_choice_sure, found.best_passage_recovery) == (sure, pytest.approx(place))
 
 
@@ -194,9 +194,7 @@ def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
     made = eb.choose(SYSTEMS[:2], few, out=tmp_path / "run", options=OPTIONS)
     told = told_of(made)["few"]
     assert (told["says"], told["as_good"]) == ("cannot say", [])
-    assert "3 passages could be asked about, which is too few" in " ".join(
-        printed(run_view(made.path)).split()
-    )
+    assert "made from only 3 passages, which is too few" in " ".join(printed(run_view(made.path)).split())
 
 
 def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
@@ -325,10 +323,10 @@ def test_the_same_request_gives_the_same_bytes(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("systems", "options", "said"),
     [
-        (SYSTEMS, {"kinds": "fact"}, "none is named"),
+        (SYSTEMS, {"kinds": "fact"}, "--llm is missing"),
         (SYSTEMS, {"llm": "openai:stub", "kinds": "facts"}, "Did you mean fact"),
-        (SYSTEMS, {"llm": "openai:stub", "kinds": "language"}, "needs the language"),
-        (["bm25"], {}, "nothing to choose between"),
+        (SYSTEMS, {"llm": "openai:stub", "kinds": "language"}, "need a language"),
+        (["bm25"], {}, "needs at least two systems"),
         (SYSTEMS, {"labels": "ids.tsv"}, "their texts are missing"),
         (SYSTEMS, {"labels": "foreign.jsonl"}, "None of the 1 judged passages"),
         (SYSTEMS, {"labels": "ids.tsv", "queries": "others.jsonl"}, "No judged question"),
@@ -380,7 +378,7 @@ def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch
     assert first.startswith(("Use ", "Undecided"))
     assert "P(best)" in done.stdout
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "Which one, and how sure" in page
+    assert "Which system, and how certain" in page
     shutil.rmtree(tmp_path / "run")
     assert CliRunner().invoke(build_app_with_commands("choose"), [*asked, "--dry-run"]).exit_code == 0
     assert not (tmp_path / "run").exists()
@@ -419,9 +417,9 @@ def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path)
     assert families >= {f"model: {one['kind']}" for one in asked}
     assert made.manifest["spent"]["usd"] > 0
     shown = " ".join(printed(run_view(made.path)).split())
-    assert "a third signal" in shown
+    assert "A third signal is" in shown
     # Eight at most: a real model's two moved P(best) by 11 points.
-    assert "so few may mislead" in shown
+    assert "so few can mislead" in shown
     named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
     assert {row["id"] for row in named} <= {one["id"] for one in asked}
 
@@ -441,7 +439,7 @@ def test_a_model_that_writes_only_bad_questions_has_no_part(folder: Path, tmp_pa
         )
     assert told_of(made)["corpus"]["written"] == 0
     assert made.manifest["status"] == "finished"
-    assert "does not count in the choice" in " ".join(printed(run_view(made.path)).split())
+    assert "do not count in the choice" in " ".join(printed(run_view(made.path)).split())
 
 
 def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tmp_path: Path) -> None:

@@ -120,4 +120,4 @@ def test_harm_that_no_grade_shows_is_no_gain(tmp_path: Path) -> None:
 def test_a_new_name_keeps_what_is_judged(tmp_path: Path) -> None:
     """`gate --as`: the shares are those of the system, whatever it is called."""
     base = _score_alone(tmp_path / "base", BEST_FIRST, measures=["nDCG@10"])
-    assert base.rename({"bm25": "bm25s"}).ungraded == {"nDCG@10": {"bm25s": 0.0}}
+    assert base.rename_systems({"bm25": "bm25s"}).ungraded == {"nDCG@10": {"bm25s": 0.0}}

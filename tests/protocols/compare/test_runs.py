@@ -115,7 +115,7 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
     assert found.contrasts[0].p_adjusted < 0.05 < found.among.p_adjusted
     said = contrast_verdict(found.contrasts[0], SCORE, found.among)
     assert "beats" in said
-    assert "15 pairs of the run no" in said
+    assert "15 pairs of the run: not significant" in said
 
 
 @given(st.integers(0, 10**6))
@@ -175,7 +175,7 @@ def test_two_runs_of_the_same_items_are_paired(tmp_path: Path) -> None:
     assert {(one.a, one.b) for one in found.contrasts} == {("good (now)", "good (base)")}
     other = read_run_values(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
     apart = compare_systems(now, "good", "good", other)
-    assert apart.pairing.reason == "the data of sample differ"
+    assert apart.pairing.reason == "the runs have different data for sample"
     assert apart.contrasts[1].error > 2 * found.contrasts[1].error
 
 
@@ -252,7 +252,7 @@ def test_pairing_asks_for_the_same_items() -> None:
     run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
     assert compare_manifests(run, json.loads(json.dumps(run))).paired
     assert "limit differs" in compare_manifests(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
-    assert "different rules" in compare_manifests(run, {**run, "resampling": 2}).reason
+    assert "draw resamples differently" in compare_manifests(run, {**run, "resampling": 2}).reason
     assert "protocol differs" in compare_manifests(run, {**run, "protocol": "pteb"}).reason
 
 

@@ -13,7 +13,7 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.gate import judge_score_bars
 from embassay.protocols.thresholds import KEYS, End, ScoreThreshold, parse_score_threshold, read_result_rows
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.record import KINDS
 from embassay.runs.folder import RunFolder
 from equality.runs import RUNS, Recorded, carry_out
@@ -81,12 +81,12 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return kind, carry_out(run, kind, top)
 
 
-def _bar(row: Result, sign: str, number: float, end: End) -> ScoreThreshold:
+def _bar(row: ResultRow, sign: str, number: float, end: End) -> ScoreThreshold:
     where = {key: getattr(row, key) for key in KEYS}
     return ScoreThreshold(row.protocol, row.task, row.measure, row.system, sign, number, end, where)
 
 
-def _ends(row: Result) -> Sequence[tuple[End, float | None]]:
+def _ends(row: ResultRow) -> Sequence[tuple[End, float | None]]:
     return ("value", row.value), ("lower", row.ci_low), ("upper", row.ci_high)
 
 

@@ -25,7 +25,7 @@ from embassay.protocols.gate import (
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
 from embassay.protocols.thresholds import list_threshold_scores, parse_score_threshold, read_result_rows
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.terminal import gate_verdicts_view
 from embassay.runs.folder import RunFolder
 from report.pages import printed
@@ -59,13 +59,13 @@ def test_a_score_without_a_value_or_interval_is_not_tested(tmp_path: Path) -> No
     run = write_run(tmp_path / "run", {"a": ITEMS})
     folder = RunFolder(run)
     rows = folder.read_results()
-    empty = Result(
+    empty = ResultRow(
         "sage", "overall", "", "", "", "", "b", "overall", None, 0, None, None, "", 1, "retrieval failed"
     )
     folder.write_results([*rows, empty])
     found = verdict(run, "sage.overall[b]>=0.1")
     assert (found.met, found.stops, found.reason) == (None, True, "retrieval failed")
-    bare = Result("sage", "overall", "", "", "", "", "c", "overall", 0.5, 9, None, None, "", 1, "")
+    bare = ResultRow("sage", "overall", "", "", "", "", "c", "overall", 0.5, 9, None, None, "", 1, "")
     folder.write_results([*rows, bare])
     assert verdict(run, "sage.overall[c]>=0.1").met
     end = verdict(run, "sage.overall[c]>=0.1@lower")
@@ -134,7 +134,7 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
         assert fifty.half > many.half
         assert 0 < fifty.chance < many.chance < 1
     assert risen.ahead == ()
-    assert "with 400 more" in printed(gate_verdicts_view((*fallen, risen)), width=120)
+    assert "400 more" in printed(gate_verdicts_view((*fallen, risen)), width=120)
     [found] = judge_against_baseline(now, base, systems=["a"], tasks=["overall"])
     assert (found.met, found.ahead) == (False, ())
     assert not any(one.ahead for one in judge_against_baseline(now, base, tasks=["overall"], margin=0.1))

@@ -232,7 +232,7 @@ def test_half_a_pair_a_link_and_two_of_one_date_are_refused(root, tmp_path):
     [(data, metadata)] = pairs_of(root)
     kept = metadata.read_bytes()
     metadata.unlink()
-    with pytest.raises(DataError, match="half a pair"):
+    with pytest.raises(DataError, match="is missing from the pair"):
         import_reference_files(root, tmp_path / "a")
     metadata.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError, match="link"):
@@ -348,7 +348,7 @@ def test_an_empty_slot_or_list_is_a_failure(tmp_path):
 
 
 ODD = {
-    "texts are missing": ([{"sentences": ["a", "b"]}], [{"sentences": ["A"]}], "lost its order"),
+    "texts are missing": ([{"sentences": ["a", "b"]}], [{"sentences": ["A"]}], "a different number of texts"),
     "a record is missing": ([{"text": "a"}, {"text": "b"}], [{"text": "A"}, None], "a record is missing"),
     "no texts": ([{"label": 1}], [{"label": 1}], "no record has a text"),
     "numbers": ([{"query": 1, "positive": ["a"]}], [{"query": 1, "positive": ["a"]}], "query is not a text"),

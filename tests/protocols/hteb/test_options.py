@@ -140,7 +140,7 @@ def test_axes_and_names_can_be_chosen_together():
     assert parse_transformations(["language, paraphrasing", "translation"]) == (
         "paraphrasing", "translation", "cross_translation",
     )  # fmt: skip
-    with pytest.raises(UsageError, match="names none"):
+    with pytest.raises(UsageError, match="names no transformation"):
         parse_transformations([" , "])
     with pytest.raises(UsageError, match="expanson") as refused:
         parse_transformations(["expanson"])

@@ -151,7 +151,8 @@ def test_one_transformation_weighs_a_sixth_or_a_ninth():
     """All scores 0 but one of 90: translation gives 45 and 15, paraphrasing 30 and 10; the original changes nothing."""
     layout = RunLayout(
         (SystemInRun("s", "embedding"),), (DatasetInRun("d", "en", ("sts",)),), (TaskInRun("sts", "spearman"),),
-        tuple(TransformationWithSeeds(name, {"d": (1,)}).as_run_source() for name in TRANSFORMATIONS), protocol="hteb",
+        tuple(TransformationWithSeeds(name, {"d": (1,)}).convert_to_run_source() for name in TRANSFORMATIONS),
+        protocol="hteb",
     )  # fmt: skip
 
     def total(of, original):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.hteb.options import REFERENCE, HtebOptions
-from embassay.protocols.hteb.slots import evaluate_candidates
+from embassay.protocols.hteb.slots import evaluate_reranking
 from embassay.protocols.tasks.task import PtebContext
 from embassay.records import RerankingSet
 from embassay.systems.cosine import Cosine
@@ -46,7 +46,7 @@ def test_average_precision_under_ties_is_scikit_learns(by, candidates):
     data = RerankingSet(tuple(f"q{n}" for n in range(6)), tuple(queries), tuple(shown), tuple(gains))
     encoder = Coarse(by)
     context = PtebContext("x", open_tokenizer("words"), 1, HtebOptions(resamples=10, candidates=candidates))
-    found = evaluate_candidates(Cosine(encoder), data, context).scores[0].value
+    found = evaluate_reranking(Cosine(encoder), data, context).scores[0].value
     values = []
     for (query,), documents, labels in zip(queries, shown, gains, strict=True):
         (asked,), rows = encoder.encode([query]), encoder.encode(documents)

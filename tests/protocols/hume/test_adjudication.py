@@ -256,15 +256,15 @@ def test_a_task_of_pteb_on_decided_ratings(tmp_path: Path) -> None:
 def test_what_cannot_be_exported(mood: Case, tmp_path: Path) -> None:
     """Another kind, the study's own folder, a folder of another study, and a study of which nothing is left."""
     path = mood.folder.path
-    with pytest.raises(UsageError, match="no gold"):
+    with pytest.raises(UsageError, match="kind of gold"):
         export_gold(path, "pure", tmp_path / "x")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="is the study itself"):
+    with pytest.raises(UsageError, match="is the study's own folder"):
         export_gold(path, "original", path)
     export_gold(path, "original", tmp_path / "gold")
     mood.decide(2, 1)
-    with pytest.raises(UsageError, match="holds another study"):
+    with pytest.raises(UsageError, match="contains another study"):
         export_gold(path, "adjudicated", tmp_path / "gold")
     for place in range(6):
         mood.decide(place, None, "broken")
-    with pytest.raises(UsageError, match="No item is left"):
+    with pytest.raises(UsageError, match="No items are left"):
         export_gold(path, "adjudicated", tmp_path / "none")

@@ -93,10 +93,10 @@ def test_none() -> None:
     alone = leave_one_out_human_ceiling(people("sts", R1))
     assert (simplify_estimate(alone.value).value, simplify_estimate(alone.value).reason) == (
         None,
-        "one annotator has no others",
+        "only one annotator, so there are no others to compare with",
     )
     apart = leave_one_out_human_ceiling(people("sts", [1, 2, None, None], [None, None, 3, 4]))
-    assert simplify_estimate(apart.value).reason == "no item has two annotators"
+    assert simplify_estimate(apart.value).reason == "no item was answered by two annotators"
     with pytest.raises(UsageError, match="Nobody"):
         leave_one_out_human_ceiling(people("sts"))
 
@@ -140,7 +140,7 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
 def test_against_people_needs_two() -> None:
     """One annotator cannot be left out; no common item says so."""
     assert score_against_all_but_one(people("sts", R1), {"00": 1.0}).value is None
-    assert "answer from the system" in score_against_all_but_one(people("sts", R1, R2), {}).reason
+    assert "and the system" in score_against_all_but_one(people("sts", R1, R2), {}).reason
 
 
 def test_among_people() -> None:
@@ -151,9 +151,9 @@ def test_among_people() -> None:
     assert (two.low, two.high) == (pytest.approx(math.sqrt(0.025)), 1.0)
     assert share_of_people_below(0.1, [0.4]).high == pytest.approx(0.975)
     assert interval_for_share_of_people(0.5, 4) == share_of_people_below(0.5, [0.4, 0.5, 0.6, 0.5])
-    with pytest.raises(UsageError, match="share of"):
+    with pytest.raises(UsageError, match="share is"):
         interval_for_share_of_people(1.2, 2)
-    with pytest.raises(UsageError, match="no score"):
+    with pytest.raises(UsageError, match="score is NaN"):
         share_of_people_below(math.nan, [0.5])
     with pytest.raises(UsageError, match="annotators"):
         share_of_people_below(0.5, [])

@@ -156,7 +156,7 @@ def test_profiles_are_in_no_file_that_did_not_ask_for_them(tmp_path: Path) -> No
     assert read_annotator_profiles(back) == read_annotator_profiles(folder)
     silent = read_study(small_study(tmp_path / "silent", 6, families=("classification",)))
     done = import_files(silent.path, [tmp_path / "all.jsonl"])
-    assert done.left_out == {"profile, which the study does not ask for": 6}
+    assert done.left_out == {"profiles that the study does not ask for": 6}
     assert not (silent.path / "profiles.jsonl").exists()
     with pytest.raises(UsageError, match="asks no questions"):
         export(silent.path, "csv", tmp_path / "x.csv", profiles=True)
@@ -168,7 +168,7 @@ def test_a_line_that_is_no_answer_is_named(tmp_path: Path) -> None:
     """With file and line, whether it lies there or is brought."""
     folder = _asking(tmp_path / "s", "language")
     write_annotator_profiles(folder.path, {"ann": {"language:eng": "fluent"}})
-    with pytest.raises(DataError, match=r"profiles.jsonl:1: 'fluent' is not an answer"):
+    with pytest.raises(DataError, match=r"profiles.jsonl:1: 'fluent' is not a valid answer"):
         read_annotator_profiles(folder)
     (folder.path / "profiles.jsonl").unlink()
     file = tmp_path / "in.jsonl"

@@ -55,9 +55,9 @@ def test_values_by_family() -> None:
 @pytest.mark.parametrize(
     ("task", "gold", "value", "message"),
     [
-        (EMOTION, 1, 7, "answer of a to item 0 of emotion is 7.*one of 0, 1, 2"),
+        (EMOTION, 1, 7, "answer by a to item 0 of emotion is 7.*one of 0, 1, 2"),
         (EMOTION, 1, 1.5, "is 1.5"),
-        (TOPICS, "x", ["y"], "id of a group"),
+        (TOPICS, "x", ["y"], "a group id"),
         (RATED, 2.0, "high", "must be a number"),
         (RATED, 2.0, "nan", "must be a number"),
         (RATED, 2.0, True, "must be a number"),
@@ -93,7 +93,7 @@ def test_a_task_is_of_a_family_and_tells_its_labels_apart() -> None:
 def test_what_does_not_belong() -> None:
     """An unknown item, a repeated answer, a repeated item."""
     twice = [Annotation("0", "a", 1.0), Annotation("0", "a", 2.0)]
-    with pytest.raises(DataError, match="an item that the study does not have"):
+    with pytest.raises(DataError, match="is for an item that is not in the study"):
         answers_by_annotator(RATED, {"0": 1.0}, [Annotation("9", "a", 1.0)])
     with pytest.raises(DataError, match="appears twice"):
         answers_by_annotator(RATED, {"0": 1.0}, twice)

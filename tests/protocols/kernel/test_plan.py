@@ -214,7 +214,7 @@ def test_tasks_of_the_run_choose_members(mirror: Path) -> None:
     )
     assert [one.name for one in plan.datasets] == ["billsum", "cnn-dailymail", "sumpubmed"]
     assert plan.suites[0].count() == (3, 3)
-    with pytest.raises(UsageError, match="has nothing for robustness"):
+    with pytest.raises(UsageError, match="has no datasets for robustness"):
         SageProtocol().plan_run(
             Request(("jaccard",), ("robustness",), ("beir",), tokenizer="words", options=options)
         )

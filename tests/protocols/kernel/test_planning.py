@@ -9,7 +9,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import UsageError
-from embassay.protocols.kernel.plan import choose_tasks
+from embassay.protocols.kernel.plan import choose_tasks_for_dataset
 from embassay.protocols.kernel.request import RunRequest
 from embassay.protocols.tasks import TASKS
 
@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> Path:
 def joined(spec: str, *names: str) -> list[str]:
     """The tasks of PTEB among the names that it joins."""
     wanted = [TASKS.build(name) for name in names or NAMES]
-    return [task.name for task in choose_tasks(spec, open_dataset(spec), wanted, "pteb", TASKS)]
+    return [task.name for task in choose_tasks_for_dataset(spec, open_dataset(spec), wanted, "pteb", TASKS)]
 
 
 def test_own_files_join_by_columns_and_as_they_are_told(table: Path, tmp_path: Path) -> None:

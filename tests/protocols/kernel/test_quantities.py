@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.kernel.quantities import (
     estimate_judge_assisted_mean,
-    forecast_more_labels,
+    forecast_gain_of_more_labels,
     judge_assisted_means_table,
     judge_biases_table,
     measure_judge_biases,
@@ -55,7 +55,7 @@ def test_few_labels_have_no_interval() -> None:
     few = of([1, 2], [1, 2], [1, 2, 3, 4])
     assert (few.low, few.high, few.alone_low) == (None, None, None)
     assert "5 are needed" in few.use
-    assert forecast_more_labels(few) == ()
+    assert forecast_gain_of_more_labels(few) == ()
 
 
 def test_where_a_judge_is_off(grades) -> None:
@@ -79,7 +79,7 @@ def test_what_more_labels_buy(grades) -> None:
     """Intervals shrink to nothing where all is labelled; a bar is left with a chance that grows."""
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
-    rows = forecast_more_labels(found, found.value + 0.1)
+    rows = forecast_gain_of_more_labels(found, found.value + 0.1)
     assert [one.more for one in rows] == [50, 100, 200, 340]
     assert all(a.half > b.half and a.chance <= b.chance for a, b in pairwise(rows))
     assert rows[-1].half == 0

@@ -51,13 +51,15 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
         ("a", 0.5, 1, 75.0, "aa", 50.0, None, 75.0),
         ("b", None, 0, None, "bb", None, None, None),
     )
-    assert table.as_markdown().splitlines()[4] == "| a | 0.50 | 1 | 75.0 | aa | 50.0 | n/a | 75.0 |"
+    assert (
+        table.format_table_as_markdown().splitlines()[4] == "| a | 0.50 | 1 | 75.0 | aa | 50.0 | n/a | 75.0 |"
+    )
     assert table.note == "All."
 
 
 def test_a_column_has_a_style_that_there_is():
     """Another one would be written as a number."""
-    with pytest.raises(ValueError, match=r"the column a is 'txt', not text, number"):
+    with pytest.raises(ValueError, match=r"the column a has the style 'txt', not text, number"):
         Column("a", "txt")
 
 
@@ -94,7 +96,7 @@ def test_csv_has_every_digit_and_markdown_two():
     columns = (Column("system", "text"), Column("orig"))
     table = ColumnTable("t", "Title", columns, (("a|b", 1 / 3), ("c", None)), "A note.")
     assert table.as_csv() == f"system,orig\na|b,{1 / 3!r}\nc,\n"
-    assert table.as_markdown() == (
+    assert table.format_table_as_markdown() == (
         "**Title**\n\n| system | orig |\n|---|---:|\n| a\\|b | 0.33 |\n| c | n/a |\n\nA note.\n"
     )
 

@@ -69,7 +69,7 @@ def test_one_that_answers_otherwise_each_time_is_told(tmp_path: Path) -> None:
     calls = iter(range(1000))
     run = ask(tmp_path, lambda question: [f"d{next(calls)}"])
     assert (run.again, run.changed) == (AGAIN, AGAIN)
-    assert any("asked again" in note for note in run.notes())
+    assert any("repeated calls gave" in note for note in run.notes())
 
 
 def test_failures_are_failures_and_are_asked_again(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_half_a_line_of_a_killed_run_is_cut_off(tmp_path: Path) -> None:
 def test_answers_of_another_depth_or_retriever_are_refused(tmp_path: Path) -> None:
     """Mixed they would be nobody's."""
     ask(tmp_path, find)
-    with pytest.raises(UsageError, match="another retriever, or with another depth"):
+    with pytest.raises(UsageError, match="another retriever or for another depth"):
         ask(tmp_path, find, depth=2)
 
 
@@ -169,7 +169,7 @@ def test_the_scores_are_those_of_the_exported_file(files: Path) -> None:
     assert values["ids"] == values["texts"] == values["pairs"] == values["file"]
     notes = [note.text for note in found.record.notes if note.kind == "live"]
     assert sum("median" in note for note in notes) == 3
-    assert sum("20 of 20 answers contain fewer than 30" in note for note in notes) == 3
+    assert sum("20 of 20 lists contain fewer than 30" in note for note in notes) == 3
 
 
 def test_failed_questions_do_not_count(files: Path) -> None:
@@ -263,7 +263,7 @@ def test_limits_are_those_of_other_servers() -> None:
         ({"detail": "Not authenticated"}, "Not authenticated"),
         ({"status": "error", "message": "quota exceeded"}, "quota exceeded"),
         ([None, "bus"], "no list of documents"),
-        ([["bus"], ["helmet"]], "lists within its list"),
+        ([["bus"], ["helmet"]], "nested lists"),
         ({"bus", "helmet"}, "a set, which has no order"),
         (None, "None"),
     ],
@@ -329,9 +329,9 @@ def test_odd_lists_are_scored_as_they_are_and_told(files: Path) -> None:
     assert values["repeats", "P@2"] == values["fewer", "P@2"] == 0.5
     notes = " ".join(note.text for note in scored.record.notes)
     for said in (
-        "appear further up",
+        "repeat an earlier result",
         "not in the corpus",
-        "rises with the rank",
+        "increases with the rank",
         "fewer: 20 of 20 answers",
     ):
         assert said in notes

@@ -25,7 +25,7 @@ from embassay.protocols.live.systems import (
     TaskSearchRequest,
     digest_passages,
     make_marker_text,
-    read_kept_answers,
+    read_kept_search_answers,
 )
 from embassay.protocols.rag.probes.options import VersionsOptions
 from embassay.protocols.rag.probes.versions import probe_versions
@@ -132,7 +132,7 @@ def test_a_choice_takes_a_retriever_as_it_takes_its_model(functions: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("own", "did not find the passage that marks them"), ("strangers", "not from this run")],
+    [("own", "did not find the marker passage"), ("strangers", "not from this run")],
 )
 def test_one_that_searches_other_passages_is_refused(functions: Path, name: str, reason: str) -> None:
     """Before it is asked anything else where it does not find the mark; with the file to serve."""
@@ -341,7 +341,7 @@ def test_a_choice_by_a_server_with_faults_that_is_killed_goes_on(tmp_path: Path)
     asked = {text: count for text, count in paid.items() if "marks the collection" not in text}
     assert sum(count - 1 for count in asked.values()) <= 10 + 4
     served = tmp_path / "run" / "served" / paths[0].name.removeprefix("server-")
-    found = read_kept_answers(tmp_path / "run", "server", _digest(served))
+    found = read_kept_search_answers(tmp_path / "run", "server", _digest(served))
     mark = f"{MARK}{_digest(served)[:12]}"
     for text in list(questions.values())[:20]:
         hits = [

@@ -12,7 +12,7 @@ from embassay.errors import DataError
 from embassay.interchange import export
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.mteb import Imported, import_results
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -50,7 +50,7 @@ def within(low: float, high: float, n: int = 0, **more: Any) -> dict[str, Any]:
     return {"confidence_interval": interval, **({"num_samples": n} if n else {})}
 
 
-def import_all(tmp_path: Path) -> tuple[Imported, dict[str, Result]]:
+def import_all(tmp_path: Path) -> tuple[Imported, dict[str, ResultRow]]:
     """The run of all files, and the main score of each system on its first task."""
     done = import_results(tmp_path / "files", tmp_path / "run")
     rows = RunFolder(tmp_path / "run").read_results()
@@ -152,7 +152,7 @@ def test_two_evaluators_are_two_systems_and_a_second_file_does_not_count(tmp_pat
     write_evaluation(tmp_path / "files" / "more", "x/a", make_result("quiz", 0.7), evaluator="b lab")
     done, mains = import_all(tmp_path)
     assert sorted(row.value for row in mains.values() if row.value) == [0.5, 0.6]
-    assert any("another result" in fault.reason for fault in done.faults)
+    assert any("already has a result" in fault.reason for fault in done.faults)
 
 
 def test_our_own_export_comes_back(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
     run = write_run(tmp_path / "own", {"st:org/m": [0.1, 0.2, 0.4], "b": [0.2, 0.3, 0.5]})
     folder = RunFolder(run)
     rows = [row for row in folder.read_results() if row.task == "robustness"]
-    placed = [Result(**{**vars(row), "dataset": "mine"}) for row in rows]
+    placed = [ResultRow(**{**vars(row), "dataset": "mine"}) for row in rows]
     folder.write_results([*folder.read_results(), *placed])
     export([run], "eee", tmp_path / "files")
     done, mains = import_all(tmp_path)

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.mteb import bundle_of, import_results, read_original_documents
 from embassay.protocols.mteb.protocol import add_language_script
 from embassay.protocols.mteb.survey import are_same_json, load_task_types
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file
 
@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Path:
     return import_results(bundle(tmp_path / "x.json"), tmp_path / "run").folder
 
 
-def rows_of(run: Path, **where: str) -> list[Result]:
+def rows_of(run: Path, **where: str) -> list[ResultRow]:
     rows = RunFolder(run).read_results()
     return [row for row in rows if all(getattr(row, key) == value for key, value in where.items())]
 
@@ -94,7 +94,7 @@ def test_scores_of_another_scale_have_no_value(tmp_path: Path) -> None:
         ("org/share", "STS12"): 0.8, ("org/share", "STS13"): -0.7, ("org/share", "Mine"): 0.6,
         ("org/odd", "STS12"): None, ("org/odd", "STS13"): None, ("org/odd", "Mine"): 0.5,
     }  # fmt: skip
-    assert "as percent would be" in rows["org/percent", "STS12"].reason
+    assert "perhaps in percent" in rows["org/percent", "STS12"].reason
     assert "published as -3, not from -1 to 1" in rows["org/odd", "STS12"].reason
     overall = {row.system: row.value for row in rows_of(run, task="overall")}
     assert overall == {"org/percent": None, "org/share": pytest.approx(0.7 / 3), "org/odd": None}
@@ -126,7 +126,7 @@ def test_compare_says_why_it_does_not_test(run: Path) -> None:
     assert "nothing to resample" in overall.reason
     scopes = json.loads((run / "comparisons.json").read_text())["scopes"]
     assert scopes["overall"]["systems"][0] == "other/two@r1"
-    assert "without the items" in scopes["overall"]["reason"]
+    assert "lack item-level results" in scopes["overall"]["reason"]
 
 
 def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
     ]
     sts = next(one for one in manifest["datasets"] if one["name"] == "STS22")
     assert (sts["fingerprint"], sts["split"], sts["lang"]) == ("abc", "test", "mul")
-    assert sts["tasks"]["sts"]["warnings"] == ["the split test counts; dev are variants"]
+    assert sts["tasks"]["sts"]["warnings"] == ["the split test is used; dev are kept as variants"]
     emotions = next(one for one in manifest["datasets"] if one["name"] == "Emotions")
     assert "2 versions of the data" in emotions["tasks"]["classification"]["warnings"][0]
 
@@ -175,7 +175,7 @@ def test_a_broken_file_is_left_out_and_told_of(tmp_path: Path) -> None:
 
 def test_nothing_to_read_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
-    with pytest.raises(DataError, match="No results of MTEB"):
+    with pytest.raises(DataError, match="No MTEB results"):
         import_results(tmp_path / "src", tmp_path / "run")
     for name in ("a", "b"):
         (tmp_path / "src" / f"{name}.json").write_text("{")

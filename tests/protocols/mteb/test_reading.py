@@ -61,7 +61,7 @@ def test_folders_are_safe_and_distinct(model: str) -> None:
 
 BROKEN = {
     "cut": ("{", "cannot be read as JSON"),
-    "list": ("[1]", "file of MTEB results"),
+    "list": ("[1]", "MTEB results file"),
     "empty": ("{}", "The task_name is not a name"),
     "old": ('{"mteb_dataset_name": "X", "test": {}}', "before 1.11"),
     "noscores": ('{"task_name": "X"}', "There are no scores"),

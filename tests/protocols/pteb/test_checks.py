@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from embassay.protocols.pteb.checks import (
     count_numbers,
-    find_answering_fault,
+    explain_wording_as_answer,
     find_lost_number_or_name,
     find_proper_names,
     is_near_copy,
     is_question,
 )
-from embassay.protocols.pteb.paraphrasing import judge_paraphrase
+from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
 from embassay.protocols.wordings.records import (
     ParaphraseOutcome,
     ParaphraseSamplingOptions,
@@ -38,9 +38,9 @@ ASKED = "what is the number of my library card"
 )
 def test_answers_in_place_of_a_wording(wording, why):
     """Each in the words of its fault; with `meaning` the gate rejects it, without it does not look."""
-    assert why in find_answering_fault(ASKED, wording)
-    assert judge_paraphrase(ASKED, wording, lang="en", meaning=True).outcome == "answered"
-    assert judge_paraphrase(ASKED, wording, lang="en").outcome in ("ok", "refused")
+    assert why in explain_wording_as_answer(ASKED, wording)
+    assert check_paraphrase_answer(ASKED, wording, lang="en", meaning=True).outcome == "answered"
+    assert check_paraphrase_answer(ASKED, wording, lang="en").outcome in ("ok", "refused")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_answers_in_place_of_a_wording(wording, why):
 )  # fmt: skip
 def test_wordings_are_let_through(text, wording):
     """Questions as requests and the other way round, and what speaks to somebody as its text does."""
-    assert find_answering_fault(text, wording) == ""
+    assert explain_wording_as_answer(text, wording) == ""
 
 
 def test_numbers_are_compared_by_value():
@@ -64,21 +64,21 @@ def test_numbers_are_compared_by_value():
     ) | {"5": 1}
     assert not count_numbers("one first second, none of them")
     assert find_lost_number_or_name("a table for nine", "a table for 9 people") == ""
-    assert "'9' is lost" in find_lost_number_or_name("a table for nine", "a table for several")
-    assert "'4' is new" in find_lost_number_or_name("a table for nine", "a table for nine at 4")
+    assert "'9' is missing" in find_lost_number_or_name("a table for nine", "a table for several")
+    assert "'4' was added" in find_lost_number_or_name("a table for nine", "a table for nine at 4")
 
 
 def test_names_may_change_their_case_and_no_more():
     """Short abbreviations may be written out; the first word of a sentence is no name."""
     assert find_proper_names("Rain in Osage City, OH. Will it?") == {"osage", "city"}
     assert find_lost_number_or_name("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
-    assert "'osage' is lost" in find_lost_number_or_name("Will it rain in Osage?", "will it rain there")
-    assert "'texas' is new" in find_lost_number_or_name(
+    assert "'osage' is missing" in find_lost_number_or_name("Will it rain in Osage?", "will it rain there")
+    assert "'texas' was added" in find_lost_number_or_name(
         "Will it rain in Osage?", "Will it rain in Osage, Texas?"
     )
     assert find_lost_number_or_name("will it rain", "Will Bill Get Wet") == ""
     assert (
-        judge_paraphrase("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome
+        check_paraphrase_answer("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome
         == "slot lost"
     )
 
@@ -86,7 +86,7 @@ def test_names_may_change_their_case_and_no_more():
 def test_copies_but_for_signs():
     """Are copies, which are usable and counted."""
     assert is_near_copy("Will it rain in  Rome ?", "will it rain, in Rome!")
-    assert judge_paraphrase("Will it rain in  Rome ?", "Will it rain in Rome?").outcome == "copied"
+    assert check_paraphrase_answer("Will it rain in  Rome ?", "Will it rain in Rome?").outcome == "copied"
     assert not is_near_copy("Will it rain?", "Will it rain here?")
 
 
@@ -105,7 +105,7 @@ def test_rows_of_meaning_are_there_where_it_was_looked_at():
 @given(st.text(max_size=80))
 def test_a_text_is_no_fault_of_its_own(text):
     """The same again answers nothing and loses nothing."""
-    assert find_answering_fault(text, text) == ""
+    assert explain_wording_as_answer(text, text) == ""
     assert find_lost_number_or_name(text, text) == ""
     assert is_near_copy(text, text)
     assert is_question(text) == is_question(text.strip())

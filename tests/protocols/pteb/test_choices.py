@@ -106,9 +106,9 @@ def test_training_texts_can_stay(rewording, by, tmp_path):
     [
         ({"runs": 0}, "0 runs are not possible"),
         ({"paraphraser": []}, "Nothing would be paraphrased"),
-        ({"paraphraser": ["copied", "copied"]}, "named twice"),
-        ({"prompts": ("default", "default"), "paraphraser": "copied"}, "named twice"),
-        ({"paraphraser": "permuted", "control": True}, "named twice"),
+        ({"paraphraser": ["copied", "copied"]}, "given twice"),
+        ({"prompts": ("default", "default"), "paraphraser": "copied"}, "given twice"),
+        ({"paraphraser": "permuted", "control": True}, "given twice"),
         ({"until_ci": -1.0}, "points above 0|until-ci is -1.0"),
         ({"until_ci": 1.0, "runs": 30, "max_runs": 20}, "at least two runs"),
         ({"baseline": "minilm"}, "not one of the systems"),

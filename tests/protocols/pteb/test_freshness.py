@@ -12,7 +12,7 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.pteb.freshness import (
     RewordedDatasetItems,
-    measure_excess_loss,
+    measure_excess_loss_of_old,
     subtract_untrained_excess,
 )
 from paper_runs import write_pairs
@@ -26,7 +26,7 @@ def texts(name: str, distances: list[float], losses: list[float], each: int = 20
 
 
 def test_what_old_texts_lose_more() -> None:
-    result = measure_excess_loss(
+    result = measure_excess_loss_of_old(
         "mean", [texts("old", [0.3, 0.5], [0.3, 0.4])], [texts("new", [0.3, 0.5], [0.1, 0.2])]
     )
     assert result.difference is not None
@@ -44,7 +44,7 @@ def test_texts_that_are_only_reworded_more_are_not_taken_for_learnt() -> None:
     fresh = RewordedDatasetItems("new", *_mixed(90, 30))
     raw = [1 - side.runs[0].mean() for side in (old, fresh)]
     assert raw[0] - raw[1] > 0.1
-    result = measure_excess_loss("mean", [old], [fresh])
+    result = measure_excess_loss_of_old("mean", [old], [fresh])
     assert result.difference is not None
     assert result.difference.value == pytest.approx(0.0)
     assert result.difference.low < 0 < result.difference.high
@@ -60,8 +60,10 @@ def _mixed(near: int, far: int) -> tuple[Any, ...]:
 def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     """Old texts are harder by 0.1 for all; a model that learnt them by heart loses 0.2 more of them."""
     fresh = [texts("new", [0.3, 0.5], [0.1, 0.2])]
-    plain = [measure_excess_loss("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)]
-    model = measure_excess_loss("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
+    plain = [
+        measure_excess_loss_of_old("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)
+    ]
+    model = measure_excess_loss_of_old("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
     assert plain[0].difference is not None
     assert plain[0].difference.value == pytest.approx(0.1)
     beyond = subtract_untrained_excess(model, plain)
@@ -72,16 +74,16 @@ def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     assert model.difference is not None
     assert beyond.high - beyond.low < model.difference.high - model.difference.low
     assert subtract_untrained_excess(model, []) is None
-    other = measure_excess_loss("mean", [texts("old", [0.3], [0.2])], fresh)
+    other = measure_excess_loss_of_old("mean", [texts("old", [0.3], [0.2])], fresh)
     assert subtract_untrained_excess(model, [other]) is None
 
 
 def test_a_distance_that_only_one_kind_has_is_left_out() -> None:
-    result = measure_excess_loss("mean", [texts("old", [0.3], [0.3])], [texts("new", [0.7], [0.1])])
+    result = measure_excess_loss_of_old("mean", [texts("old", [0.3], [0.3])], [texts("new", [0.7], [0.1])])
     assert result.difference is None
     assert "both kinds" in result.reason
     with pytest.raises(UsageError, match="--fresh"):
-        measure_excess_loss("mean", [texts("old", [0.3], [0.3])], [])
+        measure_excess_loss_of_old("mean", [texts("old", [0.3], [0.3])], [])
 
 
 def test_correlations_are_of_each_dataset_by_itself() -> None:
@@ -94,7 +96,7 @@ def test_correlations_are_of_each_dataset_by_itself() -> None:
         RewordedDatasetItems("a", near, kept, (kept,), gold),
         RewordedDatasetItems("b", near, 10 + kept, (10 + kept,), 5 + gold),
     ]
-    result = measure_excess_loss("spearman", [old], fresh)
+    result = measure_excess_loss_of_old("spearman", [old], fresh)
     [part] = [part for part in result.bins if part.fresh_loss is not None]
     assert (part.old_loss, part.fresh_loss) == (pytest.approx(2.0), pytest.approx(0.0))
     assert result.difference is not None
@@ -123,7 +125,7 @@ def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:
         assert row["excess"] == pytest.approx(row["old_loss"] - row["fresh_loss"])
         # Words in another order are the same to jaccard: nothing varies, and there is no interval.
         assert row["system"] == "jaccard" or float(row["low"]) < row["excess"] < float(row["high"])
-    assert "suggests memorised" in (tmp_path / "run" / "tables" / "pteb_fresh.md").read_text()
+    assert "suggests memorisation" in (tmp_path / "run" / "tables" / "pteb_fresh.md").read_text()
     assert "fresh" not in eb.pteb.run(
         ["jaccard"], paraphraser="permuted", datasets=[old], tasks=["sts"], runs=1, tokenizer="words",
         out=tmp_path / "alone"

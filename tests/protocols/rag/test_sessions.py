@@ -109,7 +109,7 @@ def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
         ),
         ({"query_id": "q", "documents": "d1"}, "not a call|no call"),
         ({"documents": ["d1"]}, "not a call"),
-        ({"query_id": "q", "call": 0, "documents": []}, "no number"),
+        ({"query_id": "q", "call": 0, "documents": []}, "call number"),
         ({"query_id": "q", "documents": [{"text": "?"}]}, "no id"),
         ({"query_id": "q", "documents": ["d1"], "seconds": "fast"}, "seconds"),
         ({"query_id": "q", "documents": ["d1"], "cost": -1}, "cost"),
@@ -252,7 +252,7 @@ def test_the_command(qrels: Path, tmp_path: Path) -> None:
     told = CliRunner().invoke(build_app_with_commands("rag"), [*base, "--out", str(tmp_path / "run")])
     assert told.exit_code == 0, told.output
     assert "single: every session has one call" in " ".join(told.output.split())
-    assert "Evidence surfaced by sessions" in (tmp_path / "run" / "report.html").read_text()
+    assert "Evidence found by sessions" in (tmp_path / "run" / "report.html").read_text()
     plain = CliRunner().invoke(build_app_with_commands("rag"), [*base, "--json"])
     rows = json.loads(plain.stdout)["results"]
     assert {row["system"] for row in rows} == {"agent", "single"}

@@ -17,7 +17,7 @@ from embassay.protocols.sage.attack import (
     estimate_chance_flips,
     evaluate_word_attack,
     find_smallest_edits,
-    list_word_errors,
+    list_small_errors_of_word,
     order_own_summaries_first,
     order_pairs_by_rating,
 )
@@ -68,9 +68,9 @@ def test_a_document_stands_nearer_its_own_summary() -> None:
 
 
 def test_small_errors_keep_the_word_recognisable() -> None:
-    assert list_word_errors("heron") == ("HERON", "h3r0n", "heon", "hreon")
-    assert list_word_errors("UP") == ()
-    assert list_word_errors("42") == ()
+    assert list_small_errors_of_word("heron") == ("HERON", "h3r0n", "heon", "hreon")
+    assert list_small_errors_of_word("UP") == ()
+    assert list_small_errors_of_word("42") == ()
 
 
 @pytest.mark.parametrize("limit", [0.9, 0.7, 0.5])
@@ -82,7 +82,7 @@ def test_as_few_changes_as_there_can_be(limit: float) -> None:
 
     def variants(count: int) -> Any:
         for places in combinations(range(len(words)), count):
-            for forms in product(*(list_word_errors(words[place]) for place in places)):
+            for forms in product(*(list_small_errors_of_word(words[place]) for place in places)):
                 changed = dict(zip(places, forms, strict=True))
                 yield " ".join(changed.get(place, word) for place, word in enumerate(words))
 

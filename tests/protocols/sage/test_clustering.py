@@ -56,7 +56,7 @@ def test_one_set_is_resampled_over_its_texts(pairwise, context, score, name):
     first, second = (evaluate_system(pairwise(same_initial, name=name), rows, context()) for name in "ab")
     headline, component = score(first, "v_measure"), first.components["v_measure"]
     assert 0 < headline.ci_low < headline.value < headline.ci_high < 1
-    assert headline.method == "bootstrap over 60 texts of the only set, clusters held"
+    assert headline.method == "bootstrap over 60 texts of the only set, clusters held fixed"
     assert (component.n, component.units) == (60, None)
     assert component.replicates.mean() == pytest.approx(headline.value)
     assert (component.replicates == second.components["v_measure"].replicates).all()

@@ -10,18 +10,18 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.sage.guards import GUARDS, TIME, find_cheapest_guard, find_lowest_threshold
+from embassay.protocols.sage.guards import GUARDS, TIME, find_cheapest_guard, find_lowest_answer_threshold
 from embassay.protocols.sage.options import SageOptions
-from embassay.records import Result
+from embassay.records import ResultRow
 
 OPTIONS = SageOptions(resamples=100, guard_edits="delete10,typos", guard_clean="whitespace,case")
 
 
-def kept(variant: str, value: float | None, low: float | None = None) -> Result:
-    return Result("sage", "guards", "d", "", variant, "", "s", "kept", value, 9, low, value, "", 1, "")
+def kept(variant: str, value: float | None, low: float | None = None) -> ResultRow:
+    return ResultRow("sage", "guards", "d", "", variant, "", "s", "kept", value, 9, low, value, "", 1, "")
 
 
-def rows_of(**values: float | None) -> dict[str, Result]:
+def rows_of(**values: float | None) -> dict[str, ResultRow]:
     """Of one edit: `alone`, and each guard by its name."""
     return {
         variant: kept(variant, value)
@@ -52,10 +52,10 @@ def test_the_cheapest_that_keeps_enough(values: dict[str, float | None], chosen:
 def test_a_threshold_refuses_a_fifth_at_most() -> None:
     sure = np.array([0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0])
     values = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    assert find_lowest_threshold(sure, values, 0.5) == -np.inf  # enough without
-    assert find_lowest_threshold(sure, values, 0.75) == 0.2
-    assert find_lowest_threshold(sure, values, 1.0) == 0.3  # the best that it may do
-    assert find_lowest_threshold(np.empty(0), np.empty(0), 1.0) == -np.inf
+    assert find_lowest_answer_threshold(sure, values, 0.5) == -np.inf  # enough without
+    assert find_lowest_answer_threshold(sure, values, 0.75) == 0.2
+    assert find_lowest_answer_threshold(sure, values, 1.0) == 0.3  # the best that it may do
+    assert find_lowest_answer_threshold(np.empty(0), np.empty(0), 1.0) == -np.inf
 
 
 def run_guards(system: str, options: SageOptions, out: Path) -> Any:

@@ -54,7 +54,7 @@ def test_the_limit_stops_and_a_higher_one_goes_on(stub, tmp_path, monkeypatch):
     total, requests = whole.manifest["spent"]["usd"], asked(stub)
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     stub.forget()
-    opening._open_cache.cache_clear()
+    opening._open_cache_file.cache_clear()
     with pytest.raises(BudgetExceeded, match="cost limit"):
         eb.sage.run([one], out=tmp_path / "run", max_usd=0.6 * total, **SMALL)
     manifest = RunFolder(tmp_path / "run").read_manifest()
@@ -81,7 +81,7 @@ def test_a_request_that_failed_is_not_booked_as_paid(stub, tmp_path, monkeypatch
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "clean-cache"))
     clean = eb.sage.run([system(stub, "&price=1")], out=tmp_path / "clean", **SMALL).manifest["spent"]
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
-    opening._open_cache.cache_clear()
+    opening._open_cache_file.cache_clear()
     with StubServer(faults=Faults(**{fault: 0.3})) as failing:
         spent = eb.sage.run([system(failing, "&price=1")], out=tmp_path / "run", **SMALL).manifest["spent"]
         assert failing.injected[fault]

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.protocols.sage.retrieval import (
     compute_harmonic_retention,
-    compute_retention,
+    compute_ndcg_retention,
     evaluate_system,
     merge_version_rankings,
 )
@@ -96,8 +96,8 @@ def test_harmonic_mean_and_share():
     """18 equal shares have that share as their mean; one 0 makes it 0; a clean 0 is undefined."""
     assert compute_harmonic_retention(np.array([0.25] * 18 + [0.5])) == pytest.approx(0.5)
     assert compute_harmonic_retention(np.array([0.0] + [0.5] * 17 + [0.5])) == 0
-    assert compute_retention(np.array([0.3, 0.6])) == pytest.approx(0.5)
-    assert np.isnan(compute_retention(np.array([0.3, 0.0])))
+    assert compute_ndcg_retention(np.array([0.3, 0.6])) == pytest.approx(0.5)
+    assert np.isnan(compute_ndcg_retention(np.array([0.3, 0.0])))
 
 
 def test_without_its_own_document_a_query_has_the_corpus_without_it(pairwise, context, score):

@@ -7,16 +7,16 @@ from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemSta
 from embassay.protocols.sage.tables import (
     SageTable,
     make_best_systems_table,
-    make_group_table,
     make_sage_tables,
+    make_system_group_table,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
 
 
 def row(task, dataset, system, measure, value, variant=""):
-    return Result(
+    return ResultRow(
         "sage", task, dataset, "", "en", variant, system, measure, value, 3, reason="" if value else "why"
     )
 
@@ -48,7 +48,7 @@ def test_csv_is_exact_and_markdown_is_for_people():
         "t", "Title", ("x",), (("embedding", "minilm", (1 / 3,)), ("classical", "a,b", (None,)))
     )
     assert table.as_csv() == f'kind,system,x\nembedding,minilm,{1 / 3!r}\nclassical,"a,b",\n'
-    markdown = table.as_markdown()
+    markdown = table.format_table_as_markdown()
     assert "| minilm | 0.333 |" in markdown
     assert "| *Classical metrics* | |" in markdown
     assert "| a,b | n/a |" in markdown
@@ -75,7 +75,7 @@ def test_groups_are_means_of_paired_draws():
     standings += [
         standing("retrieval", name, value, DRAWS[i]) for i, (name, value) in enumerate(values.items())
     ]
-    (table,) = make_group_table(standings, kinds)
+    (table,) = make_system_group_table(standings, kinds)
     rows = {row[0]: row[1:] for row in table.rows}
     assert list(rows) == ["Robustness", "Retrieval"]
     assert [one.name for one in table.columns][1:8:3] == ["embedding (2)", "classical (1)", "difference"]
@@ -92,12 +92,14 @@ def test_groups_need_a_member_and_every_value():
         standing("robustness", "minilm", 0.6, DRAWS[0]),
         standing("robustness", "bm25", 0.3, DRAWS[0]),
     ]
-    assert not list(make_group_table(standings, {"minilm": "embedding"}))
+    assert not list(make_system_group_table(standings, {"minilm": "embedding"}))
     lacking = [
         *standings,
         SystemStanding("robustness", "", "robustness", SystemHeadlineValue.none("e5", "failed")),
     ]
-    (table,) = make_group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
+    (table,) = make_system_group_table(
+        lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"}
+    )
     assert table.rows == (("Robustness", None, None, None, 0.3, *table.rows[0][5:7], None, None, None),)
 
 

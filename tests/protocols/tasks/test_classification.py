@@ -81,7 +81,7 @@ def test_a_classifier_that_did_not_converge_says_so():
     labels = np.array([str(i % 30) for i in range(300)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        predicted, notes = classification.classify_by_regression(train, labels, train[:5], 1337)
+        predicted, notes = classification.label_by_logistic_regression(train, labels, train[:5], 1337)
     assert predicted.shape == (5,)
     assert len(notes) == 1
     assert notes[0].startswith("logistic regression: lbfgs failed to converge")

@@ -77,7 +77,7 @@ def test_a_single_set_is_resampled_over_its_texts(sample, context):
     (row,) = outcome.scores
     assert row.n == 40
     assert 0 <= row.ci_low < row.value < row.ci_high <= 1
-    assert row.method == "k-means, bootstrap over 40 texts of the only set, clusters held"
+    assert row.method == "k-means, bootstrap over 40 texts of the only set, clusters held fixed"
     again = clustering.evaluate_system(system, extra, context()).components["v_measure"]
     assert (outcome.components["v_measure"].replicates == again.replicates).all()
     assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [
@@ -107,7 +107,7 @@ def test_a_large_set_is_drawn_by_label_for_systems_without_vectors(sample, conte
     ]
     assert drawn(jaccard) == drawn(rand)
     assert (len(drawn(jaccard)), len(drawn(words))) == (60, 108)
-    assert jaccard.warnings[0] == "set '1': 20 of 40 texts, drawn by label"
+    assert jaccard.warnings[0] == "set '1': 20 of 40 texts, sampled by label"
     assert words.warnings == ()
 
 
@@ -120,7 +120,7 @@ def test_fewer_different_vectors_than_labels(context, bag):
     clusters = dict(zip(outcome.items["item_id"], outcome.items["value"], strict=True))
     assert clusters["a"] == clusters["b"] == clusters["e"] != clusters["c"]
     # More labels than half of the texts: a cluster for each text would have the highest value.
-    assert outcome.warnings == ("set '': 6 texts have 4 labels, so random clusters score high too",)
+    assert outcome.warnings == ("set '': 6 texts have 4 labels, so random clusters also score high",)
 
 
 def test_a_text_in_many_sets_is_encoded_once(bag, context):

@@ -114,7 +114,7 @@ def test_a_lost_pair_is_drawn_and_left_out(bag, context):
     [
         ([0.5, 0.5, 0.5], [1, 2, 3], "the similarity does not vary"),
         ([0.1, 0.2, 0.3], [2, 2, 2], "the human score does not vary"),
-        ([0.5], [1], "1 left, too few for a correlation"),
+        ([0.5], [1], "only 1 left, too few for a correlation"),
     ],
 )
 def test_what_does_not_vary_has_no_correlation(similar, gold, reason, context):

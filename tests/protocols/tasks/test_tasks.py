@@ -14,7 +14,7 @@ from embassay.data import SHAPES, open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, drop_failed_texts
-from embassay.runs.forecast import RehearsalSimilarity
+from embassay.runs.forecast import RehearsalSimilarityStandIn
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -111,7 +111,7 @@ def test_places_are_distinct_and_texts_those_of_the_data(task, data):
 def test_a_copy_changes_nothing(task, data, context):
     """The original is the same object, the score the same to the last bit, and so is every resample's."""
     copied = task.reword(data, lambda _, text: text)
-    assert copied.is_whole
+    assert copied.has_nothing_left_out
     assert copied.original is data
     assert same(copied.paraphrased, data)
     assert (copied.kept, copied.items, copied.lost) == (task.size(data), task.size(data), ())
@@ -153,7 +153,7 @@ def test_what_has_no_wording_is_on_neither_side(name, sample, missing):
         task.reword(result.paraphrased, lambda _, text: text.removeprefix("other ")).paraphrased,
     )
     assert (result.kept, result.items) == (task.size(result.original), task.size(data))
-    assert result.is_whole == (not gone)
+    assert result.has_nothing_left_out == (not gone)
     if not gone:
         assert result.original is data
 
@@ -166,7 +166,7 @@ def test_failed_encodings_leave_the_rest(task, data, bag, context):
     outcome = task.evaluate(bag(mark), data, context())
     gone = task.reword(data, lambda _, text: None if mark in text else text)
     expected = task.evaluate(bag(), gone.original, context())
-    assert not gone.is_whole
+    assert not gone.has_nothing_left_out
     assert outcome.scores[0].value == pytest.approx(expected.scores[0].value, abs=1e-12)
     assert outcome.scores[0].n == expected.scores[0].n
     assert "could not be encoded: Too long: 9,000 tokens" in outcome.skipped[0].reason
@@ -191,7 +191,9 @@ def test_a_rehearsal_hears_what_the_task_asks(task, data, bag, context):
     """The texts and roles of every call, in their order: so a plan can count and fetch them beforehand."""
     heard = []
     task.evaluate(
-        RehearsalSimilarity(lambda texts, role: heard.append((list(texts), role))), data, context(resamples=1)
+        RehearsalSimilarityStandIn(lambda texts, role: heard.append((list(texts), role))),
+        data,
+        context(resamples=1),
     )
     real = bag()
     task.evaluate(real, data, context())
@@ -247,7 +249,7 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     for side in (both.original, both.paraphrased):
         task.evaluate(system, side, context())
     rest = drop_failed_texts(task, both, system.failures)
-    assert not rest.is_whole
+    assert not rest.has_nothing_left_out
     assert any(left.reason == NOT_ENCODED for left in rest.lost)
     # Places are numbered anew where candidates drop out, on both sides alike.
     before, after = (dict(task.texts(side)) for side in (rest.original, rest.paraphrased))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from embassay.protocols.watch.compare import measure_conformance
+from embassay.protocols.watch.compare import measure_answer_conformance
 from embassay.protocols.watch.distances import compute_relative_distances
 from embassay.protocols.watch.options import OwnTextsAndQuestions
 from embassay.protocols.watch.recording import list_items_to_ask
@@ -30,7 +30,7 @@ def _noise(noise: float, first: np.ndarray, seed: int) -> np.ndarray:
 def _steady(a: np.ndarray, b: np.ndarray) -> dict[str, object]:
     """Of two sides that never vary."""
     none = np.zeros((len(a), REPEATS))
-    return measure_conformance(ITEMS, a, b, none, none)
+    return measure_answer_conformance(ITEMS, a, b, none, none)
 
 
 def _others(of: Sequence[int], a: np.ndarray) -> np.ndarray:
@@ -65,5 +65,5 @@ def test_equal_servers_that_vary_are_seldom_told_apart() -> None:
         noise = (1e-3, 1e-4)[pair % 2]
         a, b = _answers(noise, 1000 + 10 * pair), _answers(noise, 5000 + 10 * pair)
         noises = _noise(noise, a, 10_000 + 10 * pair), _noise(noise, b, 20_000 + 10 * pair)
-        alarms += measure_conformance(ITEMS, a, b, *noises)["verdict"] != "equal"
+        alarms += measure_answer_conformance(ITEMS, a, b, *noises)["verdict"] != "equal"
     assert alarms <= 6

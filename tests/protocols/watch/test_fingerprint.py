@@ -41,7 +41,7 @@ def test_what_is_read_is_what_was_saved(tmp_path: Path, own_texts: OwnPassagesAn
 @given(arrays(np.float32, st.tuples(st.integers(0, 5), st.integers(0, 5))))
 def test_packed_numbers_come_back(values: np.ndarray) -> None:
     """Any array, NaN and infinities too."""
-    assert np.array_equal(PackedArray.of(values).unpack(), values, equal_nan=True)
+    assert np.array_equal(PackedArray.of(values).unpack_array(), values, equal_nan=True)
 
 
 def test_distances_are_half_the_squared_ones() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.watch.check import check_respondent
+from embassay.protocols.watch.check import check_open_respondent
 from embassay.protocols.watch.history import append_history_event
 from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, OwnTextsAndQuestions
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
@@ -52,7 +52,7 @@ def test_a_plan_is_what_is_asked(own_texts: OwnPassagesAndQuestions) -> None:
     assert lists.texts == len(fingerprint.lists.pool) + len(fingerprint.lists.others)
     assert len([*plan_check(fingerprint, FingerprintCheckRequest(lists="never"))]) == 2
     system = made()
-    check_respondent(fingerprint, system, FingerprintCheckRequest(lists="never"))
+    check_open_respondent(fingerprint, system, FingerprintCheckRequest(lists="never"))
     assert sum(system.encoder.calls) == every.texts
 
 

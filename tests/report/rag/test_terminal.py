@@ -54,7 +54,7 @@ def test_a_few_runs_stand_side_by_side(records: dict[int, ScoringRecord]) -> Non
 
 def test_many_runs_stand_below_each_other(records: dict[int, ScoringRecord]) -> None:
     """Best first, with the ranks that the tests allow; hidden columns are counted, and `wide` shows them."""
-    comparison = records[6].find_comparison("RA-nWG@10")
+    comparison = records[6].find_measure_comparison("RA-nWG@10")
     assert comparison is not None
     lines = printed(scoring_view(records[6])).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("Rank"))

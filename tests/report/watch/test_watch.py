@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import BulletList, CautionNotes, Table, VerdictText, convert_sentence_to_text
-from embassay.protocols.watch.check import check_respondent
+from embassay.protocols.watch.check import check_open_respondent
 from embassay.protocols.watch.history import FingerprintCheck, append_watch_check
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
@@ -27,7 +27,7 @@ def checks() -> list[FingerprintCheck]:
     nights = []
     for day in range(1, DAYS + 1):
         system = made() if day < 4 else made(step=lambda vectors, texts, role: vectors[:, :32])
-        check = check_respondent(fingerprint, system, FingerprintCheckRequest(), nights)
+        check = check_open_respondent(fingerprint, system, FingerprintCheckRequest(), nights)
         nights.append(replace(check, at=f"2026-03-0{day}T01:00:00Z"))
     return nights
 

@@ -243,7 +243,7 @@ def test_doctor_says_what_a_run_would_use(cluster):
     told = CliRunner().invoke(app, ["doctor", "--address", cluster.address])
     assert told.exit_code == 0, told.output
     assert "1 cell at a time" in told.output
-    assert "No GPU" in told.output
+    assert "no GPU" in told.output
     facts = json.loads(CliRunner().invoke(app, ["doctor", "--address", cluster.address, "--json"]).output)
     assert facts["nodes"][0]["seen"]["embassay"]
     assert "ray" in facts["nodes"][0]["extras"]

@@ -62,7 +62,7 @@ def test_a_head_that_is_silent(there):
     head.answers = False
     error = gone(one)
     assert "head of the Ray cluster has not answered" in error.message
-    assert "resumes" in error.mend
+    assert "To resume" in error.mend
     assert error.exit_code == 3
 
 

@@ -231,7 +231,7 @@ def test_a_part_of_an_answer_is_told(stub, opened, corpus, queries, monkeypatch)
     """In one line."""
     index = opened(corpus)
     monkeypatch.setattr(ElasticStub, "_one", lambda *_: {"timed_out": True, "_shards": {"failed": 0}})
-    with pytest.raises(ModelError, match=r"refuses: only a part of the index was searched\."):
+    with pytest.raises(ModelError, match=r"refuses: only part of the index was searched\."):
         index.search(queries, 3)
 
 
@@ -294,7 +294,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(stub, opened, corpus, queri
         ) as error:
             call()
         assert "\n" not in str(error.value)
-        assert "Start it again" in error.value.mend
+        assert "Restart the server" in error.value.mend
     assert capfd.readouterr().err == ""
     stub.start()
     np.testing.assert_array_equal(index.search(queries, 5).indices, before.indices)

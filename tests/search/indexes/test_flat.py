@@ -91,7 +91,7 @@ def test_pages_that_were_forgotten_are_read_again(tmp_path):
 
 def test_says_what_it_cannot_do():
     """Too little memory, and a search after the end."""
-    with pytest.raises(UsageError, match="cannot work in 1000 bytes") as caught:
+    with pytest.raises(UsageError, match="needs more than 1000 bytes") as caught:
         open_index("flat", vectors(), memory=1000)
     assert "32 MiB" in caught.value.mend
     index = open_index("flat", vectors())

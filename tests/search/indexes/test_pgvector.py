@@ -243,7 +243,7 @@ def test_a_server_that_is_stopped_is_one_clear_error(opened, corpus, queries, se
         with pytest.raises(ModelError, match=r"PostgreSQL at .+:5432 does not answer: .*\.") as error:
             index.search(queries, 5)
         assert "\n" not in str(error.value)
-        assert "Start it again" in error.value.mend
+        assert "Restart the server" in error.value.mend
     with pytest.raises(ModelError, match="does not answer"):
         open_index("pgvector", corpus)
     assert capfd.readouterr().err == ""
@@ -267,7 +267,7 @@ def test_a_server_that_is_stopped_while_it_loads(opened, corpus, server, monkeyp
         patch.setattr(tables, "encode_copy_rows", stop)
         with pytest.raises(ModelError, match=r"PostgreSQL at .+:5432 does not answer: .*\.") as error:
             opened(corpus)
-    assert "Start it again" in error.value.mend
+    assert "Restart the server" in error.value.mend
     server.start()
     assert server.tables() == set()
     index = opened(corpus)

@@ -43,7 +43,7 @@ def test_refuses_what_was_not_searched_that_deep(k):
     """A recall at 3 of two found would be too low, and nobody would know."""
     with pytest.raises(UsageError, match=f"first {k}"):
         recall(ranked([1, 2]), ranked([1, 2]), k)
-    with pytest.raises(UsageError, match="without queries"):
+    with pytest.raises(UsageError, match="at least one query"):
         recall(
             RankedCandidates(np.empty((0, 4), int), np.empty((0, 4))),
             RankedCandidates(np.empty((0, 4), int), np.empty((0, 4))),

@@ -64,7 +64,7 @@ def test_refuses_what_is_no_ladder(wrong):
     """Nothing to climb, or no rule to stop by; and metrics that flat was not measured in."""
     with pytest.raises(UsageError, match="Cannot tune"):
         tune_width(lambda ef: FLAT, FLAT, **wrong)
-    with pytest.raises(UsageError, match="At ef=16 there are x, with flat RA-nWG@10"):
+    with pytest.raises(UsageError, match="ef=16 has x, but flat has RA-nWG@10"):
         tune_width(lambda ef: {"x": 1.0}, FLAT)
     with pytest.raises(UsageError, match="RA-nWG@30 is not a number"):
         tune_width(lambda ef: {**FLAT, "RA-nWG@30": float("nan")}, FLAT)

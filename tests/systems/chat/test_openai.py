@@ -269,7 +269,7 @@ def test_a_wrong_key_or_price():
     with StubServer(keys={"another"}) as stub, pytest.raises(ModelError, match="status 401") as caught:
         complete(opened(stub))
     assert KEY not in str(caught.value)
-    with pytest.raises(UsageError, match="Only half"):
+    with pytest.raises(UsageError, match="Only one of the two prices"):
         open_chat("openai:unheard?price=3")
     with StubServer() as stub, pytest.raises(UsageError, match="price=NUMBER"):
         complete(opened(stub, Ledger(max_usd=1)))

@@ -150,5 +150,5 @@ def test_other_weights_are_refused(monkeypatch, tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").write_bytes(os.urandom(8))
     monkeypatch.setattr(minilm, "find_package_folder", lambda package, **words: tmp_path)
-    with pytest.raises(ModelError, match="not the file that minilm was published with"):
+    with pytest.raises(ModelError, match="not the file published with minilm"):
         MiniLMEncoder()

@@ -174,7 +174,7 @@ def test_a_model_that_cannot_be_loaded(registered, monkeypatch):
     with pytest.raises(ModelError, match="cannot be loaded: division by zero"):
         MtebEncoder(NAME)
     monkeypatch.setattr(registered, "loader", lambda *arguments, **options: SimpleNamespace())
-    with pytest.raises(ModelError, match="has no vectors: it is a model for dense"):
+    with pytest.raises(ModelError, match="is not an encoder but a model for dense"):
         MtebEncoder(NAME)
 
 

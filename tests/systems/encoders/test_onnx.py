@@ -282,7 +282,7 @@ class TestWhatIsMissing:
 
     def test_module(self, tiny):
         write_json(tiny, modules=[{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])
-        self.refused(r"modules\.json has a module that onnx: does not know: Dense", tiny)
+        self.refused(r"modules\.json has modules that onnx: cannot run: Dense", tiny)
 
     def test_broken_configuration(self, tiny):
         (tiny / "modules.json").write_text("[")

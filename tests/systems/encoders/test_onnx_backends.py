@@ -61,8 +61,8 @@ class TestOpenVino:
     def test_its_token_vectors_are_those_of_onnxruntime(self, opened, varied_texts):
         """To 1e-4 of states about 1 in size."""
         for one, other in zip(
-            opened(backend="openvino").encode_tokens(varied_texts[:8]),
-            opened(backend="onnx").encode_tokens(varied_texts[:8]),
+            opened(backend="openvino").encode_token_vectors(varied_texts[:8]),
+            opened(backend="onnx").encode_token_vectors(varied_texts[:8]),
             strict=True,
         ):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)

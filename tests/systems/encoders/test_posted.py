@@ -314,7 +314,7 @@ def test_a_dead_server_is_one_line():
         encoder.encode(["a"])
     totals = ledger.list_model_totals()["ollama:m"]
     assert (totals.requests, totals.input_tokens, totals.usd) == (2, 0, 0.0)
-    encoder._calls._open_pace().answered = True
+    encoder._calls._open_request_limit().answered = True
     with pytest.raises(ModelError, match="no connection"):
         encoder.encode(["b"])
     assert ledger.list_model_totals()["ollama:m"].requests == 2 + 6

@@ -158,7 +158,7 @@ def test_token_vectors_and_limits_are_those_of_the_route(library, parts, tmp_pat
     library.SentenceTransformer(modules=read_routes(library, parts), device="cpu").save(str(tmp_path))
     own = SentenceTransformer(str(tmp_path), device="cpu")
     text = TEXTS[1]
-    read = [len(own.encode_tokens([text], role=role)[0]) for role in ("query", "document")]
+    read = [len(own.encode_token_vectors([text], role=role)[0]) for role in ("query", "document")]
     assert read == [2, 8]  # and [CLS]
     assert own.max_tokens == 9
     assert own.count_truncated([text, "a fox digs under"]) == 1

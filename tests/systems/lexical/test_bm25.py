@@ -9,7 +9,7 @@ from scipy.spatial.distance import squareform
 
 from embassay.errors import UsageError
 from embassay.systems.lexical.bm25 import BM25
-from embassay.systems.lexical.terms import list_letter_terms, list_word_terms
+from embassay.systems.lexical.terms import list_letter_ngrams, list_word_terms
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
@@ -151,7 +151,7 @@ HARBOURS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("terms", "listed"), [("words", list_word_terms), ("letters", list_letter_terms)])
+@pytest.mark.parametrize(("terms", "listed"), [("words", list_word_terms), ("letters", list_letter_ngrams)])
 def test_terms_are_counted_as_rank_bm25_counts_them(terms, listed):
     """In place of the tokenizer's tokens, in search; pairs stay in 0 to 1."""
     system = BM25(tokenizer=WORDS, terms=terms)

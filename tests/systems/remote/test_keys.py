@@ -125,7 +125,7 @@ def test_a_key_in_base64_among_others(before, behind, monkeypatch) -> None:
 )
 def test_a_key_in_the_path_of_an_address_is_not_kept(path, monkeypatch) -> None:
     """What a command says is refused; what the environment says shows a digest in its place."""
-    with pytest.raises(UsageError, match="looks like a key") as caught:
+    with pytest.raises(UsageError, match="seems to contain a key") as caught:
         find_openai_address(f"http://host/{path}")
     assert not any(part in str(caught.value) for part in path.split("/") if part != "v1")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://host/{path}")

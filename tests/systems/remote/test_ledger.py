@@ -14,9 +14,9 @@ from embassay.systems.remote import Ledger, ModelCallTotals, TokenPrice
 def test_totals():
     """Requests, retries, tokens and dollars of each model."""
     ledger = Ledger()
-    ledger.settle(ledger.reserve_usd("a", 0.5), Usage(10, 5, 1, 0.25), seconds=2)
-    ledger.settle(ledger.reserve_usd("a", 0.5), Usage(1, 0, 1, 0.5), retry=True)
-    ledger.settle(ledger.reserve_usd("b", None), Usage(1, 0, 1, None))
+    ledger.settle_reservation(ledger.reserve_usd("a", 0.5), Usage(10, 5, 1, 0.25), seconds=2)
+    ledger.settle_reservation(ledger.reserve_usd("a", 0.5), Usage(1, 0, 1, 0.5), retry=True)
+    ledger.settle_reservation(ledger.reserve_usd("b", None), Usage(1, 0, 1, None))
     ledger.release(ledger.reserve_usd("b", 0.5))
     ledger.note_call_failed("b")
     assert ledger.list_model_totals() == {
@@ -33,9 +33,9 @@ def test_no_room_now_and_no_room_at_all():
     assert ledger.try_reserve_usd("a", 0.5) is None
     with pytest.raises(BudgetExceeded, match=r"\$1\.0000 is reached: \$0\.2500 spent.*repeat the command"):
         ledger.reserve_usd("a", 0.5)
-    ledger.settle(first, Usage(usd=0.125))
+    ledger.settle_reservation(first, Usage(usd=0.125))
     second = ledger.reserve_usd("a", 0.5)
-    ledger.settle(second, Usage(usd=0.5))
+    ledger.settle_reservation(second, Usage(usd=0.5))
     with pytest.raises(BudgetExceeded, match=r"\$0\.8750 spent"):
         ledger.try_reserve_usd("a", 0.5)
 
@@ -55,7 +55,7 @@ def test_threads_share_it():
 
     def spend() -> None:
         for _ in range(500):
-            ledger.settle(ledger.reserve_usd("a", 0.25), Usage(1, 1, 1, 0.25))
+            ledger.settle_reservation(ledger.reserve_usd("a", 0.25), Usage(1, 1, 1, 0.25))
 
     threads = [Thread(target=spend) for _ in range(4)]
     for thread in threads:
@@ -70,9 +70,9 @@ def test_prices():
     assert TokenPrice.of("text-embedding-3-small").usd(1_000_000) == 0.02
     assert TokenPrice.of("text-embedding-3-small", 7.0).usd(1_000_000) == 7
     assert TokenPrice.of("unheard-of") is None
-    assert TokenPrice.of_chat_model("unheard-of", 0.0, None).usd(10**6, 10**6) == 0
-    assert TokenPrice.of_chat_model("unheard-of", 1.0, 4.0).usd(10**6, 10**6) == 5
-    assert TokenPrice.of_chat_model("unheard-of", None, None) is None
-    assert TokenPrice.of_chat_model("gpt-5", None, None).usd(10**6, 10**6) == 11.25
+    assert TokenPrice.find_chat_model_price("unheard-of", 0.0, None).usd(10**6, 10**6) == 0
+    assert TokenPrice.find_chat_model_price("unheard-of", 1.0, 4.0).usd(10**6, 10**6) == 5
+    assert TokenPrice.find_chat_model_price("unheard-of", None, None) is None
+    assert TokenPrice.find_chat_model_price("gpt-5", None, None).usd(10**6, 10**6) == 11.25
     with pytest.raises(UsageError, match="price= and price_output="):
-        TokenPrice.of_chat_model("unheard-of", 1.0, None)
+        TokenPrice.find_chat_model_price("unheard-of", 1.0, None)

@@ -59,7 +59,7 @@ async def _asked(server: Server, calls: int, limits: CallLimits) -> Course:
 
     async def call() -> None:
         for attempt in range(100):
-            ticket, start = await pace.wait_for_turn(1), loop.time()
+            ticket, start = await pace.wait_for_request_turn(1), loop.time()
             if await served():
                 return pace.note_success(ticket, loop.time() - start)
             pace.note_pushback(ticket, None)
@@ -139,7 +139,7 @@ def test_a_server_that_refuses_everything_is_left_alone():
         async def call() -> None:
             nonlocal sent
             while loop.time() < 600:
-                ticket = await pace.wait_for_turn(1)
+                ticket = await pace.wait_for_request_turn(1)
                 sent += 1
                 pace.note_pushback(ticket, None)
                 await asyncio.sleep(1)
@@ -158,9 +158,9 @@ def test_a_wait_that_is_asked_for_is_kept():
         pace = AdaptiveRequestLimit(CallLimits(concurrency=1), loop.time)
         for wait in (None, None, 20.0):
             for _ in range(4):
-                pace.note_pushback(await pace.wait_for_turn(1), wait)
+                pace.note_pushback(await pace.wait_for_request_turn(1), wait)
         before = loop.time()
-        await pace.wait_for_turn(1)
+        await pace.wait_for_request_turn(1)
         return loop.time() - before
 
     assert run(ask()) == pytest.approx(20.0)
@@ -175,7 +175,7 @@ def test_no_more_per_minute_than_allowed(limits, tokens):
         pace, sent = AdaptiveRequestLimit(limits, loop.time), []
 
         async def call() -> None:
-            ticket = await pace.wait_for_turn(tokens)
+            ticket = await pace.wait_for_request_turn(tokens)
             sent.append(loop.time())
             await asyncio.sleep(0.05)
             pace.note_success(ticket, 0.05)
@@ -197,7 +197,7 @@ def test_tokens_that_were_not_needed_are_given_back():
         pace = AdaptiveRequestLimit(CallLimits(tpm=60_000), loop.time)
 
         async def call() -> None:
-            ticket = await pace.wait_for_turn(1000)
+            ticket = await pace.wait_for_request_turn(1000)
             await asyncio.sleep(0.01)
             pace.note_success(ticket, 0.01, correction=correction)
 

@@ -119,12 +119,12 @@ def test_one_that_hangs_is_left() -> None:
     [
         ("nowhere_at_all:find", "nowhere_at_all"),
         ("mine.py:nothing", "nothing"),
-        ("mine.py:number", "no function"),
+        ("mine.py:number", "not a function"),
         ("broken.py:find", "broken.py, line 2"),
         ("absent.py:find", "there is no file absent.py"),
         ("mine.py:find?speed=3", "speed"),
         ("mine.py:find?concurrency=many", "whole number"),
-        ("just-a-name", "names no retriever"),
+        ("just-a-name", "is not a retriever"),
     ],
 )
 def test_what_cannot_be_opened(tmp_path: Path, spec: str, reason: str) -> None:

@@ -120,7 +120,7 @@ def test_fields_of_another_kind_or_length_are_refused(ann, change) -> None:
     """Also those nobody knows."""
     answer = ann.answer("mood-00", 1, **{"seq": 1, **change})
     assert answer.status_code == 400
-    assert answer.json()["error"].startswith("This cannot be read")
+    assert answer.json()["error"].startswith("Cannot read")
     assert ann.get("study").json()["answers"] == {}
 
 

@@ -242,7 +242,7 @@ def test_two_people_in_browsers_and_a_server_that_is_killed(annotators, tmp_path
             page = pages[name]
             page.wait_for_selector("h1")
             head, text = page.evaluate(f"[{HEADING}, {SHOWN}]")
-            if head == "It is decided":
+            if head == "The study is decided":
                 break
             if head != "How well does the passage answer the question?":
                 page.keyboard.press("Enter")
@@ -256,8 +256,8 @@ def test_two_people_in_browsers_and_a_server_that_is_killed(annotators, tmp_path
                 served.kill()
                 served.start()
         for page in pages.values():
-            page.get_by_role("button", name="Look again").click() if page.get_by_role(
-                "button", name="Look again"
+            page.get_by_role("button", name="Check again").click() if page.get_by_role(
+                "button", name="Check again"
             ).count() else None
     assert killed
     served.stop()

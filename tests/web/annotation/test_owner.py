@@ -164,7 +164,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     bob.answer("mood-00", 2, 1, comment="bobs words")
     own = Page(client, service.owner_link(), "")
     held_back = own.get("").text
-    assert "Held back" in held_back
+    assert "Hidden" in held_back
     assert "bobs words" not in held_back
     assert "annotations.csv" not in held_back
     assert service.browser_log.exposures() == ()
@@ -177,7 +177,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
         assert "ann" in refused.json()["error"]
         assert own.get(path + "?exposed=true").status_code == 200
     assert "Not independent" in own.get("").text
-    with pytest.raises(UsageError, match=r"had shown other people's: ann \(of bob\)"):
+    with pytest.raises(UsageError, match=r"had shown other people's answers: ann \(shown: bob\)"):
         check_annotators_independent(service.folder)
     assert BrowserLog(service.store.database).exposures() == service.browser_log.exposures()
 

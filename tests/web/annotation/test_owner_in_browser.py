@@ -91,5 +91,5 @@ def test_it_stays_fresh_and_says_when_it_does_not(base, service, ann, visit) -> 
     page.route("**/*", lambda route: route.abort())
     for _ in range(3):
         page.clock.run_for(21_000)
-    page.get_by_text("the server does not answer").wait_for(timeout=10_000)
+    page.get_by_text("the server does not respond").wait_for(timeout=10_000)
     assert "4% of the answers are in" in page.locator("h1").inner_text()

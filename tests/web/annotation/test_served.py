@@ -101,7 +101,7 @@ def test_it_stops_when_told_and_starts_with_the_same_links(start, tmp_path) -> N
         code, said = served.stop(sign)
         assert code == 0
         assert "Traceback" not in said
-        assert "Ctrl-C stops it" in said
+        assert "Press Ctrl-C to stop" in said
         names = {path.name for path in study.iterdir()}
         assert names == {"answers.sqlite3", "gold.jsonl", "items.jsonl", "serve.key", "study.json"}
         served.start()
@@ -202,17 +202,17 @@ def test_what_cannot_be_served_is_one_clear_line(tmp_path, refused) -> None:
         cases = [
             ((study, "-a", "ann", "--port", port), 2, f"already listening on 127.0.0.1, port {port}"),
             ((tmp_path / "nothing", "-a", "ann"), 4, "This folder contains no study"),
-            ((fresh,), 2, "Name somebody: --annotator ann"),
-            ((study, "-a", "a/b"), 2, "'a/b' cannot be the name"),
+            ((fresh,), 2, "Add some: --annotator ann"),
+            ((study, "-a", "a/b"), 2, "'a/b' is not a valid annotator name"),
             (
                 (study, "-a", "ann", "--public-url", "annotate.example"),
                 2,
-                "is not an address that people can open",
+                "--public-url must be an http or https address",
             ),
             (
                 (study, "-a", "ann", "--host", "192.0.2.1", "--port", "0"),
                 2,
-                "Nothing can listen on 192.0.2.1",
+                "Cannot listen on 192.0.2.1",
             ),
             ((fresh, "-a", "ann", "--database", "postgresql://localhost:1/x"), 3, "does not answer"),
             (

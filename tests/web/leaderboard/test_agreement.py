@@ -30,8 +30,8 @@ LEVELS = {
 
 def _service(folder):
     library = RunLibrary(folder)
-    library.refresh()
-    (line,) = library.view().boards.boards
+    library.refresh_changed_runs()
+    (line,) = library.wait_for_snapshot().boards.boards
     return LeaderboardService(library), library.board(line.id).board
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.watch.check import check_respondent
+from embassay.protocols.watch.check import check_open_respondent
 from embassay.protocols.watch.history import FingerprintCheck, append_watch_check
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.web.leaderboard.checks import find_last_check_by_system
@@ -21,7 +21,7 @@ from watched_systems import made, recorded
 def check() -> FingerprintCheck:
     """A first check of minilm, on a day of its own: all well."""
     return replace(
-        check_respondent(recorded(), made(), FingerprintCheckRequest()),
+        check_open_respondent(recorded(), made(), FingerprintCheckRequest()),
         system="minilm",
         at="2026-03-01T01:00:00Z",
     )
@@ -41,18 +41,18 @@ def test_a_board_shows_the_last_check(tmp_path: Path, check: FingerprintCheck) -
     """It is a fact of the system's row; the next check replaces it at the next look."""
     write_sage(tmp_path / "one", {"minilm": 0.7, "bm25": 0.5})
     library = RunLibrary(tmp_path)
-    library.refresh()
+    library.refresh_changed_runs()
     assert set(_shown(library).values()) == {""}
     for day, verdict in ((1, "same"), (2, "noisier")):
         append_watch_check(
             tmp_path / "m.checks.jsonl", replace(check, at=f"2026-03-0{day}T01:00:00Z", verdict=verdict)
         )
-        assert library.refresh()
+        assert library.refresh_changed_runs()
         assert _shown(library) == {"minilm": f"{verdict}, 2026-03-0{day}", "bm25": ""}
 
 
 def _shown(library: RunLibrary) -> dict[str, str]:
-    board = library.board(library.view().boards.boards[0].id)
+    board = library.board(library.wait_for_snapshot().boards.boards[0].id)
     assert board is not None
     rows = {row.name: row.facts for row in board.board.systems}
     for facts in rows.values():

@@ -67,15 +67,15 @@ def test_a_broken_run_is_named_and_breaks_nothing(tmp_path, name, content) -> No
     write_sage(tmp_path / "hurt", {"three": 0.5}, updated=LATE)
     (tmp_path / "hurt" / name).write_text(content)
     library = RunLibrary(tmp_path)
-    library.refresh()
-    boards = library.view().boards
+    library.refresh_changed_runs()
+    boards = library.wait_for_snapshot().boards
     assert [line.systems for line in boards.boards] == [2]
     assert [one.name for one in boards.broken] == ["hurt"]
     assert boards.broken[0].reason
     assert str(tmp_path) not in boards.broken[0].reason
     write_sage(tmp_path / "hurt", {"three": 0.5}, updated=LATE)
-    library.refresh()
-    assert not library.view().boards.broken, "a mended run is read again"
+    library.refresh_changed_runs()
+    assert not library.wait_for_snapshot().boards.broken, "a mended run is read again"
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_a_manifest_of_another_shape_breaks_nothing(tmp_path, changed) -> None:
     write_sage(tmp_path / "whole", {"one": 0.5, "two": 0.9}, fingerprint="w")
     _change(write_sage(tmp_path / "odd", {"three": 0.5}), **changed)
     library = RunLibrary(tmp_path)
-    library.refresh()
-    boards = library.view().boards
+    library.refresh_changed_runs()
+    boards = library.wait_for_snapshot().boards
     assert 2 in [line.systems for line in boards.boards]
     assert len(boards.boards) + len(boards.broken) == 2
     assert all(library.board(line.id) is not None for line in boards.boards)
@@ -119,8 +119,8 @@ def test_damaged_replicates_cost_the_ranks_alone(tmp_path) -> None:
     write_sage(tmp_path / "hurt", {"one": 0.5, "two": 0.6})
     (tmp_path / "hurt" / "headlines.parquet").write_text("PAR1 nothing")
     library = RunLibrary(tmp_path)
-    library.refresh()
-    made = library.board(library.view().boards.boards[0].id)
+    library.refresh_changed_runs()
+    made = library.board(library.wait_for_snapshot().boards.boards[0].id)
     assert made is not None
     assert [one.name for one in made.board.systems if one.ranked] == ["two", "one"]
     assert made.board.ranks["overall"] == (None, None)
@@ -202,25 +202,25 @@ def test_only_what_changed_is_read_again(tmp_path, monkeypatch) -> None:
     for number in range(4):
         write_sage(tmp_path / f"r{number}", {f"s{number}": 0.5})
     library = RunLibrary(tmp_path)
-    library.refresh()
-    before = library.view()
+    library.refresh_changed_runs()
+    before = library.wait_for_snapshot()
     stamp = library.board(before.boards.boards[0].id).board.stamp
     read = []
     plain = library_module.read_leaderboard_run
     monkeypatch.setattr(
         library_module, "read_leaderboard_run", lambda folder: read.append(folder.name) or plain(folder)
     )
-    assert library.refresh() is False
-    assert library.view() is before
+    assert library.refresh_changed_runs() is False
+    assert library.wait_for_snapshot() is before
     write_sage(tmp_path / "r2", {"s2": 0.7}, updated=LATE)
-    assert library.refresh() is True
+    assert library.refresh_changed_runs() is True
     assert read == ["r2"]
-    now = library.view()
+    now = library.wait_for_snapshot()
     assert library.board(now.boards.boards[0].id).board.stamp != stamp
     assert library.find_earlier_board(now.boards.boards[0].id, stamp) is not None
     (tmp_path / "r3" / "manifest.json").unlink()
-    assert library.refresh() is True
-    assert library.view().boards.boards[0].runs == 3
+    assert library.refresh_changed_runs() is True
+    assert library.wait_for_snapshot().boards.boards[0].runs == 3
 
 
 def test_a_run_goes_stale_by_time_alone(tmp_path) -> None:
@@ -228,21 +228,21 @@ def test_a_run_goes_stale_by_time_alone(tmp_path) -> None:
     Running(tmp_path / "r", ["s"])
     at = [(tmp_path / "r" / "manifest.json").stat().st_mtime]
     library = RunLibrary(tmp_path, stale_after=60, clock=lambda: at[0])
-    library.refresh()
-    assert library.view().boards.boards[0].status == "live"
+    library.refresh_changed_runs()
+    assert library.wait_for_snapshot().boards.boards[0].status == "live"
     at[0] += 61
-    assert library.refresh() is True
-    assert library.view().boards.boards[0].status == "stale"
+    assert library.refresh_changed_runs() is True
+    assert library.wait_for_snapshot().boards.boards[0].status == "stale"
 
 
 def test_a_missing_folder_ends_nothing(tmp_path) -> None:
     """A share that is gone for a moment shows no boards, and comes back."""
     write_sage(tmp_path / "runs" / "r", {"s": 0.5})
     library = RunLibrary(tmp_path / "runs")
-    library.refresh()
+    library.refresh_changed_runs()
     (tmp_path / "runs").rename(tmp_path / "away")
-    library.refresh()
-    assert library.view().boards.boards == ()
+    library.refresh_changed_runs()
+    assert library.wait_for_snapshot().boards.boards == ()
     (tmp_path / "away").rename(tmp_path / "runs")
-    library.refresh()
-    assert len(library.view().boards.boards) == 1
+    library.refresh_changed_runs()
+    assert len(library.wait_for_snapshot().boards.boards) == 1

@@ -107,8 +107,8 @@ def test_two_runs_joined_are_ranked_as_one(tmp_path) -> None:
     write_sage(tmp_path / "parts" / "x", {"a": 0.5, "c": 0.56})
     write_sage(tmp_path / "parts" / "y", {"b": 0.505, "d": 0.562})
     library = RunLibrary(tmp_path / "parts")
-    library.refresh()
-    made = library.board(library.view().boards.boards[0].id)
+    library.refresh_changed_runs()
+    made = library.board(library.wait_for_snapshot().boards.boards[0].id)
     assert made is not None
     for field in list_ranked_system_groups(read_run_values(whole)):
         key = field.task

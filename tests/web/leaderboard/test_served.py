@@ -76,7 +76,7 @@ def test_what_each_address_gives(server) -> None:
     new, old = server.boards()
     assert (new["protocol"], new["systems"], new["runs"], new["newer"]) == ("sage", 6, 2, None)
     assert (old["systems"], old["newer"], old["status"]) == (1, new["id"], "done")
-    assert (new["differs"], old["differs"]) == ("", "the data of sample differ")
+    assert (new["differs"], old["differs"]) == ("", "the runs have different data for sample")
     (broken,) = server.get("/api/boards").json["broken"]
     assert broken["name"] == "torn"
     assert broken["reason"].startswith("the manifest cannot be read")
@@ -265,7 +265,7 @@ def test_a_run_of_which_nothing_is_heard_is_stale(tmp_path, serve) -> None:
     server = serve(tmp_path)
     board = server.board()
     assert (board["status"], board["runs"][0]["status"]) == ("stale", "stale")
-    assert any("now has been silent" in line for line in board["care"])
+    assert any("possibly killed: now" in line for line in board["care"])
     assert board["cells"]["preference"][0][0] == pytest.approx(0.8, abs=0.05)
 
 

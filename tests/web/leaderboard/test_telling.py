@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.kernel import tables as numbers
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.web.leaderboard.contract import BoardCell, convert_record_to_json
 from embassay.web.leaderboard.library import RunLibrary
@@ -137,8 +137,8 @@ def test_what_a_spreadsheet_would_run_is_text(tmp_path) -> None:
     """A name that begins like a formula is marked as text."""
     write_sage(tmp_path / "r", {"=HYPERLINK(1)": 0.5, "@x": 0.6, "plain": 0.4})
     library = RunLibrary(tmp_path)
-    library.refresh()
-    made = library.board(library.view().boards.boards[0].id)
+    library.refresh_changed_runs()
+    made = library.board(library.wait_for_snapshot().boards.boards[0].id)
     firsts = {line.split(",")[0] for line in write_board_csv(made).splitlines()}
     assert {"'=HYPERLINK(1)", "'@x", "plain"} <= firsts
 
@@ -147,8 +147,8 @@ def test_a_latex_table_holds_together(tmp_path) -> None:
     """Every row has as many cells as there are columns, whatever systems are called."""
     write_sage(tmp_path / "r", {"a & b": 0.5, "c\\\\d": 0.6, "50%": 0.4})
     library = RunLibrary(tmp_path)
-    library.refresh()
-    made = library.board(library.view().boards.boards[0].id)
+    library.refresh_changed_runs()
+    made = library.board(library.wait_for_snapshot().boards.boards[0].id)
     lines = write_board_latex(made).split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [7, 7, 7]
     assert all(line.endswith(r" \\") and line.count(r"\\") == 1 for line in lines)
@@ -159,8 +159,8 @@ def test_every_number_of_the_verdict_is_on_the_board(tmp_path) -> None:
     levels = {"alpha": 0.5, "beta": 0.501, "gamma": 0.43}
     write_sage(tmp_path / "r", levels, updated=LATE)
     library = RunLibrary(tmp_path)
-    library.refresh()
-    board = library.board(library.view().boards.boards[0].id).board
+    library.refresh_changed_runs()
+    board = library.board(library.wait_for_snapshot().boards.boards[0].id).board
     first = [one.name for one in board.systems if (board.ranks["overall"][one.index] or (0,))[0] == 1]
     printed = [numbers.format_score(cell.value) for cell in board.cells["overall"][:2]]
     said = re.findall(r"\d\.\d{3}", board.verdict.lede)
@@ -182,7 +182,7 @@ def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
     folder = RunFolder(tmp_path / "study")
     folder.path.mkdir()
     rows = [
-        Result("hume", "sts", "pairs", "", "eng", "", name, "spearman", value, 40)
+        ResultRow("hume", "sts", "pairs", "", "eng", "", name, "spearman", value, 40)
         for name, value in (("minilm", 0.8), ("Human", 0.9))
     ]
     folder.write_results(rows)
@@ -192,12 +192,14 @@ def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
         "study": {"annotators": ["s1", "s2"], "simulated": simulated},
     })  # fmt: skip
     library = RunLibrary(tmp_path)
-    library.refresh()
-    board = library.board(library.view().boards.boards[0].id).board
+    library.refresh_changed_runs()
+    board = library.board(library.wait_for_snapshot().boards.boards[0].id).board
     assert {one.name: one.label for one in board.systems}["Human"] == label
     told = [one for one in board.care if "simulated" in one]
     assert told == (
-        [f"{word} annotators are simulated: scripts answered. Their scores say nothing about people."]
+        [
+            f"{word} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
+        ]
         * bool(word)
     )
     assert not word or board.care[0] == told[0]
@@ -211,25 +213,25 @@ def test_a_study_of_another_shape_is_none(tmp_path):
         json.dumps({**json.loads(path.read_text()), "study": {"simulated": {"a": 1}, "annotators": 3}})
     )
     library = RunLibrary(tmp_path)
-    library.refresh()
-    assert len(library.view().boards.broken) == 1
+    library.refresh_changed_runs()
+    assert len(library.wait_for_snapshot().boards.broken) == 1
 
 
 def test_a_folder_with_several_boards_opens_on_what_each_says(tmp_path):
     """The newest version of each, with who leads and how sure; older ones in the list alone. One is its own page."""
     write_sage(tmp_path / "a", {"good": 0.7, "poor": 0.4})
     library = RunLibrary(tmp_path)
-    library.refresh()
+    library.refresh_changed_runs()
     service = LeaderboardService(library)
-    alone = library.view().boards.boards[0].id
+    alone = library.wait_for_snapshot().boards.boards[0].id
     assert service.page(None).body.count(b"data-board") == 1
     assert library.board(alone).board.verdict.title in service.page(None).body.decode()
     other = write_sage(tmp_path / "b", {"one": 0.5, "two": 0.5}, updated=LATE)
     for file in other.rglob("*.json*"):
         file.write_text(file.read_text().replace('"sample"', '"other"'))
     write_sage(tmp_path / "c", {"old": 0.6}, fingerprint="other", updated="2026-10-01T08:00:00+00:00")
-    library.refresh()
-    lines = library.view().boards.boards
+    library.refresh_changed_runs()
+    lines = library.wait_for_snapshot().boards.boards
     assert [one.newer is None for one in lines].count(True) == 2 < len(lines)
     page = service.page(None).body.decode()
     assert "data-board" not in page
@@ -279,8 +281,8 @@ def test_how_well_people_agree_stands_with_the_columns_of_a_dataset(tmp_path):
         "dataset,coefficient,value,low,high,items,band,trust\nsample,fleiss_kappa,0.597,0.33,0.89,18,moderate,medium\n"
     )
     library = RunLibrary(tmp_path)
-    library.refresh()
-    board = library.board(library.view().boards.boards[0].id).board
+    library.refresh_changed_runs()
+    board = library.board(library.wait_for_snapshot().boards.boards[0].id).board
     for column in board.columns:
         assert bool(column.people) == bool(column.dataset)
         if column.dataset:

@@ -25,7 +25,7 @@ Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
 
 @dataclass(frozen=True)
 class HumeScoringOptions(WorkerOptions):
-    """How a scoring is carried out and shown."""
+    """Options for how a scoring is carried out and shown."""
 
     price: float | None = declare_label_price_option()
 
@@ -39,8 +39,8 @@ def score(
 ) -> None:
     """Score people, systems and language models on the same items.
 
-    Reads a study, or published results with --from-mteb. The same command with the same --out adds what people
-    have answered since.
+    Reads a study, or published results with --from-mteb. Repeat the command with the same --out to add people's new
+    answers.
 
     Example: embassay hume score study -s minilm
     """
@@ -104,7 +104,7 @@ def score_result_files(
     from embassay.protocols.hume.results.protocol import evaluate_systems
 
     if out is None:
-        raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out, which resumes it.")
+        raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out.")
     read_published_results(request)  # what is wrong with the files is said before anything is evaluated
 
     def evaluate_and_score(*, out: Path, command: str, **more: Any) -> Run:
@@ -126,13 +126,19 @@ def show_plan_for_own_systems(request: PublishedRequest, display: DisplayOptions
     from tempfile import TemporaryDirectory
 
     from embassay.cli.session import show_run_plan
-    from embassay.protocols.hume.results.protocol import SystemScoring, study_request, write_annotated_items
+    from embassay.protocols.hume.results.protocol import (
+        SystemScoring,
+        make_study_request,
+        write_annotated_items,
+    )
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"
         for note in write_annotated_items(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
-        show_run_plan(partial(SystemScoring().forecast_request_cost, study_request(request, items)), display)
+        show_run_plan(
+            partial(SystemScoring().forecast_request_cost, make_study_request(request, items)), display
+        )
 
 
 def run_hume_study_request(
@@ -155,7 +161,7 @@ def run_hume_study_request(
 
 
 def show_study_plan(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
-    """Show what a request would take."""
+    """Show the plan of a study request: what it would take."""
     from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import StudyScoring
 
@@ -170,7 +176,7 @@ def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: f
 
 
 def _build_published_request(published: partial[PublishedRequest]) -> PublishedRequest:
-    """The request; of systems, the study's usual tokenizer stands where there are some."""
+    """Build the published request; where there are systems, with the study's usual tokenizer."""
     usual = {"tokenizer": StudyRequest.tokenizer} if "systems" in published.keywords else {}
     return published(**{**usual, **published.keywords})
 
@@ -180,4 +186,4 @@ def _refuse_unused_options(beside: str, **arguments: Any) -> None:
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:
         name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
-        raise UsageError(f"{name} has no effect with {beside}.", mend="Leave out one of the two.")
+        raise UsageError(f"{name} has no effect with {beside}.", mend="Leave one of them out.")

@@ -55,7 +55,7 @@ Study = Annotated[Path, typer.Argument(help=STUDY)]
 
 @dataclass(frozen=True)
 class StudyOutputOptions(PrintOptions):
-    """What is printed, and where the study is written."""
+    """Options for what is printed, and where the study is written."""
 
     out: Path | None = option(
         None, "New folder for the study; required unless --dry-run is given.", group=OUTPUT
@@ -67,7 +67,7 @@ class StudyOutputOptions(PrintOptions):
 def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
     """Draw items for people to answer, with HUME's sizes and rules.
 
-    Gold goes into a separate file. The same command gives the same study.
+    The gold answers go into a separate file. The same command gives the same study.
 
     Example: embassay hume sample -d sample --out study
     """
@@ -99,7 +99,7 @@ def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
         typer.echo(f"{describe_catalogue_planning(absent)}.")
     typer.echo("")
     typer.echo(
-        "Nothing is written (--dry-run)." if out is None or dry_run else _suggest_next_step(out, study)
+        "Nothing was written (--dry-run)." if out is None or dry_run else _suggest_next_step(out, study)
     )
 
 
@@ -109,12 +109,12 @@ def _build_sample_request(asked: StudyDataOptions, name: str) -> StudySampleRequ
     if asked.config is None:
         request = asked.request(name)
     elif (
-        not asked.is_empty
+        not asked.has_no_options
         or asked.ask
         or asked.own.build_task_entry() != TaskDrawOptions().build_task_entry()
     ):
         raise UsageError(
-            "Both --config and data settings are given.", mend="Put data and settings only into the file."
+            "--config cannot be combined with data settings.", mend="Put all data and settings in the file."
         )
     else:
         request = read_sampling_config(asked.config)
@@ -135,7 +135,7 @@ def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]
 
 
 def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
-    """The dataset that a task is drawn from; of one that is not here its name, and not the miniature's path."""
+    """Name the dataset that a task is drawn from, and not its miniature's path where it is absent."""
     name = Path(task.source.dataset).stem
     if name in absent:
         return name
@@ -144,13 +144,13 @@ def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
 
 
 def _list_task_item_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
-    """What is to be known of a task's items; of a set that is not here only the sizes are."""
+    """List notes on a task's items; where its dataset is absent, only their sizes."""
     return [] if _name_task_dataset(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
 def _suggest_next_step(out: Path, sampled: SampledStudy) -> str:
     return (
-        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which you keep. Guidelines "
+        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl for you only. Guidelines "
         f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
@@ -173,7 +173,7 @@ def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence
 
 @dataclass(frozen=True)
 class AnnotatorOptions:
-    """Who answers, where their answers are kept, and how they are told their links."""
+    """Options for who annotates, where answers are kept, and how people are told their links."""
 
     annotators: tuple[str, ...] = option((), "An annotator to add.", name="--annotator -a", group=SYSTEMS)
     simulated: tuple[str, ...] = option(
@@ -183,16 +183,16 @@ class AnnotatorOptions:
         (), "A person who settles disagreements and sees no names.", name="--adjudicator"
     )
     database: str | None = option(
-        None, "PostgreSQL, or a variable with its URL. Default: a file in STUDY.",
+        None, "PostgreSQL URL, or an environment variable that contains it. Default: a file in STUDY.",
         value="URL", group=SERVER
     )  # fmt: skip
-    public_url: str | None = option(None, "The start of people's links.", value="URL", group=SERVER)
+    public_url: str | None = option(None, "Base URL of the personal links.", value="URL", group=SERVER)
     new_links: bool = option(
-        False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
+        False, "Create new links and invalidate the earlier ones.", name="--new-links", group=SERVER
     )
     json: bool = redeclare_option(PrintOptions, "json", help="Print the links as one JSON object.")
     until_decided: bool = option(
-        False, "STUDY comes from `rag score --until-decided`: people grade passages until it is decided.",
+        False, "STUDY comes from `rag score --until-decided`: people grade passages until the comparison is decided.",
         name="--until-decided"
     )  # fmt: skip
     calibration: Path | None = option(
@@ -202,7 +202,7 @@ class AnnotatorOptions:
 
 @dataclass(frozen=True)
 class StudyLinkList:
-    """What is handed out: the name, kind and link of each of the people, and the owner's link."""
+    """The links of a study that are handed out: each person's name, kind and link, and the owner's."""
 
     study: str
     people: tuple[tuple[str, str, str], ...]
@@ -213,8 +213,8 @@ class StudyLinkList:
 def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
-    Answers go to STUDY/answers.sqlite3 and survive a crash; the links stay. No page reads gold or another's
-    answers. Ctrl-C stops it.
+    Answers are kept in STUDY/answers.sqlite3 and survive a crash; the links stay the same. No page reads the gold
+    answers or other people's answers. Press Ctrl-C to stop.
 
     Example: embassay hume serve study -a ann -a bob
     """
@@ -250,7 +250,7 @@ def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None
 def links(study: Study, people: AnnotatorOptions) -> None:
     """Show a study's personal links, and add annotators.
 
-    A running server accepts new ones at once.
+    A running server accepts new annotators at once.
 
     Example: embassay hume links study -a ann
     """
@@ -262,12 +262,12 @@ def links(study: Study, people: AnnotatorOptions) -> None:
 def _open_study_service(
     study: Path, people: AnnotatorOptions, options: StudyServerOptions | None = None
 ) -> StudyService:
-    """Ready for annotators, scripts and adjudicators."""
+    """Open the study's service, ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
     from embassay.web.annotation.service import open_study_service
 
     if (study / TERMS).is_file() and not people.until_decided:
-        raise UsageError(f"{study} comes from `rag score --until-decided`.", mend="Add --until-decided.")
+        raise UsageError(f"{study} was made by `rag score --until-decided`.", mend="Add --until-decided.")
     return open_study_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
         database=people.database, options=options, until_decided=people.until_decided,
@@ -287,7 +287,7 @@ _KINDS = {"simulated": "simulated", "adjudicator": "adjudicates"}
 
 
 def _print_annotator_links(links: StudyLinkList, json: bool) -> None:
-    """One line each on stdout, links in a column."""
+    """Print the annotators' links: one line each on stdout, links in a column."""
     if json:
         people = [{"id": name, "kind": kind, "link": link} for name, kind, link in links.people]
         typer.echo(
@@ -310,10 +310,10 @@ def _announce_served_study(service: StudyService, host: str, public_url: str | N
     typer.echo(f"{study.name}: {counts}. Answers are kept in {service.store.database.place}.", err=True)
     if not is_local_only_host(host) and not (public_url or "").startswith("https://"):
         typer.echo(
-            "Others on the network can reach this server, and links and answers travel unencrypted: "
-            "put a proxy with TLS in front of it (docs/hume_serving.md).", err=True
+            "Others on the network can reach this server, and links and answers are sent unencrypted. "
+            "Put a TLS proxy in front of it (docs/hume_serving.md).", err=True
         )  # fmt: skip
-    typer.echo("Ctrl-C stops it: answers are kept, and the links stay the same.", err=True)
+    typer.echo("Press Ctrl-C to stop. Answers are kept, and the links stay the same.", err=True)
 
 
 def _check_and_strip_public_url(public_url: str) -> str:
@@ -323,8 +323,8 @@ def _check_and_strip_public_url(public_url: str) -> str:
     parts = urlsplit(public_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise UsageError(
-            f"{public_url!r} is not an address that people can open.",
-            mend="Write it like https://annotate.example.org.",
+            f"--public-url must be an http or https address, but it is {public_url!r}.",
+            mend="For example: https://annotate.example.org.",
         )
     return public_url.rstrip("/")
 
@@ -333,33 +333,35 @@ def offline(
     study: Study,
     annotator: Annotated[str, typer.Option("--annotator", "-a", help="The person who gets the file.")] = "",
     adjudicator: Annotated[
-        str,
-        typer.Option("--adjudicator", help="The person who decides; the file contains the disputed items."),
+        str, typer.Option("--adjudicator", help="The adjudicator; the file contains the disputed items.")
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
     """Write one person's annotation pages as one offline HTML file.
 
-    It holds the items, no gold and nobody else's answers; for an adjudicator the disputed items, with answers and
-    without names. The person sends back NAME.answers.jsonl for `embassay hume import`.
+    The file contains the items, but no gold and no other person's answers. For an adjudicator, it contains the disputed
+    items, with answers but without names. The person sends back NAME.answers.jsonl for `embassay hume import`.
 
     Example: embassay hume offline study -a ann
     """
     from embassay.web.annotation.page import write_annotator_file
 
     if bool(annotator) == bool(adjudicator):
-        raise UsageError("The file is for one person.", mend="Give --annotator NAME, or --adjudicator NAME.")
+        raise UsageError(
+            "Each file is for one person.", mend="Pass either --annotator NAME or --adjudicator NAME."
+        )
     who = annotator or adjudicator
     path = write_annotator_file(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
-        f"Send it to {who}. When {who}.answers.jsonl comes back: embassay hume import {study} FILE", err=True
+        f"Send it to {who}. When {who}.answers.jsonl is back, run: embassay hume import {study} FILE",
+        err=True,
     )
 
 
 @dataclass(frozen=True)
 class ModelAnnotationOptions(RunOptions):
-    """How models are asked."""
+    """Options for how models are asked to annotate."""
 
     replace: bool = option(False, "Discard earlier answers of these models.", name="--replace", group=SPEED)
 
@@ -371,8 +373,8 @@ ONCE = ("--replace",)
 def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOptions) -> None:
     """Have language models answer a study's items.
 
-    They see the same information as people. Each answer is saved at once, and no item is sent twice. Clustering is
-    left out.
+    They see the same information as people. Each answer is saved at once, and no item is sent twice. Clustering
+    tasks are left out.
 
     Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
@@ -386,8 +388,8 @@ def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOpt
         from embassay.protocols.kernel.tables import format_noun_count
 
         raise ModelError(
-            f"{format_noun_count(outcome.failed, 'call')} failed, so that many items have no answer.",
-            mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
+            f"{format_noun_count(outcome.failed, 'call')} failed, so some items have no answer.",
+            mend=f"The other answers are kept in {study / 'llm'}; repeat the command to try again.",
         )
 
 
@@ -408,7 +410,7 @@ def _show_annotation_plan(
 def _run_annotation_session(
     study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
 ) -> AnnotationSessionOutcome:
-    """The session, with what to type to go on where it is stopped."""
+    """Run the annotation session, saying what to type to go on where it is stopped."""
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
     from embassay.protocols.hume.llms.protocol import annotate
@@ -462,29 +464,29 @@ def _report_tasks_left_out(tasks: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class LlmHumanSplitOptions(PrintOptions):
-    """Whose answers are taken, and where it is written what people are to answer."""
+    """Options for whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
     by: Literal["draws", "agreement"] = option(
         "draws", "Divide items by the model's draws, or whole tasks by how well people agree.", name="--by"
     )
-    out: Path | None = option(None, "File of the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
+    out: Path | None = option(None, "File for the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
     options: LlmAnswerAcceptanceOptions = field(default_factory=LlmAnswerAcceptanceOptions)
 
 
 @add_record_options()
 def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
-    """Decide which items people must answer, and which a model may.
+    """Decide which items people must answer, and which a model can answer.
 
     Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
-    With --by agreement, divides whole tasks: people keep those on which they agree, the model gets the others.
+    With --by agreement, divides whole tasks: people keep those on which they agree, and the model gets the others.
     Repeat the command to include people's new answers.
 
     Example: embassay hume hybrid study --check 0.3
     """
     from embassay.protocols.hume.llms.protocol import (
-        convert_to_divided_record,
         divide_study_tasks,
+        make_divided_task_records,
         write_hybrid_answers,
     )
     from embassay.protocols.hume.record import write_divided_tasks
@@ -497,14 +499,14 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
     splits = divide_study_tasks(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
     write_hybrid_answers(path, splits)
-    rows = convert_to_divided_record(splits)
+    rows = make_divided_task_records(splits)
     write_divided_tasks(study, rows)
     if asked.json:
         print_as_json([asdict(split) for split in splits])
         return
     print_view_blocks(divided_items_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
-    typer.echo(f"Show it in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
+    typer.echo(f"To show them in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
 
 
 def _show_task_owners(study: Path, asked: LlmHumanSplitOptions) -> None:
@@ -527,7 +529,7 @@ def _show_task_owners(study: Path, asked: LlmHumanSplitOptions) -> None:
 
 @dataclass(frozen=True)
 class ScriptedAnnotatorOptions:
-    """The scripted annotators, and how they err."""
+    """Options for the scripted annotators, and how they err."""
 
     annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
     noise: float = option(
@@ -541,7 +543,7 @@ class ScriptedAnnotatorOptions:
 def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOptions) -> None:
     """Try out a study with scripted annotators. NOBODY ANNOTATED.
 
-    Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
+    Scripts read the gold and make random errors. Their answers go to annotations/simulated.jsonl; every table marks
     them as simulated.
 
     Example: embassay hume simulate study
@@ -560,7 +562,7 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
-        "No one annotated: these answers are the gold with known errors, and say nothing about people."
+        "No one annotated: these answers are the gold with random errors, and show nothing about people."
     )
 
 
@@ -571,7 +573,8 @@ Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
 def import_(study: Study, files: Files, asked: AnnotationImportOptions, shown: PrintOptions) -> None:
     """Import annotations from files into a study.
 
-    CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
+    Reads CSV, JSONL (as the offline page writes it), Label Studio and Argilla. All files are checked before anything is
+    written.
 
     Example: embassay hume import study ann.answers.jsonl
     """
@@ -595,27 +598,27 @@ def _report_imported_answers(done: AnswerImportResult) -> None:
     for (who, task), n in done.decisions.items():
         typer.echo(f"{who}, {task}: {n} decisions")
     if done.impossible:
-        typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
+        typer.echo(f"Items marked as impossible to judge: {done.impossible}.")
     if done.replaced:
-        typer.echo(f"{done.replaced} earlier answers were replaced.")
+        typer.echo(f"Earlier answers replaced: {done.replaced}.")
     for reason, n in done.left_out.items():
         typer.echo(f"Left out: {n} {reason}.")
     if done.new_annotators:
-        typer.echo(f"New in this study: {', '.join(done.new_annotators)}.")
+        typer.echo(f"New annotators: {', '.join(done.new_annotators)}.")
     for remark in done.remarks:
         typer.echo(f"Note: {remark}.".replace("..", "."), err=True)
     typer.echo(f"Written: {', '.join(map(str, done.written))}")
 
 
-Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
+Out = Annotated[Path, typer.Option("--out", help="Output file (csv, jsonl) or folder (other formats).")]
 
 
 @add_record_options()
 def export(study: Study, out: Out, asked: AnnotationExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 
-    Tasks contain no answers unless you use --answers. Only --gold writes
-    gold, and only --profiles profiles.
+    Tasks contain no answers unless you use --answers. Gold is written only with --gold, and profiles only with
+    --profiles.
 
     Example: embassay hume export study --to csv --out answers.csv
     """
@@ -633,7 +636,7 @@ def export(study: Study, out: Out, asked: AnnotationExportOptions) -> None:
             f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
         )
     if asked.form in ("label-studio", "argilla") and not asked.answers:
-        typer.echo("It contains no answers. Import new ones with `embassay hume import`.")
+        typer.echo("The export contains no answers. Import new answers with `embassay hume import`.")
 
 
 def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
@@ -648,5 +651,5 @@ def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
         )
     first = next(path for path in done.files if path.parent.name == DATA)
     typer.echo(
-        f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"
+        f"Written to {out}. To use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"
     )

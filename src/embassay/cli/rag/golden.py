@@ -45,26 +45,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SettingSources:
-    """Where settings are read from that the command line does not give."""
+    """The sources of settings that the command line does not give."""
 
     config: Path | None = option(None, "TOML file of settings. Default: ./embassay.toml.", group=DATA)
-    profile: str | None = option(None, "fast, thorough (the defaults) or a TOML file.", group=DATA)
+    profile: str | None = option(
+        None, "Settings profile: fast, thorough (the defaults) or a TOML file.", group=DATA
+    )
 
 
 @dataclass(frozen=True)
 class GoldenSetRedoOptions:
-    """What of a golden set is done again, and whose passages join it."""
+    """Options for what of a golden set is done again, and whose passages join it."""
 
     from_stage: str | None = option(None, "Redo this stage and all later ones.", value="S1-S6", group=SPEED)
     force: bool = option(False, "Redo all stages.", name="--force", group=SPEED)
     add_runs: tuple[str, ...] = option(
         (),
-        "A run (FILE or NAME=FILE) whose first --depth passages are graded too; existing grades stay.",
+        "A run (FILE or NAME=FILE) whose first --depth passages are graded too; existing grades are kept.",
         name="--add-run", value="FILE"
     )  # fmt: skip
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption, "retrievers",
-        help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as in rag score."
+        help="A retriever to query now; its first --depth passages are graded too: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def golden(
 ) -> None:
     """Make a golden set: a judge grades and orders the passages found.
 
-    Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
+    Later sources override earlier ones: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
 
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
@@ -105,12 +107,12 @@ def _preview_retriever_answers(retrievers: Sequence[str], request: GoldenRequest
     """Ask each one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.golden.corpus import GoldenRunResources, read_golden_inputs
-    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_texts_for_hit_matching
+    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_hit_text_matcher
     from embassay.systems.remote import Ledger
 
     work = GoldenRunResources(request, read_golden_inputs(request), Path(), Ledger())
     typer.echo("")
-    for line in try_retrievers(retrievers, collect_asked_questions(work), make_texts_for_hit_matching(work)):
+    for line in try_retrievers(retrievers, collect_asked_questions(work), make_hit_text_matcher(work)):
         typer.echo(line)
 
 
@@ -123,7 +125,7 @@ def run_golden_set_request(
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
-    """Carry out a request; `how` is what `Making` takes."""
+    """Carry out a request for a golden set; `how` is what `Making` takes."""
     from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
 
     do = partial(GoldenSetAttempt(**how).carry_out, request)
@@ -140,8 +142,8 @@ def run_golden_set_request(
 
 
 _MORE = (
-    " The same model will give unreadable answers again: have the server enforce the format, with ?answers=schema at "
-    "the end of --judge, or use another model; --failed ungraded keeps the questions without such passages."
+    " The same model will give unreadable answers again. Have the server enforce the format with ?answers=schema at "
+    "the end of --judge, or use another model. --failed ungraded keeps the questions without such passages."
 )
 
 
@@ -158,15 +160,15 @@ def _check_failed_questions(run: RunOnDisk, out: Path) -> None:
     first, share = failed[0], len(failed) / len(cells)
     loud = f"OVER {FAILED_LOUDLY:.0%} OF THE QUESTIONS FAILED: " if share > FAILED_LOUDLY else ""
     raise ModelError(
-        f"{loud}{len(failed)} of {len(cells)} questions failed and are not in the golden set; the first, "
-        f"{first['query_id']}, in {first['stage']}: {first['reason']}",
-        mend=f"All are listed in {out / 'tables' / 'queries.md'}; the same command tries them again."
+        f"{loud}{len(failed)} of {len(cells)} questions failed and are not in the golden set. First failure, "
+        f"{first['query_id']} in {first['stage']}: {first['reason']}",
+        mend=f"All are listed in {out / 'tables' / 'queries.md'}; repeat the command to try again."
         + (_MORE if any(UNREADABLE in cell["reason"] for cell in failed) else ""),
     )
 
 
 def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
-    """The results as JSON, or the verdict and what stands behind it."""
+    """Show the golden set's results as JSON, or the verdict and what stands behind it."""
     from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.report import write_report
 
@@ -213,7 +215,7 @@ def group() -> None:
 @add_record_options()
 def sample(
     run: GoldenRun,
-    out: Annotated[Path, typer.Option("--out", help="The new .csv or .tsv file.")],
+    out: Annotated[Path, typer.Option("--out", help="New .csv or .tsv file.")],
     sampling: HumanCheckSampling,
 ) -> None:
     """Write a golden set's lists to a file for a person to edit.
@@ -224,20 +226,20 @@ def sample(
 
     lists = sample_lists_for_human_check(run, out, sampling)
     passages = sum(len(final.passages) for final in lists)
-    typer.echo(f"{len(lists):,} questions with {passages:,} passages are in {out}.")
+    typer.echo(f"{len(lists):,} questions with {passages:,} passages written to {out}.")
     if sampling.blind:
         typer.echo(
-            "Fill in `place` (1 = best; equal or in-between places such as 2.5 are fine) and `grade` (1 to 5)."
+            "Fill in `place` (1 = best; ties and places such as 2.5 are allowed) and `grade` (1 to 5)."
         )
     else:
         typer.echo(
-            "Change `place` if a passage belongs elsewhere (2.5 goes between 2 and 3; equal places are fine) and "
+            "Change `place` if a passage belongs elsewhere (2.5 is between 2 and 3; ties are allowed) and "
             "`grade` if it is wrong; leave the rest."
         )
     typer.echo(
         "Leave blank what you cannot judge; use `remark` for anything else. You may sort rows, but not remove any."
     )
-    typer.echo(f"When it is back: embassay rag check score {run} {out}")
+    typer.echo(f"When the file is back, run: embassay rag check score {run} {out}")
 
 
 @check_app.command("score")
@@ -264,7 +266,7 @@ def score(
 
 
 def _warn_of_engine_claims(run: Path) -> None:
-    """What the engine claims is another matter: say so, and where it claims nothing."""
+    """Warn that what the engine claims is another matter, and where it claims nothing."""
     from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.protocols.rag.golden.trust import list_judge_warnings
     from embassay.report.rag.golden import say_judge_doubts
@@ -276,7 +278,7 @@ def _warn_of_engine_claims(run: Path) -> None:
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
-            "\nThis shows how close the judge is to people. The run's own claims are only about the judge."
+            "\nThis shows how close the judge is to people. The run's own figures describe only the judge."
         )
     if doubt := say_judge_doubts(golden):
         typer.echo(doubt)
@@ -301,11 +303,11 @@ def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
     for remark in check.remarks[:_REMARKS]:
         typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
     if len(check.remarks) > _REMARKS:
-        typer.echo(f"- and {len(check.remarks) - _REMARKS} more remarks, see --json")
+        typer.echo(f"- and {len(check.remarks) - _REMARKS} more remarks (see --json)")
 
 
 def _show_corrected_grades(check: HumanCheckOfJudge, wide: bool) -> None:
-    """What the person would say of all lists, and where the judge is off."""
+    """Show what grades the person would give to all lists, and where the judge is off."""
     if not check.corrected:
         return
     from embassay.report.rag.decision import judged_quantity_blocks
@@ -317,8 +319,8 @@ def _show_corrected_grades(check: HumanCheckOfJudge, wide: bool) -> None:
 def _describe_check_verdict(check: HumanCheckOfJudge) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_check_file_untouched(check):
-        return f"{head}: nothing was changed. If someone looked at all of it, all of it is confirmed."
-    parts = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
+        return f"{head}: nothing was changed. If someone reviewed the whole file, all of it is confirmed."
+    parts = [f"{check.moved:,} moved", f"{check.changed:,} with a different grade"]
     if check.remarks:
         parts.append(f"{len(check.remarks):,} with a remark")
     return f"{head}: {', '.join(parts)}."
@@ -350,7 +352,7 @@ def _build_judge_check_rows(check: HumanCheckOfJudge) -> Iterator[list[str]]:
     yield format_estimate_row("Kendall's tau, mean over questions", check.tau)
     yield format_estimate_row("Pairs in the opposite order", check.swapped, percent=True)
     if check.distance is not None:
-        yield ["Places between the two, median", f"{check.distance:g}", "", ""]
+        yield ["Median distance in places", f"{check.distance:g}", "", ""]
     yield format_estimate_row("Same grade", check.exact, percent=True)
     yield format_estimate_row("Same or next grade", check.within_one, percent=True)
     yield format_estimate_row("Weighted kappa of grades", check.kappa)
@@ -374,20 +376,22 @@ def prompts(shown: PrintOptions) -> None:
 
 @dataclass(frozen=True)
 class JudgeComparisonOptions:
-    """Judges of one golden set, the people beside them, and what is made of them."""
+    """Options for comparing the judges of a golden set with people, and combining them."""
 
     judges: tuple[str, ...] = option(
         MISSING, "Golden runs or files of grades, one per judge: RUN or NAME=RUN.", name="RUN..."
     )
     people: str | None = option(None, "People's grades for the same passages.", value="FILE", group=DATA)
     grades: str | None = option(
-        None, "Grade map of files: identity, trec3, binary, value=grade,... Default: 1 to 5.", group=DATA
+        None,
+        "How to map grades in files: identity, trec3, binary, value=grade,... Default: 1 to 5.",
+        group=DATA,
     )
     panel: Literal["median", "dawid_skene"] = option(
         "median", "How to combine the grades: by the median, or by the Dawid-Skene model."
     )
     seed: int = redeclare_option(RunRequest, "seed")
-    out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
+    out: Path | None = option(None, "Folder for tables and the panel's qrels. Default: none.", group=OUTPUT)
 
 
 @add_record_options()

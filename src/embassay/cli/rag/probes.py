@@ -30,10 +30,10 @@ from embassay.protocols.rag.probes.tail import RecallTailRequest, measure_recall
 
 @dataclass(frozen=True)
 class ExactSearchCheckOptions(PrintOptions):
-    """Where a comparison with exact search is kept."""
+    """Options for where a comparison with exact search is kept."""
 
     out: Path | None = option(
-        None, "Folder of the table and the worst questions. Default: none.", group=OUTPUT
+        None, "Folder for the table and the worst questions. Default: none.", group=OUTPUT
     )
 
 
@@ -56,7 +56,7 @@ def names(request: NamesRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe names -s minilm
     """
-    _run_named_probe(request, running, "names")
+    _run_or_plan_probe(request, running, "names")
 
 
 @app.command("noise")
@@ -69,7 +69,7 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 
     Example: embassay rag probe noise -s minilm --rewriter rules
     """
-    _run_named_probe(request, running, "noise")
+    _run_or_plan_probe(request, running, "noise")
 
 
 @app.command("versions")
@@ -79,7 +79,7 @@ def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
     """Do old versions outrank current ones, and do copies fill the list?
 
     Passages from your own data get an old version (number, date, status or negation changed) and copies. Results are
-    shown with and without two remedies: newest near-duplicate first, and near-duplicates only once.
+    shown with and without two remedies: the newest near-duplicate first, and each near-duplicate only once.
 
     Example: embassay rag probe versions -s minilm -d my-data
     """
@@ -92,7 +92,7 @@ def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
 @stopping_at_memory
 @add_record_options()
 def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
-    """Which questions does an approximate index fail?
+    """On which questions does an approximate index fail?
 
     Compares an index's lists with exact search, question by question: mean, 5th percentile and minimum recall, also
     by tag.
@@ -116,14 +116,14 @@ def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
         return
     for sentence in tails.sentences():
         print_rendered_text(sentence)
-    printed = tails.table().format_for_printing()
+    printed = tails.table().format_table_for_printing()
     print_rendered_text("")
     print_table_to_fit_screen(printed.heads, [list(row) for row in printed.body], wide=shown.wide)
     for note in (printed.note, *(f"{note}." for note in tails.notes)):
         print_rendered_text(f"\n{note}")
 
 
-def _run_named_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
+def _run_or_plan_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
 
     display, out = DisplayOptions(running.json, running.wide), running.out or make_default_run_folder(name)
     if running.dry_run:
@@ -142,7 +142,7 @@ def run_probe_request(
     report: bool = True,
     **arguments: Any,
 ) -> None:
-    """Carry out a request."""
+    """Carry out a probe's request."""
     from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
     from embassay.report.rag.probes import probe_view
 
@@ -152,7 +152,7 @@ def run_probe_request(
 
 
 def show_probe_plan(request: NamesRequest | NoiseRequest, out: Path, display: DisplayOptions) -> None:
-    """Show what a request would take."""
+    """Show the plan of a probe: what its request would take."""
     from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
 
     show_run_plan(partial(NameOrNoiseProbe().forecast_request_cost, request, out=out), display)

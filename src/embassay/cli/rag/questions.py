@@ -24,7 +24,7 @@ from embassay.protocols.rag.questions.options import QuestionsRequest
 def questions(request: QuestionsRequest, running: RunOptions) -> None:
     """Write questions about documents, each with its evidence.
 
-    A second call checks that the passage has the answer; copies and repeats are dropped.
+    A second call checks that the passage contains the answer; copies and repeats are dropped.
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
@@ -46,14 +46,14 @@ def _check_questions_were_made(run: RunOnDisk, out: Path) -> None:
     check_failed_cells(run, out)
     if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
         raise DataError(
-            "There is no question about these documents", path=run.path,
-            mend="The table says why none was kept: use more or longer documents, another --llm, or users' "
+            "No question about these documents was kept", path=run.path,
+            mend="The table shows why. Use more or longer documents, another --llm, or users' "
                 "questions with --queries."
         )  # fmt: skip
 
 
 def _show_question_set_results(path: Path, display: DisplayOptions, report: bool) -> None:
-    """The results as JSON, or the tables and where the set is."""
+    """Show the results as JSON, or the tables and where the question set is."""
     from embassay.report.rag.questions import questions_view
 
     write_report_and_show_run(path, display, report, view=questions_view)
@@ -63,7 +63,7 @@ def _show_question_set_results(path: Path, display: DisplayOptions, report: bool
 def answer(request: AnswerRequest, running: RunOptions) -> None:
     """Check whether answers from a run's passages are right.
 
-    One model answers, another grades. With --distractors, each question is answered again with useless passages in
+    One model answers, and another grades. With --distractors, each question is answered again with useless passages in
     the prompt.
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
@@ -76,7 +76,7 @@ def answer(request: AnswerRequest, running: RunOptions) -> None:
 
 
 def _show_scores_with_intervals(path: Path, display: DisplayOptions, report: bool) -> None:
-    """Every figure of every run, with its interval."""
+    """Show every figure of every run, with its interval."""
     del report
     from embassay.runs.folder import RunFolder, format_value_as_json
 

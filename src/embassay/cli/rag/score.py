@@ -15,7 +15,7 @@ from embassay.cli.progress import make_progress_listener
 from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
-from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
+from embassay.protocols.rag.scoring.options import RunDecisionRequest, ScoreRequest
 from embassay.protocols.rag.sessions import (
     SessionScoringRequest,
     prepare_recorded_queries,
@@ -37,18 +37,18 @@ _IN_JSON = (
 
 @dataclass(frozen=True)
 class ScorePrintOptions(PrintOptions):
-    """What is printed of a scoring, where it is kept, and what a decision may cost."""
+    """Options for what is printed of a scoring, where it is kept, and what a decision may cost."""
 
     per_query: bool | None = option(
-        None, "Print every query's values; --json has them by default.", group=OUTPUT
+        None, "Print every query's values; --json includes them by default.", group=OUTPUT
     )
-    out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
+    out: Path | None = option(None, "Folder for the results. Default: none.", group=OUTPUT)
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
     matrix: bool = redeclare_option(MatrixPrintOptions, "matrix")
     dry_run: bool = redeclare_option(
         RunOptions,
         "dry_run",
-        help="Ask each --retriever one question, show its answer and the total cost, and stop.",
+        help="Send each --retriever one question, show its answer and the total cost, and exit.",
     )
 
 
@@ -56,7 +56,7 @@ UntilDecided = Annotated[
     bool,
     typer.Option(
         "--until-decided",
-        help="Ask only for grades that can still change which run is better, or whether --bar is reached.",
+        help="Request only grades that can still change which run is better, or whether --bar is reached.",
     ),
 ]
 
@@ -64,7 +64,7 @@ UntilDecided = Annotated[
 @add_record_options()
 def score(
     scoring: partial[ScoreRequest],
-    decision: partial[DecisionRequest],
+    decision: partial[RunDecisionRequest],
     searches: partial[SessionScoringRequest],
     printing: ScorePrintOptions,
     until_decided: UntilDecided = False,
@@ -109,7 +109,7 @@ def _refuse_non_session_options(asked: Mapping[str, Any], until_decided: bool) -
     for name, value in clashes.items():
         if value:
             raise UsageError(
-                f"{name} does not go with --sessions: a run has one list per question.",
+                f"{name} cannot be combined with --sessions, because a run has one list per question.",
                 mend="Leave one of them out.",
             )
 
@@ -138,7 +138,7 @@ def _score_search_sessions(request: SessionScoringRequest, printing: ScorePrintO
         )
         return
     for table in scored.tables():
-        printed = table.format_for_printing()
+        printed = table.format_table_for_printing()
         typer.echo(f"{printed.title}\n")
         print_table_to_fit_screen(printed.heads, list(printed.body), wide=printing.wide)
         typer.echo(f"\n{printed.note}\n")
@@ -148,13 +148,13 @@ def _score_search_sessions(request: SessionScoringRequest, printing: ScorePrintO
 
 
 def preview_session_replay(request: SessionScoringRequest) -> Iterator[str]:
-    """What each retriever answers to the first recorded query, and how many there are to ask."""
+    """Preview what each retriever answers to the first recorded query, and how many there are."""
     from embassay.data.judged_runs import AnswerTextMatcher
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.scoring.inputs import parse_named_path
 
     if not request.retrievers:
-        raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
+        raise UsageError("--dry-run works only with --retriever.", mend="Leave it out.")
     recorded = read_search_sessions(parse_named_path(request.sessions[0])[1])
     questions = prepare_recorded_queries(request, recorded)
     documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
@@ -162,13 +162,13 @@ def preview_session_replay(request: SessionScoringRequest) -> Iterator[str]:
 
 
 def preview_retriever_answers(request: ScoreRequest) -> Iterator[str]:
-    """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
+    """Preview each retriever's answer to the first question, how it is read, and how many there are."""
     from embassay.protocols.live.runs import AskedQuestions, try_retrievers
     from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_texts_for_hit_matching
     from embassay.protocols.rag.scoring.protocol import compute_retrieval_depth
 
     if not request.retrievers:
-        raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
+        raise UsageError("--dry-run works only with --retriever.", mend="Leave it out.")
     questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request))
     yield from try_retrievers(request.retrievers, questions, read_texts_for_hit_matching(request))
 
@@ -198,19 +198,19 @@ def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
 
     if asked.get("retrievers"):
         raise UsageError(
-            "--until-decided takes run files, not a --retriever.",
-            mend="Score it once with --out OUT, then give OUT/retrieved/NAME.jsonl as --run.",
+            "--until-decided needs run files, not a --retriever.",
+            mend="Score the retriever once with --out OUT, then pass OUT/retrieved/NAME.jsonl as --run.",
         )
     if not asked.get("runs"):
-        raise UsageError("There are no runs to decide between.", mend="Name each with --run FILE.")
+        raise UsageError("There are no runs to compare.", mend="Name each run with --run FILE.")
 
 
 def _choose_deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
 
     if len(measures) > 1 or len(cutoffs) > 1:
-        raise UsageError("Use only one measure to decide.", mend="Name one: -m Precision4+@10.")
-    usual = DecisionRequest.measure
+        raise UsageError("--until-decided needs exactly one measure.", mend="For example: -m Precision4+@10.")
+    usual = RunDecisionRequest.measure
     name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
@@ -225,7 +225,7 @@ def _reject_until_decided_options(options: dict[str, object]) -> None:
 
 
 def show_decision_or_next_grades(
-    request: DecisionRequest,
+    request: RunDecisionRequest,
     out: Path | None,
     *,
     json: bool = False,
@@ -299,12 +299,12 @@ def _show_scoring(
         print_view_blocks(bought, wide)
     if per_query:
         typer.echo("")
-        for line in write_query_value_lines(scored.as_per_query_frame()):
+        for line in write_query_value_lines(scored.make_per_query_frame()):
             typer.echo(line)
 
 
 def _build_score_table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
-    """Tag, run, value, difference and queries, with intervals."""
+    """Build a score table's rows: tag, run, value, difference and queries, with intervals."""
     from embassay.protocols.kernel import tables as numbers
 
     def format_with_interval(value: Any, low: Any, high: Any) -> str:
@@ -327,7 +327,7 @@ def _build_score_table_rows(table: ColumnTable) -> tuple[list[str], list[list[st
 
 
 def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query: bool) -> None:
-    """One object; the many values per query are written by columns, which is ten times as fast."""
+    """Print the scores as one JSON object; the many values per query are written by columns."""
     import json
 
     from embassay.protocols.rag.scoring.tables import make_score_result_rows
@@ -343,5 +343,5 @@ def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query
     head = format_value_as_json(
         {"results": [row.as_dict() for row in make_score_result_rows(scored.record)]}
     )[:-1]
-    values = scored.as_per_query_frame().write_json() if per_query else json.dumps([])
+    values = scored.make_per_query_frame().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {format_value_as_json(rest)[1:]}')

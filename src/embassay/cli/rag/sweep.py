@@ -28,14 +28,14 @@ Config = Annotated[
     Path,
     typer.Argument(
         metavar="CONFIG.yaml",
-        help="Datasets, axes, prices and rules; or `paper`, the paper's grid, or `paper-wide`.",
+        help="File of datasets, axes, prices and rules, or `paper` (the paper's grid) or `paper-wide`.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class SweepOverrides:
-    """What takes the place of the config's where it is given: datasets, queries per dataset, the seed, and rules."""
+    """Settings that override the config's: datasets, queries per dataset, the seed, and rules."""
 
     datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(), help="A retrieval set, instead of the config's.", value="DATA"
@@ -46,12 +46,16 @@ class SweepOverrides:
     seed: int | None = redeclare_option(
         RunRequest, "seed", default=None, help="Random seed. Default: the config's."
     )
-    sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
-    budget: float | None = option(
-        None, "Best quality within this price per 1,000 queries.", least=0, value="USD"
+    sla_ms: float | None = option(
+        None, "Find the best quality within this many milliseconds per query.", least=0
     )
-    target: float | None = option(None, "Fastest and cheapest with at least this quality.")
-    exclude_self: bool = option(False, "Leave out a query's own document.", name="--exclude-self")
+    budget: float | None = option(
+        None, "Find the best quality within this price per 1,000 queries.", least=0, value="USD"
+    )
+    target: float | None = option(None, "Find the fastest and cheapest stack with at least this quality.")
+    exclude_self: bool = option(
+        False, "Leave a query's own document out of its results.", name="--exclude-self"
+    )
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption,
         "retrievers",
@@ -61,7 +65,7 @@ class SweepOverrides:
 
 @dataclass(frozen=True)
 class SweepRunOptions(RunOptions):
-    """How a sweep is carried out."""
+    """Options for how a sweep is carried out."""
 
     force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
     price: float | None = declare_label_price_option()
@@ -75,8 +79,8 @@ ONCE = ("--force",)
 def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> None:
     """Find which retrieval stack to use, by quality, time and money.
 
-    Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
-    between sessions without measuring again.
+    Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices can change
+    between sessions without new measurements.
 
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
@@ -138,7 +142,7 @@ def run_sweep_request(
 
 
 def _average_labels_per_query(request: SweepRequest) -> float:
-    """How many judged passages a query has, over the datasets."""
+    """Average how many judged passages a query has, over the datasets."""
     from embassay.protocols.rag.sweep.evidence import open_judged_collection
 
     collections = [open_judged_collection(dataset, request) for dataset in request.datasets]
@@ -147,7 +151,7 @@ def _average_labels_per_query(request: SweepRequest) -> float:
 
 
 def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
-    """What would be measured and what it takes; nothing is sent."""
+    """Show what a sweep would measure and what it takes; nothing is sent."""
     from embassay.protocols.rag.sweep.forecasts import forecast_sweep
     from embassay.runs.forecast import build_forecast_table, describe_forecasts
     from embassay.systems.remote import NoCallsLedger, allow_models_without_keys
@@ -167,7 +171,7 @@ def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
 def _show_sweep_results(
     path: Path, display: DisplayOptions, report: bool, *, labels: float = 0.0, price: float | None = None
 ) -> None:
-    """The results as JSON, or the recommendation and what stands behind it; nothing where all has failed."""
+    """Show the results as JSON, or the recommendation and its grounds; nothing where all failed."""
     from embassay.protocols.rag.sweep.findings import read_findings
     from embassay.protocols.rag.sweep.findings.record import FILE
     from embassay.report import write_report

@@ -15,7 +15,7 @@ from embassay.protocols.rag.trace.options import TraceRequest
 
 @dataclass(frozen=True)
 class TracePrintOptions(PrintOptions):
-    """What is printed of a trace, and what it may cost."""
+    """Options for what is printed of a trace, and what it may cost."""
 
     each: bool = option(
         False,
@@ -29,10 +29,10 @@ class TracePrintOptions(PrintOptions):
     out: Path | None = redeclare_option(
         RunOptions,
         "out",
-        help="Folder of the trace and its report; the same command resumes it. Default: none.",
+        help="Folder for the trace and its report; repeat the command to resume it. Default: none.",
     )
     dry_run: bool = redeclare_option(
-        RunOptions, "dry_run", help="With -d: show what would be searched and reranked, and stop."
+        RunOptions, "dry_run", help="With -d: show what would be searched and reranked, and exit."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from embassay.cli.options import TitledCommandApp, stopping_at_memory
 from embassay.cli.watch import fingerprints
 
-app = TitledCommandApp("Watch: is it still the model you measured, and does it matter?")
+app = TitledCommandApp("Watch: is the model still the one you measured, and does it matter?")
 
 
 @app.callback()

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskingCostOptions(PrintOptions):
-    """What asking may cost."""
+    """Options for what asking may cost."""
 
     max_cost: float | None = option(
         None, "Stop before the requests cost more than this.", least=0, value="USD", group=SPEED
     )
-    dry_run: bool = option(False, "Show the plan with its cost, and stop.", name="--dry-run", group=SPEED)
+    dry_run: bool = option(False, "Show the plan with its cost, and exit.", name="--dry-run", group=SPEED)
 
 
 @dataclass(frozen=True)
 class FingerprintOutputOptions:
-    """Where a fingerprint goes."""
+    """Options for where a fingerprint is written."""
 
     out: Path = option(Path("watch.json"), "The file to write.", value="FILE", group=OUTPUT)
     replace: bool = option(False, "Replace an existing fingerprint.", name="--replace", group=OUTPUT)
@@ -50,7 +50,7 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
 
     Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
     """
-    from embassay.protocols.watch.answers import find_partial_folder
+    from embassay.protocols.watch.answers import find_partial_answers_folder
     from embassay.protocols.watch.plan import plan_recording
     from embassay.protocols.watch.recording import record_fingerprint_to_file
     from embassay.runs.folder import format_value_as_json
@@ -60,16 +60,17 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
         return
     if target.out.exists() and not target.replace:
         raise UsageError(
-            f"{target.out} exists, and later checks depend on it.",
+            f"{target.out} already exists, and checks depend on it.",
             mend="Add --replace, or name another --out.",
         )
-    if find_partial_folder(target.out).is_dir():
+    if find_partial_answers_folder(target.out).is_dir():
         typer.echo(
-            f"Resumes from the answers in {find_partial_folder(target.out)}; remove it to start over.",
+            f"Resuming from the answers in {find_partial_answers_folder(target.out)}; delete that folder to start "
+            "over.",
             err=True,
         )
     with _show_asking_progress(
-        asking, f"Answers so far are kept in {find_partial_folder(target.out)}."
+        asking, f"Answers so far are kept in {find_partial_answers_folder(target.out)}."
     ) as heard:
         made = record_fingerprint_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
     shown = {
@@ -81,9 +82,9 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
         typer.echo(format_value_as_json(shown, indent=1))
         return
     noise = (
-        "always the same answers"
+        "the answers are always the same"
         if not made.fingerprint.has_varied_answers
-        else "answers vary from call to call"
+        else "the answers vary from call to call"
     )
     typer.echo(f"{target.out}: {shown['items']:,} items of {shown['system']}, {noise}.")
     typer.echo(f"Check it with: embassay watch check {target.out}")
@@ -142,7 +143,7 @@ def check(
 
 @add_record_options()
 def compare(request: SystemCompareRequest, asking: AskingCostOptions) -> None:
-    """Compare two systems that should be one model.
+    """Compare two systems that should be the same model.
 
     Reports whether they are equal, close or different, and for which texts.
 

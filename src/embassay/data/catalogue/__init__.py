@@ -26,7 +26,7 @@ DATASETS = DatasetCatalogue("dataset", makes=[["load", "shapes"]])
 DATASETS.add(
     "sample",
     "embassay.data.sources:sample",
-    "48 short documents with summaries, questions, labels and pairs, in every shape",
+    "48 short documents with summaries, questions, labels and pairs, covering every shape",
     lang="mul",
     shapes=" ".join(SHAPES),
 )

@@ -221,8 +221,8 @@ def find_catalogue_entry(name: str) -> CatalogueDatasetRecord:
     if name not in read_catalogue_entries():
         near = find_nearest_name(name, read_catalogue_entries())
         raise UsageError(
-            f"The dataset {name!r} has no record.",
-            mend=f"{f'Did you mean {near}? ' if near else ''}`embassay data list` shows all.",
+            f"The catalogue has no dataset called {name!r}.",
+            mend=f"{f'Did you mean {near}? ' if near else ''}Run `embassay data list` to see all datasets.",
         )
     return read_catalogue_entries()[name]
 
@@ -322,7 +322,7 @@ def list_dataset_overviews(protocol: str = "", task: str = "") -> Iterator[Datas
 
 
 def make_dataset_overview(record: CatalogueDatasetRecord) -> DatasetOverview:
-    """The record in one line."""
+    """Make the overview of a record: the dataset in one line."""
     return DatasetOverview(
         record.name, find_dataset_location(record), record.size, record.tasks, record.title, tuple(record.protocols),
         record.all_shapes,
@@ -331,7 +331,7 @@ def make_dataset_overview(record: CatalogueDatasetRecord) -> DatasetOverview:
 
 
 def find_dataset_location(record: CatalogueDatasetRecord) -> str:
-    """Where it would be read from now; looks at names of files and folders only."""
+    """Find where a dataset would be read from now, by the names of files and folders only."""
     folder = find_data_mirror_folder() / record.name
     if folder.is_dir():
         return "mirror" if _is_mirror_complete(record, folder) else "part of mirror"
@@ -382,7 +382,7 @@ class DatasetCard:
         return asdict(self)
 
     def lines(self) -> Iterator[str]:
-        """For the terminal."""
+        """Format the card as lines for the terminal."""
         yield self.name
         width = max(map(len, self.facts))
         for name, value in self.facts.items():
@@ -432,14 +432,14 @@ def _open_dataset_spec(spec: str) -> Dataset:
 
 def _collect_dataset_facts(record: CatalogueDatasetRecord) -> dict[str, str]:
     pinned = (
-        record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned: it may change)"
+        record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned, so it can change)"
     )
     folder = find_data_mirror_folder() / record.name
     come_from = {
         "mirror": str(folder),
-        "part of mirror": f"{folder}, which contains part of it",
-        "cache": f"the hub's cache on this machine; `embassay data fetch {record.name}` makes a mirror",
-        "hub": f"the hub, when needed; `embassay data fetch {record.name}` makes a mirror in {folder}",
+        "part of mirror": f"{folder}, which contains only part of the dataset",
+        "cache": f"the hub's cache on this machine; run `embassay data fetch {record.name}` to mirror it",
+        "hub": f"the hub, when needed; run `embassay data fetch {record.name}` to mirror it in {folder}",
         "by hand": f"{folder}, once you have filled it. {record.by_hand}",
     }
     facts = {

@@ -27,7 +27,7 @@ from embassay.data.catalogue.entries import (
 )
 from embassay.data.dataset import Dataset
 from embassay.data.retrieval import GainTable
-from embassay.data.rows import Row, RowOrigin, RowSource
+from embassay.data.rows import RowOrigin, RowSource, SourceRow
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
 from embassay.data.sources import assemble_dataset_parts, split_table_by_shape
 from embassay.data.tables import FORMATS, open_table_file
@@ -75,9 +75,9 @@ def open_hub_splits(place: HubTableAddress, *, streamed: bool) -> list[Any]:
         import datasets
     except ImportError:
         raise AbsentData(
-            f"{place.repo} is not on this machine, and the library `datasets` that fetches it is not installed",
-            briefly="not on this machine, and the library `datasets` is not installed",
-            mend=f"{_EXTRA}.",
+            f"{place.repo} is not on this machine, and the `datasets` library to fetch it is not installed",
+            briefly="not on this machine, and the `datasets` library is not installed",
+            mend=f"Install it: {_EXTRA}",
         ) from None
     datasets.disable_progress_bars()
     with _stay_offline_without_network():
@@ -97,7 +97,7 @@ def _load_hub_tables(datasets: Any, place: HubTableAddress, streamed: bool) -> l
 
 @contextmanager
 def _stay_offline_without_network() -> Iterator[None]:
-    """Offline mode while the hub's name is not known here: half a minute of retries would end the same.
+    """Stay offline while the hub's name is not known here: half a minute of retries ends the same.
 
     What is in the hub's cache is still found. Behind a proxy names are not ours to know.
     """
@@ -145,12 +145,12 @@ class HubTable:
         return Path(self.place.repo)
 
     @property
-    def address(self) -> str:
+    def origin_address(self) -> str:
         """What tells it from other tables."""
         return f"hub:{json.dumps(asdict(self.place))}"
 
     def list_origins(self) -> tuple[RowOrigin, ...]:
-        """Itself."""
+        """The origin of the rows: the table itself."""
         return (self,)
 
     def columns(self) -> tuple[str, ...]:
@@ -165,17 +165,17 @@ class HubTable:
             names = [key for row in self._translate_hub_errors(islice(first, 1)) for key in row]
         return tuple(name for name in names if self._wanted is None or name in self._wanted)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """All rows; reading them to the end also settles the digest."""
         path = self.path
         for number, cells in enumerate(self.read(), 1):
-            yield Row(path, number, {column: cells.get(column) for column in columns})
+            yield SourceRow(path, number, {column: cells.get(column) for column in columns})
 
     def read(self, skip: int = 0) -> Iterator[Mapping[str, Any]]:
         """The wanted cells of all rows after the first `skip`."""
         names = self.columns()
         # Of the cells and not of a file: the hub may pack the same rows anew.
-        digest = hashlib.sha256(self.address.encode())
+        digest = hashlib.sha256(self.origin_address.encode())
         # One split can skip files unread; over several the rows must be counted.
         alone = len(self._opened_splits) == 1
         rows = self._opened_splits[0].skip(skip) if alone else islice(chain(*self._opened_splits), skip, None)
@@ -186,7 +186,7 @@ class HubTable:
         if not skip:
             self._digest = digest.digest()
 
-    def digest(self) -> bytes:
+    def compute_content_digest(self) -> bytes:
         """SHA-256 of repository, revision, configuration, split and the wanted cells of every row."""
         if self._digest is None:
             for _ in self.read():
@@ -215,7 +215,7 @@ class HubTable:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:160]
         return AbsentData(
             f"{self.place} cannot be read from the hub",
-            briefly="not on this machine, and the hub was not reached",
+            briefly="not on this machine, and the hub could not be reached",
             found=reason,
             mend=self._instead,
         )
@@ -223,7 +223,7 @@ class HubTable:
 
 @dataclass(frozen=True)
 class CanonicalColumnSource(SourceView):
-    """Canonical names: `paths` is target -> where it may be, a dot leading into a nested cell.
+    """A source whose columns have canonical names: `paths` is target -> where it may be in the cells.
 
     The first place that holds something counts, row by row; then a column called like the target, in the tables
     of a retrieval set also like BEIR's name for it. A flat table's own ids are not used unless they are mapped:
@@ -241,15 +241,15 @@ class CanonicalColumnSource(SourceView):
         hidden = set() if self._is_of_retrieval_set or "id" in self.paths else {"id"}
         return tuple(name for name in drop_repeated_columns((*readable, *names)) if name not in hidden)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows under canonical names."""
         names = self.source.columns()
         roots = drop_repeated_columns(
             root for target in columns for root in self._list_root_columns(target, names)
         )
-        places = {target: self._list_possible_places(target) for target in columns}
+        places = {target: self._list_column_paths(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
-            yield Row(
+            yield SourceRow(
                 path, line, {target: _find_first_value(cells, where) for target, where in places.items()}
             )
 
@@ -257,13 +257,13 @@ class CanonicalColumnSource(SourceView):
     def _is_of_retrieval_set(self) -> bool:
         return self.part in RETRIEVAL_PARTS or self.part == "top_ranked"
 
-    def _list_possible_places(self, target: str) -> tuple[str, ...]:
+    def _list_column_paths(self, target: str) -> tuple[str, ...]:
         alias = (ALIASES[target],) if self._is_of_retrieval_set and target in ALIASES else ()
         return (*self.paths.get(target, ()), target, *alias)
 
     def _list_root_columns(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
         roots = (
-            place if place in own else place.partition(".")[0] for place in self._list_possible_places(target)
+            place if place in own else place.partition(".")[0] for place in self._list_column_paths(target)
         )
         return tuple(root for root in roots if root in own)
 
@@ -277,7 +277,7 @@ def _find_first_value(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
 
 
 def _read_nested_value(cell: Any, place: str) -> Any:
-    """What `place` leads to in nested cells, None where it leads nowhere.
+    """Read what `place` leads to in nested cells; None where it leads nowhere.
 
     >>> _read_nested_value({"info": {"tags": ["a", "b"]}}, "info.tags.1")
     'b'
@@ -309,7 +309,7 @@ def open_hub_repository_split(
     place = HubTableAddress(
         target, revision, (config,) if config else (), (split or "test",), only=split is None
     )
-    instead = "Check the name, ?config= and --split; or download its files and name them with -d PATH."
+    instead = "Check the name, ?config= and --split, or download its files and pass them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
     return Dataset(target, split_table_by_shape(table, mapping, None), settings={"mapping": dict(mapping)})
 
@@ -340,7 +340,7 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
     folder = find_data_mirror_folder() / record.name
     if not record.hub:
         raise DataError(
-            f"the dataset {record.name!r} is not on a hub",
+            f"the dataset {record.name!r} is not on the hub",
             expected=f"the folder {folder}",
             mend=record.by_hand,
         )
@@ -360,7 +360,7 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
-                    mend="Set EMBASSAY_DATA to a folder with enough room."
+                    mend="Set EMBASSAY_DATA to a folder with enough free space."
                 ) from error  # fmt: skip
             done[name] = FetchedTable(record.name, name, path, rows)
     fetched = list(done.values())
@@ -376,8 +376,8 @@ def _make_row_counter(
 
 
 def _fetch_table_file(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
-    """Write the file; how many rows it has. Whole pieces wait beside it, in a folder named for what they are of."""
-    origin = hashlib.sha256(source.address.encode()).hexdigest()[:8]
+    """Fetch a table by pieces into one file, and return how many rows it has."""
+    origin = hashlib.sha256(source.origin_address.encode()).hexdigest()[:8]
     pieces = path.with_name(f".{path.name.removesuffix('.jsonl.gz')}.{origin}.part")
     pieces.mkdir(parents=True, exist_ok=True)
     whole = sorted(pieces.glob("*.gz"))
@@ -408,7 +408,7 @@ def _write_row_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _concatenate_gzip_pieces(pieces: list[Path], path: Path) -> None:
-    """One file of all pieces: gzip files one after the other are a gzip file."""
+    """Concatenate all pieces into one file: gzip files one after the other are a gzip file."""
     part = path.with_name(f".{path.name}.new")
     with part.open("wb") as stream:
         for piece in pieces:
@@ -441,10 +441,10 @@ def _check_row_counts(record: CatalogueDatasetRecord, fetched: list[FetchedTable
         rows = sum(done.rows or 0 for done in fetched if done.table.partition("/")[0] == table.part)
         if table.rows is not None and rows != table.rows:
             raise DataError(
-                f"{record.name}: the table {table.part!r} was fetched, but does not match its record",
+                f"{record.name}: the fetched table {table.part!r} does not match the catalogue",
                 expected=f"{table.rows:,} rows", found=f"{rows:,}",
-                mend=f"Remove {find_data_mirror_folder() / record.name / table.part}* and fetch again; if the hub "
-                    "really has these bytes, the record is wrong: please report it."
+                mend=f"Remove {find_data_mirror_folder() / record.name / table.part}* and fetch it "
+                    "again. If the count stays the same, the catalogue is wrong: please report it."
             )  # fmt: skip
 
 
@@ -471,6 +471,7 @@ def open_catalogue_entry(
     )
     parts: dict[str, list[RowSource]] = {}
     for code, listed in tables.items():
+        # Each language has its own tables; together they are one source.
         for part, source in assemble_dataset_parts(listed).items():
             parts.setdefault(part, []).append(_select_language(source, code))
     return Dataset(
@@ -483,7 +484,9 @@ def open_catalogue_entry(
         GainTable() if grades is None else GainTable.from_grade_map(grades),
         {
             "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
-            **{"split": split, "grades": grades, "lang": lang},
+            "split": split,
+            "grades": grades,
+            "lang": lang,
         },
         notes=_find_absent_languages(record, langs, tables),
         group=record.group,
@@ -522,7 +525,7 @@ def list_wanted_columns(record: CatalogueTableRecord) -> frozenset[str]:
 
 
 def describe_mirror_layout(record: CatalogueDatasetRecord) -> list[str]:
-    """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
+    """Describe the files of a record's mirror folder, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
         names = [table.map[name][0] if name in table.map else name for name in table.canonical_columns]
@@ -546,7 +549,7 @@ def _choose_langs(record: CatalogueDatasetRecord, lang: str) -> tuple[str, ...]:
 
 
 def _replace_test_split(record: CatalogueDatasetRecord, split: str) -> CatalogueDatasetRecord:
-    """The record with `split` in the place of its test split; what trains and what is searched stay."""
+    """Replace the record's test split with `split`; what trains and what is searched stay."""
     stays = {"train", "corpus", "queries", "top_ranked"}
     tables = []
     for table in record.all_tables:
@@ -577,10 +580,10 @@ def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tup
             tables.setdefault(lang, []).append((table_record.shapes, _map_columns(table_record, source)))
     if not tables:
         raise AbsentData(
-            f"the mirror of {record.name!r} holds none of its tables", path=folder,
+            f"the mirror of {record.name!r} contains none of its tables", path=folder,
             expected="; ".join(describe_mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
-            mend=f"`embassay data fetch {record.name}` fills it; or fill it by hand (see {PAGE})."
+            mend=f"Run `embassay data fetch {record.name}`, or add the files by hand (see {PAGE})."
         )  # fmt: skip
     return tables
 
@@ -588,13 +591,13 @@ def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tup
 def _open_hub_tables(record: CatalogueDatasetRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     if not record.hub:
         raise AbsentData(
-            f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
+            f"the dataset {record.name!r} is not on the hub", expected=f"the folder {folder}",
             mend=f"{record.by_hand} {_advise_mirror_files(record, folder)}"
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     by_address: dict[str, HubTable] = {}
     for table, lang, source in list_hub_tables(record, langs):
-        same = by_address.setdefault(source.address, source)
+        same = by_address.setdefault(source.origin_address, source)
         tables.setdefault(lang, []).append((table.shapes, _map_columns(table, same)))
     return tables
 
@@ -620,10 +623,8 @@ def _find_absent_languages(
     if not record.langs or "" in tables:
         return ()
     absent = [lang for lang in langs if lang not in tables]
-    return (
-        (f"languages that are not in the mirror: {len(absent)} ({', '.join(absent[:8])})",) if absent else ()
-    )
+    return (f"languages missing from the mirror: {len(absent)} ({', '.join(absent[:8])})",) if absent else ()
 
 
 def _advise_mirror_files(record: CatalogueDatasetRecord, folder: Path) -> str:
-    return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))}: see {PAGE}."
+    return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))} (see {PAGE})."

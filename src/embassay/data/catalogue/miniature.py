@@ -158,7 +158,7 @@ class _MiniatureDatasetWriter:
     langs: tuple[str, ...]
 
     def row(self, shape: str, number: int) -> dict[str, Any]:
-        """A row of a table that is the whole dataset."""
+        """Make a row of a table that is the whole dataset."""
         low, high = self.record.gold or (0, 4)
         turn = self._find_row_within_language(number)
         facts: dict[str, dict[str, Any]] = {
@@ -195,14 +195,14 @@ class _MiniatureDatasetWriter:
         return [self._make_filler_text(f"{column} {place}", number, length) for place in range(several)]
 
     def _find_row_within_language(self, number: int) -> int:
-        """Which row of its language it is: every language has all labels and scores."""
+        """Find which row of its language it is: every language has all labels and scores."""
         return number // len(self.langs)
 
     def _choose_row_language(self, number: int) -> str:
         return self.langs[number % len(self.langs)]
 
     def _make_filler_text(self, what: str, number: int, length: float) -> str:
-        """Words of about as many tokens as a text of `length` characters has, no two texts alike."""
+        """Make filler of about as many tokens as `length` characters have, no two texts alike."""
         wanted = length * estimate_token_density(self._choose_row_language(number))
         salt = sum(map(ord, what))
         first = (number * 7 + salt) % len(_SENTENCES)
@@ -217,7 +217,7 @@ class _MiniatureDatasetWriter:
 
 
 def estimate_token_density(lang: str) -> float:
-    """Tokens of cl100k in a character of a language, in units of English's.
+    """Estimate the cl100k tokens in a character of a language, in units of English's.
 
     >>> (estimate_token_density("en"), estimate_token_density("de"), estimate_token_density("zh"),
     ... estimate_token_density("en-ar"))

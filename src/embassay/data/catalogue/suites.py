@@ -50,9 +50,9 @@ class SuiteMemberRecord(StrictCatalogueRecord):
     @model_validator(mode="after")
     def _check_dataset_or_suite(self) -> SuiteMemberRecord:
         if bool(self.dataset) == bool(self.suite):
-            raise ValueError("either dataset or suite")
+            raise ValueError("exactly one of dataset and suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
-            raise ValueError("a member that is a suite, without lang, split, group or title")
+            raise ValueError("no lang, split, group or title in a member that is a suite")
         return self
 
 
@@ -85,7 +85,7 @@ class SuiteMember:
 
     @property
     def set(self) -> str:
-        """What it counts as: its group, or itself."""
+        """The name of the set that it counts as: its group, or itself."""
         return self.group or (self.record.group if self.record else "") or self.dataset
 
     def spec(self, *, tasks: bool = True) -> str:
@@ -132,21 +132,21 @@ class DatasetSuite:
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """What it counts: datasets, those of a group as one."""
+        """The names of the sets that it counts: datasets, those of a group as one."""
         return tuple(dict.fromkeys(member.set for member in self.members))
 
     def narrow_to_tasks(self, tasks: Iterable[str]) -> DatasetSuite:
-        """What it has for some tasks; UsageError if that is nothing."""
+        """Narrow the suite to what it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
         members = tuple(narrow_members_to_tasks(self.members, wanted))
         if not members:
             known = dict.fromkeys(task for member in self.members for task in member.tasks)
             alike = ((name, task) for name in wanted if (task := find_nearest_name(name, known, LIKE)))
             asked, near = next(alike, ("", ""))
-            meant = f" Did you mean {near}?" if len(wanted) == 1 else f" Should {near} be {asked}?"
+            meant = f" Did you mean {near}{f', not {asked}' if len(wanted) > 1 else ''}?"
             raise UsageError(
-                f"The suite {self.name!r} has nothing for {' or '.join(wanted)}.",
-                mend=f"It is for {', '.join(known) or 'no task'}.{meant if near else ''}",
+                f"The suite {self.name!r} has no datasets for {' or '.join(wanted)}.",
+                mend=f"It has datasets for {', '.join(known) or 'no task'}.{meant if near else ''}",
             )
         return replace(self, members=members)
 
@@ -180,7 +180,7 @@ def find_suite(source: str) -> DatasetSuite | None:
 
 
 def find_records_and_file_members(names: Iterable[str]) -> tuple[list[CatalogueDatasetRecord], list[str]]:
-    """The records of names of datasets and suites, each once, and the members of suites that are files of one's own.
+    """Find the records of named datasets and suites, and the members of suites that are own files.
 
     UsageError, with the nearest name, for one that is neither.
     """
@@ -218,7 +218,7 @@ def _merge_two_members(first: SuiteMember, second: SuiteMember) -> SuiteMember:
 
 
 def _merge_name_restrictions(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of both; none where either means all."""
+    """Merge the names of both; none where either means all."""
     return tuple(dict.fromkeys((*first, *second))) if first and second else ()
 
 
@@ -234,29 +234,29 @@ def _read_own_suite(path: Path) -> DatasetSuite | None:
         raise _make_first_fault_error(path, error) from error
     if record.name in read_all_suites() or record.name in read_catalogue_entries():
         raise DataError(
-            f"the name {record.name!r} belongs to a suite or dataset in the catalogue", path=path,
+            f"the name {record.name!r} is already used by a suite or dataset in the catalogue", path=path,
             mend="Give the suite another name."
         )  # fmt: skip
     return _make_suite(record, {record.name: record}, path)
 
 
 def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
-    """The first fault in one line: where, what was expected, what was found."""
+    """Make an error of the first fault in one line: where, what was expected, what was found."""
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
         near = find_nearest_name(
             str(fault["loc"][-1]), (*SuiteRecord.model_fields, *SuiteMemberRecord.model_fields)
         )
-        mend = f"Did you mean {near}?" if near else "Leave it out."
-        return DataError(f"there is no field {where}.", path=path, mend=mend)
+        mend = f"Did you mean {near}?" if near else "Remove it."
+        return DataError(f"unknown field {where}.", path=path, mend=mend)
     if fault["type"] == "missing":
         return DataError(f"the field {where} is missing.", path=path, mend="Add it.")
     if fault["type"] in ("model_type", "too_short"):
         return DataError(
-            f"{where} is not right", path=path, found=format_value_for_error(fault["input"]),
-            expected="a mapping" if fault["type"] == "model_type" else "one member or more",
-            mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}."
+            f"{where} is invalid", path=path, found=format_value_for_error(fault["input"]),
+            expected="a mapping" if fault["type"] == "model_type" else "at least one member",
+            mend="Write each member as - {dataset: my.jsonl} or - {suite: NAME}."
         )  # fmt: skip
     expected = (
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
@@ -289,7 +289,7 @@ def _resolve_suite_members(
             members.append(SuiteMember(name, tasks, langs, member.split, member.group, member.title))
             continue
         if member.suite in (record.name, *above):
-            raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Take it out.")
+            raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Remove it.")
         if member.suite in records:
             inner = _resolve_suite_members(
                 records[member.suite], records, path, within, (record.name, *above)
@@ -304,7 +304,7 @@ def _resolve_suite_members(
 
 
 def _resolve_dataset_name(record: SuiteMemberRecord, path: Path | None) -> str:
-    """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
+    """Resolve a name of the catalogue to itself, or to a path from the file's folder, or DataError."""
     if record.dataset in read_catalogue_entries():
         return record.dataset
     file = Path(record.dataset).expanduser()
@@ -313,12 +313,12 @@ def _resolve_dataset_name(record: SuiteMemberRecord, path: Path | None) -> str:
         near = find_nearest_name(record.dataset, read_catalogue_entries())
         raise DataError(
             f"there is no dataset {record.dataset!r}", path=path, expected="a catalogue name, or a path relative to "
-                "this file's folder", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
+                "this file's folder", mend=f"Did you mean {near}?" if near else "See `embassay data list`."
         )  # fmt: skip
     if record.lang or record.split:
         raise DataError(
-            f"{record.dataset!r} is a file; lang and split cannot select a part of it", path=path,
-            mend="Choose in a description: where: {lang: en}."
+            f"{record.dataset!r} is a file, so lang and split cannot be used", path=path,
+            mend="Select its rows in a description instead: where: {lang: en}."
         )  # fmt: skip
     return str(file)
 
@@ -330,7 +330,7 @@ def _check_known_languages(name: str, langs: Sequence[str], path: Path | None) -
         if lang not in every:
             raise DataError(
                 f"the dataset {name!r} has no language {lang!r}", path=path, expected=", ".join(every),
-                mend="Name one of these."
+                mend="Use one of these."
             )  # fmt: skip
     return tuple(lang for lang in every if lang in langs)
 
@@ -340,6 +340,6 @@ def _find_suite_by_name(name: str, path: Path | None) -> DatasetSuite:
         near = find_nearest_name(name, read_all_suites())
         raise DataError(
             f"there is no suite {name!r}", path=path,
-            mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all."
+            mend=f"{f'Did you mean {near}? ' if near else ''}Run `embassay list suites` to see all suites."
         )  # fmt: skip
     return read_all_suites()[name]

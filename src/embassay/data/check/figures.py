@@ -22,7 +22,7 @@ from embassay.data.check.files import (
     ValueCounts,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Row, RowSource, collect_row_faults, format_plain_text
+from embassay.data.rows import RowSource, SourceRow, collect_row_faults, format_plain_text
 from embassay.data.shapes import RETRIEVAL_PARTS
 from embassay.data.views import drop_repeated_columns
 from embassay.errors import DataError, UsageError
@@ -72,8 +72,8 @@ class NearDuplicateRule:
     def __post_init__(self) -> None:
         if not 0.3 <= self.threshold <= 1:
             raise UsageError(
-                f"The threshold of near-duplicates is {self.threshold:g}, but only 0.3 to 1 can be searched.",
-                mend="Write --near 0.8, or --no-near to leave near-duplicates out.",
+                f"The near-duplicate threshold must be from 0.3 to 1, but it is {self.threshold:g}.",
+                mend="Pass --near 0.8, or --no-near to skip near-duplicates.",
             )
 
 
@@ -103,7 +103,7 @@ def hash_shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
 
 
 def compute_hash_jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
-    """Shared shingles over all, of two results of `hash_shingles`; 1 for two blank texts.
+    """Compute the Jaccard index of two results of `hash_shingles`; 1 for two blank texts.
 
     >>> compute_hash_jaccard(hash_shingles("a b c d", "words"), hash_shingles("a b c e", "words"))
     0.3333333333333333
@@ -154,7 +154,7 @@ class TextMinHashSignatures:
     def _filter_pairs_by_signature(
         self, first: NDArray[np.int64], second: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Pairs, shape (n, 2), that the signatures do not already rule out."""
+        """Filter out the pairs, shape (n, 2), that the signatures already rule out."""
         threshold = self._near.threshold
         # The share of equal hashes is binomial: so many standard errors below the threshold still count.
         least = threshold - _DOUBT * np.sqrt(threshold * (1 - threshold) / PERMUTATIONS)
@@ -166,7 +166,7 @@ class TextMinHashSignatures:
         return np.concatenate(likely)
 
     def _confirm_near_pairs(self, pairs: list[list[int]]) -> list[NearDuplicatePair]:
-        """Those whose texts are alike enough."""
+        """Confirm the pairs whose texts are alike enough."""
 
         @lru_cache(maxsize=16)
         def hash_shingles_at(position: int) -> NDArray[np.uint64]:
@@ -197,7 +197,7 @@ def _sign_texts(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[n
 
 
 def _choose_rows_per_band(threshold: float) -> int:
-    """The most rows a band can have for a pair at the threshold to be found with probability `FOUND`."""
+    """Choose the most rows of a band for a pair at the threshold to be found with probability `FOUND`."""
     fitting = (
         rows
         for rows in range(1, PERMUTATIONS + 1)
@@ -207,7 +207,7 @@ def _choose_rows_per_band(threshold: float) -> int:
 
 
 def _hash_signature_bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uint64]]:
-    """One number per text and band: equal where the band is, and hardly ever elsewhere.
+    """Hash each text's bands, one number each: equal where the band is, and hardly ever elsewhere.
 
     datasketch's own index keeps every text in a set per band and gives all that share one: a hundred thousand
     texts from one template are ten thousand million answers. Sorted numbers are bounded, and smaller.
@@ -241,7 +241,7 @@ def _pair_texts_by_band(
 
 
 def _mix_bits(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A bijection that spreads every bit over all (the finalizer of SplitMix64)."""
+    """Mix the bits of hashes: a bijection spreads every bit over all (SplitMix64's finalizer)."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return hashes ^ (hashes >> np.uint64(31))
@@ -323,7 +323,7 @@ class RepeatedTextSearch:
         return SplitTextOverlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
 
     def measure_side_overlaps(self) -> tuple[SplitTextOverlap, ...]:
-        """Every two sides: what is tested on against what is trained on, else the later against the earlier."""
+        """Measure the overlap of every two sides: tested on with trained on, else later with earlier."""
         sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_rank_split_side)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
 
@@ -370,7 +370,7 @@ class RepeatedTextSearch:
 
 
 def _rank_split_side(side: str) -> int:
-    """What is trained on first, what is tested on last."""
+    """Rank a side of a split: what is trained on first, what is tested on last."""
     return -1 if side.lower() in _TRAINED else int(side.lower() in _TESTED)
 
 
@@ -398,17 +398,16 @@ class TableTexts:
     cut: bool = False
 
     def describe_omitted_part(self) -> str:
-        """What a check of it leaves out; empty where that is nothing."""
+        """Describe what a check of the table leaves out; empty where that is nothing."""
         if not self.cut:
             return ""
         return (
-            f"{self.name}: over {HELD / 1e6:,.0f} million characters. Lengths are those of its first "
-            f"{len(self.ids):,} rows, and repeats are looked for among them only; the warnings of a shape count the "
-            f"exact repeats of a whole corpus."
+            f"{self.name}: over {HELD / 1e6:,.0f} million characters, so lengths and repeats cover only "
+            f"its first {len(self.ids):,} rows. The warnings still count exact repeats in the whole corpus."
         )
 
     def texts(self) -> TableRows:
-        """The rows, to be compared."""
+        """Make the rows of the table that are to be compared."""
         return TableRows(self.name, self.ids, self.rows, self.sides, self.labels)
 
 
@@ -427,7 +426,7 @@ def read_text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[
 def measure_text_lengths(
     table: TableTexts, tokenizer: Tokenizer | None, say: Callable[[int, int], None]
 ) -> Iterator[TextLengthSummary]:
-    """Characters and tokens of each column; words, between white space, without a tokenizer."""
+    """Measure the texts of each column in characters and tokens; in words without a tokenizer."""
     counted_in = tokenizer.name if tokenizer else "words"
     for column, texts in table.columns.items():
         if not texts:
@@ -448,11 +447,13 @@ def measure_text_lengths(
 
 
 def _find_text_sources(dataset: Dataset) -> dict[str, RowSource]:
-    """Name -> table with texts; one that gives the same columns of some of the files of another is left out."""
+    """Find the tables with texts by name; one that repeats columns of another's files is left out."""
     taken: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
     named: dict[str, RowSource] = {}
     parts = {part: source for part, source in dataset.parts.items() if part != "qrels"}
-    reach = {part: frozenset(o.address for o in source.list_origins()) for part, source in parts.items()}
+    reach = {
+        part: frozenset(o.origin_address for o in source.list_origins()) for part, source in parts.items()
+    }
     for part in sorted(parts, key=lambda part: -len(reach[part])):
         with collect_row_faults(lambda _error: None):
             columns = frozenset(parts[part].columns()) & {*COLUMNS}
@@ -488,7 +489,7 @@ def _read_rows_into_table(table: TableTexts, source: RowSource, read: Callable[[
             read(number)
 
 
-def _list_cell_texts(row: Row, column: str) -> list[str]:
+def _list_cell_texts(row: SourceRow, column: str) -> list[str]:
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [value]
     return [text for text in values if isinstance(text, str) and text.strip()]
@@ -500,7 +501,7 @@ SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 
 
 def summarize_number_spread(values: ArrayLike) -> NumberSpread:
-    """Least, median, 95th percentile, greatest and mean of at least one number; NaN does not count.
+    """Summarize numbers by least, median, 95th percentile, greatest and mean; NaN does not count.
 
     >>> summarize_number_spread([1, 2, 3, float("nan")]).median
     2.0
@@ -512,7 +513,7 @@ def summarize_number_spread(values: ArrayLike) -> NumberSpread:
 
 
 def count_values(values: Iterable[object]) -> ValueCounts:
-    """How often each value is there.
+    """Count how often each value is there.
 
     >>> count_values(["b", "a", "b"]).counts
     {'b': 2, 'a': 1}
@@ -521,13 +522,13 @@ def count_values(values: Iterable[object]) -> ValueCounts:
 
 
 def summarize_data_values(data: Any) -> Figures:
-    """Name -> spread or balance, by what kind of record `data` is; empty where there is nothing but texts."""
+    """Summarize a dataset's scores or labels: name -> spread or balance; empty for texts alone."""
     make = _FIGURES.get(type(data))
     return make(data) if make else {}
 
 
 def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
-    """The smallest usual scale that holds 95% of the scores but not all, and how many are off it.
+    """Find the smallest usual scale that holds 95% of the scores but not all, and how many are off.
 
     >>> find_off_scale_scores([0.5] * 30 + [40.0])
     ((0, 1), 1)
@@ -544,7 +545,7 @@ def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | No
 
 
 def describe_odd_scores(data: Any) -> Iterator[str]:
-    """What is odd about the scores of pairs and the ratings of summaries."""
+    """Describe what is odd about the scores of pairs and the ratings of summaries."""
     columns: Mapping[str, ArrayLike] = (
         {"score": data.scores} if isinstance(data, ScoredTextPairs) else getattr(data, "axes", {})
     )
@@ -553,8 +554,8 @@ def describe_odd_scores(data: Any) -> Iterator[str]:
             (low, high), count = off
             most = summarize_number_spread(values)
             yield (
-                f"{name}: {count:,} of {most.n:,} values lie outside {low} to {high}, where the others are; they "
-                f"range from {most.least:g} to {most.most:g}."
+                f"{name}: {count:,} of {most.n:,} values lie outside the usual range, {low} to {high}; "
+                f"the full range is {most.least:g} to {most.most:g}."
             )
 
 

@@ -249,7 +249,7 @@ class DataFaultCollector:
         return any(shape in entry.shapes for entry in self._entries.values())
 
     def list_faults(self) -> tuple[Fault, ...]:
-        """One record per kind of fault, in the order they came up."""
+        """List one record per kind of fault, in the order they came up."""
         return tuple(_make_fault(entry) for entry in self._entries.values())
 
 
@@ -268,7 +268,7 @@ def _make_fault(entry: _FaultPlaces) -> Fault:
 
 
 def _strip_values_from_fault(what: str) -> str:
-    """What is wrong without the ids, values and numbers of one row; a column's name stays.
+    """Strip the ids, values and numbers of one row from a fault; a column's name stays.
 
     >>> (_strip_values_from_fault("id '7' appears twice, first on line 2."),
     ... _strip_values_from_fault("the value of 'label' cannot be used"))
@@ -346,20 +346,20 @@ def advise_table_reading(
         and _has_other_delimiter(path, source, mark)
     ):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
-        notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
+        notes.append(f"{path.name}: its fields are separated by {mark}s, not {current}s.")
         reading = replace(reading, delimiter=mark)
         source = DelimitedTable(path, MARKS[mark], reading)
     quotes = choose_csv_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
-            f"{path.name}: its quotation marks do not seem to enclose fields: each line by itself has as many "
-            "fields as the first."
+            f"{path.name}: its quotation marks do not seem to enclose fields: if they are read as ordinary "
+            "characters, every line has as many fields as the first."
         )
         reading = replace(reading, quoting="none")
         source = DelimitedTable(path, source.delimiter, reading)
     if source.missing_header_advice:
         notes.append(
-            f"{path.name}: its first line looks like data, not column names; read as a header, it would be lost."
+            f"{path.name}: its first line looks like data, not column names, and would be lost as a header."
         )
         reading = replace(reading, header="none")
     return reading, tuple(notes)
@@ -379,7 +379,7 @@ def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
 
 
 def list_file_oddities(file: CheckedFile) -> Iterator[str]:
-    """What is odd about a file and how to mend it, beyond what a run would say."""
+    """List what is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
         yield from _remark_on_unknown_file(path)
@@ -389,13 +389,13 @@ def list_file_oddities(file: CheckedFile) -> Iterator[str]:
         inside = {*column.example.removeprefix("keys ").split(", ")}
         if (objects := column.kinds.get("object")) and inside & _WANTED:
             yield (
-                f"{path.name}: {column.name!r} holds objects in {objects:,} rows ({column.example}). "
-                "Only top-level columns are read: move the inner fields to their own columns."
+                f"{path.name}: {column.name!r} contains objects in {objects:,} rows ({column.example}). "
+                "Only top-level columns are read, so move the inner fields to their own columns."
             )
     if "not UTF-8" in file.encoding:
         yield (
-            f"{path.name}: {file.encoding}. If all of it is, `iconv -f WINDOWS-1252 -t UTF-8 "
-            f"{path.name} > new` fixes it; otherwise fix the lines."
+            f"{path.name}: {file.encoding}. If the whole file is in Windows-1252, run `iconv -f WINDOWS-1252 "
+            f"-t UTF-8 {path.name} > new`; otherwise fix these lines."
         )
 
 
@@ -419,7 +419,7 @@ class _ColumnProfiler:
             self.example = self.example or _format_example_value(value)
 
     def column(self, name: str) -> ColumnProfile:
-        """The record of it."""
+        """Make the profile of the column from what has been seen."""
         distinct = len(self.values) if len(self.values) <= COUNTED else None
         filled = self.kinds.total() - self.kinds["empty"]
         # Whole numbers in text may be spelled 1, 1.0.
@@ -434,7 +434,7 @@ class _ColumnProfiler:
 
 
 def _count_words(text: str) -> int:
-    """Words between blanks; two characters of writing without blanks (Chinese, Japanese) are one too."""
+    """Count the words between blanks; two characters of writing without blanks are one too."""
     return len(text.split()) + (0 if text.isascii() else sum(letter >= "\u2e80" for letter in text) // 2)
 
 
@@ -466,7 +466,7 @@ def _name_file_format(suffix: str) -> str:
 
 
 def _name_encoding_and_line_ends(path: Path) -> tuple[str, str]:
-    """Encoding and line ends in words, of as much as can be read."""
+    """Name the encoding and line ends in words, of as much as can be read."""
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""
     try:
@@ -485,7 +485,7 @@ def _name_encoding_and_line_ends(path: Path) -> tuple[str, str]:
         return "UTF-16", named
     if wrong:
         text = " ".join(line.decode("windows-1252", errors="replace").split())[:60]
-        return (f"not UTF-8 in {wrong:,} of {ends.total():,} lines, line {at} as Windows-1252: {text}", named)
+        return (f"not UTF-8 in {wrong:,} of {ends.total():,} lines; line {at} in Windows-1252: {text}", named)
     return "UTF-8 with a byte order mark" if first.startswith(_BOM) else "UTF-8", named
 
 
@@ -499,16 +499,16 @@ def _is_utf8(raw: bytes) -> bool:
 
 def _remark_on_unknown_file(path: Path) -> Iterator[str]:
     if is_pipe(path):
-        yield f"{path.name}: it is a pipe, and a dataset is read more than once. Write it to a file first."
+        yield f"{path.name}: it is a pipe, but a dataset is read more than once. Save it to a file first."
         return
     with path.open("rb") as stream:
         start = stream.read(_BLOCK).removeprefix(_BOM).lstrip()
-    packed = "JSON Lines contains one object per line"
+    packed = "JSON Lines needs one object per line"
     if start.startswith(b"["):
-        yield f"{path.name}: it contains one JSON list. {packed}: `jq -c '.[]' {path.name} > {path.stem}.jsonl`."
+        yield f"{path.name}: it is one JSON list. {packed}: `jq -c '.[]' {path.name} > {path.stem}.jsonl`."
     elif start.startswith(b"{") and b"}\n{" in start:
         yield f"{path.name}: it contains one JSON object per line. Rename it to {path.stem}.jsonl."
     elif start.startswith(b"{"):
-        yield f"{path.name}: it contains one JSON object. {packed}: write the rows inside it that way."
+        yield f"{path.name}: it is one JSON object. {packed}: write each of its rows on its own line."
     elif start.startswith(b"PK\x03\x04"):
         yield f"{path.name}: it is a spreadsheet or a zip file. Save the sheet as CSV in UTF-8."

@@ -69,7 +69,7 @@ TASKS: Mapping[str, tuple[str, ...]] = {
     "reranking": ("pteb reranking", "hume reranking"),
     "retrieval": ("sage retrieval", "pteb retrieval", "hume reranking"),
     "summaries": ("pteb summarization",),
-    "paraphrases": ("pteb, instead of paraphrases by an LLM",),
+    "paraphrases": ("pteb, in place of LLM paraphrases",),
 }
 """Shape -> the tasks of the protocols that it serves."""
 
@@ -89,7 +89,7 @@ Facts = Mapping[str, ColumnProfile]
 def find_near_miss_shapes(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
 ) -> tuple[MappableDataShape, ...]:
-    """The shapes that the table would have if other columns of it were read as those that are missing.
+    """Find the shapes the table would have if other columns of it were read as those missing.
 
     `columns` are what can be asked for, `mapping` is the `--map` so far. A column that serves the shape
     already, or is mapped, is not offered for another. Names decide, with `facts` also what the columns hold. Where the
@@ -118,7 +118,7 @@ def find_near_miss_shapes(
 def guess_missing_columns(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
 ) -> dict[str, dict[str, str]]:
-    """Shape -> the missing columns it would be given, canonical name -> the table's own."""
+    """Guess the missing columns of each shape: shape -> canonical name -> the table's own."""
     free = [name for name in columns if name not in mapping.values()]
     if len(free) == 1 and set(free[0]) & set(MARKS.values()):
         return {}  # several names, between marks that were not seen
@@ -135,7 +135,7 @@ def guess_missing_columns(
 
 
 def format_map_options(mapping: Mapping[str, str]) -> str:
-    """A mapping as `--map` takes it."""
+    """Format a mapping as `--map` takes it."""
     return ",".join(f"{target}={column}" for target, column in mapping.items())
 
 
@@ -172,7 +172,7 @@ def _is_repetitive_column(column: ColumnProfile) -> bool:
 
 
 def _pick_longest_text_column(called: Sequence[str], facts: Facts) -> str:
-    """The first of these columns, unless another holds texts that are twice as long or longer."""
+    """Pick the first of these columns, unless another holds texts that are twice as long or longer."""
     if not called:
         return ""
     if any(name not in facts for name in called):
@@ -290,7 +290,7 @@ class DataCheck:
         better, notes = self._advise_file_reading(files)
         odd += notes
         usual = [self._match_usual_columns([column.name for column in file.columns]) for file in files]
-        odd += [f"read without --map as {format_map_options(mapping)}" for mapping in usual if mapping]
+        odd += [f"read as {format_map_options(mapping)} (no --map needed)" for mapping in usual if mapping]
         shapes = tuple(self._check_shapes(dataset, stops, odd)) if dataset else ()
         held = list(read_text_tables(dataset, self._make_reading_notice("texts"))) if dataset else []
         odd.extend(remark for table in held if (remark := table.describe_omitted_part()))
@@ -318,7 +318,7 @@ class DataCheck:
         )
 
     def _summarize_documents(self, folder: FolderPassageSource) -> DocumentFolderCounts:
-        """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
+        """Summarize what a folder of documents holds, and the languages they seem to be in."""
         files, languages, looked_at = folder.folder_contents, Counter[str](), 0
         can_tell = can_identify_language()
         for document in islice(folder.read_documents(), LOOKED_AT if can_tell else 0):
@@ -370,7 +370,7 @@ class DataCheck:
         )  # fmt: skip
 
     def _match_usual_columns(self, columns: Sequence[str]) -> dict[str, str]:
-        """What the columns of a table of pairs are taken for without being told."""
+        """Match the columns of a table of pairs with what they are taken for without being told."""
         return match_usual_columns(columns, split_reading_from_mapping(self.mapping)[1])
 
     def _suggest_check_command(
@@ -381,7 +381,7 @@ class DataCheck:
         *,
         usable: bool,
     ) -> str:
-        """The check to try next; empty where this one reads all that is there."""
+        """Suggest the check to try next; empty where this one reads all that is there."""
         if guessed is None:
             return ""
         mapping = dict(guessed.mapping)
@@ -405,7 +405,7 @@ class DataCheck:
         return f"embassay data check {quote(self.spec)} --map {quote(format_map_options(mapping))}"
 
     def _suggest_run_command(self, shapes: Sequence[DatasetShapeCheck], stops: DataFaultCollector) -> str:
-        """The run to try on data that need nothing else; empty where something would stop it."""
+        """Suggest the run to try on data that need nothing else; empty where something would stop it."""
         served = {task for shape in shapes if shape.ready for task in shape.tasks}
         rest = f"-s wordllama -s bm25 -d {quote(self.spec)}"
         if self.mapping:
@@ -430,7 +430,7 @@ class DataCheck:
         )
 
     def _list_dataset_files(self, dataset: Dataset | None) -> list[Path]:
-        """The files of the dataset; of one that cannot be opened, those that lie there."""
+        """List the files of the dataset; of one that cannot be opened, those that lie there."""
         if dataset:
             origins = [origin for source in dataset.parts.values() for origin in source.list_origins()]
             return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, FileRowOrigin)))
@@ -461,7 +461,7 @@ class DataCheck:
     def _list_near_miss_shapes(
         self, guessed: _PossibleColumnMapping | None, stopped: bool
     ) -> tuple[MappableDataShape, ...]:
-        """Of a table: the parts of a folder are known by the names of its files."""
+        """List a table's near-miss shapes: the parts of a folder are known by the names of its files."""
         if guessed is None:
             return ()
         misses = find_near_miss_shapes(guessed.columns, guessed.mapping, guessed.facts)
@@ -480,7 +480,7 @@ class DataCheck:
     def _find_repeats_and_overlaps(
         self, held: list[TableTexts], odd: list[str]
     ) -> tuple[tuple[RepeatedRows, ...], tuple[SplitTextOverlap, ...]]:
-        """Repeats of every table, and what it shares: with `against`, else between its splits."""
+        """Find the repeats of every table, and its overlaps: with `against`, else between its splits."""
         if self.against is not None:
             return self._find_shared_rows(
                 held,
@@ -515,7 +515,7 @@ class DataCheck:
             twin = next((two for two in fitting if two.name == table.name), next(iter(fitting), None))
             if twin is None:
                 names = ", ".join(table.columns)
-                odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
+                odd.append(f"{self.against}: no table to compare with {table.name} (columns {names}).")
             joined = _join_table_sides(table, self.spec, twin, str(self.against))
             comparison = RepeatedTextSearch(joined, self.near, self.say)
             repeats.append(comparison.find_repeated_rows(self.spec))
@@ -528,7 +528,7 @@ LOOKED_AT = 2_000
 
 
 def find_document_folder(dataset: Dataset | None) -> FolderPassageSource | None:
-    """The folder of documents that a dataset is; None where it is none."""
+    """Find the folder of documents that a dataset is; None where it is none."""
     part = dataset.parts.get("corpus") if dataset else None
     inside = part.source if isinstance(part, TitlePrependedView) else part
     return inside if isinstance(inside, FolderPassageSource) else None
@@ -545,13 +545,13 @@ class _PossibleColumnMapping:
     only_sides: bool
 
     def guess_columns_by_shape(self) -> dict[str, dict[str, str]]:
-        """What other columns could be, by shape."""
+        """Guess what other columns could be, by shape."""
         offers = guess_missing_columns(self.columns, self.mapping, self.facts)
         return {name: own for name, own in offers.items() if not self.only_sides or name == "classification"}
 
 
 def _list_reading_notes(path: Path, reading: DelimitedReadOptions) -> tuple[str, ...]:
-    """What a run says of how the file is read."""
+    """List what a run says of how the file is read."""
     try:
         return tuple(
             note
@@ -565,7 +565,7 @@ def _list_reading_notes(path: Path, reading: DelimitedReadOptions) -> tuple[str,
 def _check_dataset_shape(
     dataset: Dataset, shape: str, stops: DataFaultCollector, odd: list[str]
 ) -> DatasetShapeCheck:
-    """What a run would get of `shape`; what stops it goes to `stops`."""
+    """Check what a run would get of `shape`; what stops it goes to `stops`."""
     try:
         with collect_row_faults(lambda error: stops.add(error, shape)):
             loaded = dataset.load(shape)
@@ -601,7 +601,7 @@ def _list_dataset_languages(dataset: Dataset | None) -> tuple[str, ...]:
 
 
 def _join_table_sides(table: TableTexts, side: str, other: TableTexts | None, other_side: str) -> TableRows:
-    """The rows of two tables, one after the other, each on a side of its own."""
+    """Join the rows of two tables, one after the other, each on a side of its own."""
     # Near repeats within one table and between two are found in one pass, over both.
     rows = [(table, side), *([(other, other_side)] if other else [])]
     return TableRows(

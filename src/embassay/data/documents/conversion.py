@@ -35,7 +35,7 @@ _IMPATIENT = 3
 
 @cache
 def list_converter_versions(kind: str) -> tuple[str, ...]:
-    """What decides how a document of this kind reads, with versions."""
+    """List what decides how a document of this kind reads, with versions."""
     needed = ("mammoth", "markdownify") if NEEDS.get(kind) == "markitdown" else ()
     packages = (*filter(None, (NEEDS.get(kind),)), *needed)
     return (VERSION, *(f"{name} {metadata.version(name)}" for name in packages))
@@ -62,7 +62,7 @@ def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
         "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
     process = _idle.pop() if _idle else _DocumentConverterProcess()
-    reply = process.request_answer_line(json.dumps(request), SECONDS.most)
+    reply = process.send_conversion_request(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
         return {"refused": "files that need more memory or time than allowed"}
@@ -71,7 +71,7 @@ def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
 
 
 class _DocumentConverterProcess:
-    """One process, and what is said to it."""
+    """A process that converts documents, and what is said to it."""
 
     def __init__(self) -> None:
         # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
@@ -81,7 +81,7 @@ class _DocumentConverterProcess:
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, encoding="utf-8"
         )  # fmt: skip
-        if self._answer_stream.readline() != "ready\n":
+        if self._process_stdout.readline() != "ready\n":
             self.close()
             raise DataError(
                 "the process that converts documents cannot be started",
@@ -89,10 +89,10 @@ class _DocumentConverterProcess:
             )
 
     @property
-    def _answer_stream(self) -> IO[str]:
+    def _process_stdout(self) -> IO[str]:
         return cast(IO[str], self._process.stdout)
 
-    def request_answer_line(self, request: str, seconds: int) -> str | None:
+    def send_conversion_request(self, request: str, seconds: int) -> str | None:
         """The line that it answers; None where it died or took too long."""
         # CPU seconds bound work; a process that only waits uses none, so there is a clock too.
         clock = Timer(_IMPATIENT * seconds, self._process.kill)
@@ -101,7 +101,7 @@ class _DocumentConverterProcess:
             requests = cast(IO[str], self._process.stdin)
             requests.write(request + "\n")
             requests.flush()
-            line = self._answer_stream.readline()
+            line = self._process_stdout.readline()
         except OSError:  # it died between two requests
             line = ""
         finally:
@@ -112,7 +112,7 @@ class _DocumentConverterProcess:
         """End the process, in the midst of whatever it does."""
         end_process(self._process)
 
-    def forget(self) -> None:
+    def close_process_pipes(self) -> None:
         """Close the ends here; of a process that is another's, no more than that."""
         close_process_pipes(self._process)
 
@@ -122,7 +122,7 @@ close_idle_readers_at_exit(_idle)
 
 
 def find_conversions_folder() -> Path:
-    """Where conversions are kept."""
+    """Find the folder where conversions are kept."""
     return find_cache_folder() / "documents"
 
 
@@ -167,7 +167,7 @@ def clear_kept_conversions() -> int:
 
 
 def summarize_kept_conversions() -> ConversionFolder:
-    """What is kept of conversions."""
+    """Summarize what is kept of conversions."""
     sizes = [size for _, size in _list_conversions()]
     return ConversionFolder(find_conversions_folder(), len(sizes), sum(sizes))
 

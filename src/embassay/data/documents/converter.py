@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
-    """What is said to a request."""
+    """Answer a request for the conversion of a document."""
     try:
         title, lang, text = _READERS[asked["kind"]](asked)
     except DocumentRefused as refused:
@@ -58,12 +58,12 @@ def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
     except MemoryError:
         return {"refused": "files that need more memory than allowed"}
     except RecursionError:
-        return {"refused": "files that nest too deeply"}
+        return {"refused": "files that are nested too deeply"}
     except OSError:
         return {"refused": "files that cannot be read"}
     except Exception:
         # A library fails in its own ways on what is damaged; whatever it raises, this file has no text to give.
-        return {"refused": f"{asked['kind']} files that are damaged"}
+        return {"refused": f"damaged {asked['kind']} files"}
     if len(text) > asked["characters"]:
         return {"refused": "files with more text than allowed"}
     return {
@@ -74,7 +74,7 @@ def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
 
 
 def _remove_invalid_characters(text: str) -> str:
-    """Without halves of surrogate pairs and NULs, which the libraries may give."""
+    """Remove halves of surrogate pairs and NULs, which the libraries may give."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 
@@ -107,9 +107,7 @@ def _convert_pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
         document = pdfium.PdfDocument(asked["path"])
     except pdfium.PdfiumError as error:
         locked = "password" in str(error).lower()
-        raise DocumentRefused(
-            "PDF files that are locked" if locked else "PDF files that are damaged"
-        ) from None
+        raise DocumentRefused("password-protected PDF files" if locked else "damaged PDF files") from None
     pages, held = [], 0
     for number in range(min(len(document), _PAGES)):
         page = document[number]
@@ -144,20 +142,20 @@ def _run_converter(asked: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def check_zip_expansion(asked: dict[str, Any]) -> None:
-    """Refused for a ZIP file that unpacks to far more than text does, or that is none."""
+    """Check that a ZIP file does not unpack to far more than text does; refused if so, or if none."""
     path = Path(asked["path"])
     try:
         with zipfile.ZipFile(path) as package:
             members = package.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        raise DocumentRefused(f"{asked['kind']} files that are damaged") from None
+        raise DocumentRefused(f"damaged {asked['kind']} files") from None
     # The first bit of a member's flags says that it is encrypted.
     if any(member.flag_bits & 1 for member in members):
-        raise DocumentRefused(f"{asked['kind']} files that are locked")
+        raise DocumentRefused(f"encrypted {asked['kind']} files")
     # The sizes are those that the archive states: nothing is unpacked to know them.
     size = sum(member.file_size for member in members)
     if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
-        raise DocumentRefused("files that unpack to far more data than any text would")
+        raise DocumentRefused("files that unpack to far more data than a document should")
 
 
 _NUMBERS = re.compile(r"<!-- Slide number: \d+ -->\n?")
@@ -179,7 +177,7 @@ def import_document_reader(kind: str) -> None:
 
 
 def read_address_space_size() -> int:
-    """Bytes of address space of this process; 0 where the system does not say."""
+    """Read the bytes of address space of this process; 0 where the system does not say."""
     try:
         # The first number of statm is the size in pages.
         return int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -188,7 +186,7 @@ def read_address_space_size() -> int:
 
 
 def limit_process_resources(asked: dict[str, Any]) -> None:
-    """So much more memory, and so many seconds of CPU from now."""
+    """Limit the process to so much more memory, and so many seconds of CPU from now."""
     try:
         import resource
     except ImportError:  # Windows has no such limits

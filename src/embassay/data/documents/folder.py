@@ -34,11 +34,11 @@ NEEDS: Mapping[str, str] = {
 }
 """Kind -> the package that reads it, of the extra `documents`; the others need none."""
 HIDDEN, LINKS, SAVED = (
-    "hidden files and folders", "symbolic links, which are never followed", "folders that belong to a saved web page"
+    "hidden files and folders", "symbolic links, which are never followed", "asset folders of saved web pages"
 )  # fmt: skip
 ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
 EMPTY, PIPES = "empty files", "pipes, devices and sockets"
-LICENCES, TEMPLATES = "licences", "templates of pages"
+LICENCES, TEMPLATES = "licences", "page templates"
 FOR_PROGRAMS = "files for programs, such as CNAME and requirements.txt"
 EXPECTED = frozenset(
     {HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES, LICENCES, TEMPLATES, FOR_PROGRAMS}
@@ -114,7 +114,7 @@ def format_path_as_id(relative: str) -> str:
 
 
 def scan_folder(folder: Path) -> FolderSurvey:
-    """What lies in `folder` and below. Links are never followed, and nothing is opened.
+    """Scan what lies in `folder` and below; links are never followed, and nothing is opened.
 
     DataError for a folder with more files than are looked at (FILES).
     """
@@ -191,7 +191,7 @@ def is_html_template(content: bytes) -> bool:
 
 
 def _explain_not_prose(path: Path, kind: str) -> str:
-    """Why a file of text is none that people read; empty where it may be."""
+    """Explain why a file of text is none that people read; empty where it may be."""
     if kind not in ("text", "Markdown", "reStructuredText"):
         return ""
     if _LICENCE.fullmatch(path.name if kind == "text" and not path.suffix else path.stem):
@@ -200,7 +200,7 @@ def _explain_not_prose(path: Path, kind: str) -> str:
 
 
 def _explain_file_left_out(path: Path, found: os.stat_result, kind: str) -> str:
-    """Why a file is left out; empty where it is to be read."""
+    """Explain why a file is left out; empty where it is to be read."""
     if stat.S_ISLNK(found.st_mode):
         return LINKS
     if not stat.S_ISREG(found.st_mode):

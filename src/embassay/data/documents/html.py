@@ -72,7 +72,7 @@ class _HtmlScanPosition:
         return self._find_sign(sign, start) >= 0
 
     def _find_sign(self, sign: str, start: int) -> int:
-        """Where `sign` next stands; -1 where it does not, which is then known of all that follows."""
+        """Find where `sign` next stands; -1 where it does not, which is then known of all that follows."""
         if sign in self._absent:
             return -1
         place = self._page.find(sign, start)
@@ -81,7 +81,7 @@ class _HtmlScanPosition:
         return place
 
     def _read_markup(self) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
-        """What begins with the `<` at this position."""
+        """Read the markup that begins with the `<` at this position."""
         page, at = self._page, self._at
         following = page[at + 1 : at + 2]
         if following == "!":
@@ -133,7 +133,7 @@ class _HtmlScanPosition:
             self._at = closing.start() if closing else len(page)
 
     def _read_tag_attributes(self, at: int) -> tuple[dict[str, str], int]:
-        """The attributes from a position on, and where they end."""
+        """Read a tag's attributes from a position on, and where they end."""
         attributes: dict[str, str] = {}
         if self._unclosed_tags:
             return attributes, at

@@ -64,13 +64,13 @@ def detect_and_decode_text(content: bytes, declared: str = "") -> tuple[str, str
 
 
 def is_binary_content(content: bytes) -> bool:
-    """Whether there is a NUL byte among them, or one byte in ten of the first is a control character."""
+    """Whether there is a NUL byte, or one byte in ten of the first is a control character."""
     first = content[:_SAMPLE]
     return b"\0" in content or len(first) - len(first.translate(None, _CONTROLS)) > len(first) / 10
 
 
 def _guess_encoding(content: bytes) -> tuple[str, str]:
-    """By how common the letters that they would make are."""
+    """Guess the encoding by how common the letters are that the bytes would make."""
     from charset_normalizer import from_bytes
 
     # Cut after a line, not within a character.
@@ -121,7 +121,7 @@ def cut_pictures_fix_line_ends(text: str) -> str:
 
 
 def read_plain_text(content: bytes) -> DocumentAsText:
-    """A text file, which has no title."""
+    """Read a text file, which has no title."""
     text, encoding = detect_and_decode_text(content)
     return DocumentAsText(cut_pictures_fix_line_ends(text), encoding=encoding)
 
@@ -142,7 +142,7 @@ def read_markdown(content: bytes, path: Path) -> DocumentAsText:
 
 
 def find_first_heading(text: str) -> str:
-    """The heading of the first level that a text begins with; empty where it begins with none."""
+    """Find the heading of the first level that a text begins with; empty where it begins with none."""
     match = _TITLE.match(text)
     return (match["atx"] or match["setext"]).strip().rstrip("#").strip() if match else ""
 
@@ -208,7 +208,7 @@ def find_declared_charset(content: bytes) -> str:
 
 
 def extract_html_text_and_title(page: str) -> tuple[str, str, str]:
-    """The text of a page, its title and its language, each empty where there is none.
+    """Extract the text of a page, its title and its language, each empty where there is none.
 
     Headings are lines of `#`, entries of lists lines with `-`, rows of tables lines with `|`, and preformatted text
     stands in fences. Scripts, styles, pictures, forms and navigation are left out; where the page has a `main`, so is
@@ -297,14 +297,14 @@ class _HtmlBlockReader:
         self._main += tag == "main"
 
     def _leave_skipped_element(self, tag: str) -> None:
-        """What is left out ends, and with it all that began within and never ended."""
+        """Leave what is skipped, and with it all that began within and never ended."""
         left = ""
         while left != tag:
             left = self._skipped.pop()
             self._skipped_tags[left] -= 1
 
     def end_element(self, tag: str) -> None:
-        """An element ends."""
+        """End an element."""
         if tag == "title":
             self._in_title = False
         elif self._skipped_tags[tag]:
@@ -319,14 +319,14 @@ class _HtmlBlockReader:
             self._main -= tag == "main" and self._main > 0
 
     def take_text(self, data: str) -> None:
-        """Text between two tags."""
+        """Take in the text between two tags."""
         if self._in_title:
             self.title.append(data)
         elif not self._skipped and not self._permalink:
             self._block.append(data)
 
     def _end_block(self, before: str = "") -> None:
-        """Keep the block that ends here; the next one has `before` in front."""
+        """End a block and keep it; the next one has `before` in front."""
         text = "".join(self._block)
         if text.strip():
             shown = f"```\n{text.strip(chr(10))}\n```" if self._pre else self._before + _clean_line(text)

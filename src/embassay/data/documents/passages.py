@@ -30,8 +30,8 @@ from embassay.data.documents.rst import read_restructured_text
 from embassay.data.intake import ReasonTally
 from embassay.data.rows import (
     FileRowOrigin,
-    Row,
     RowOrigin,
+    SourceRow,
     read_label_cell,
     read_number_cell,
     read_row_id,
@@ -115,7 +115,7 @@ class FolderPassageSource:
         """Ours, and those that documents state."""
         return self.folder_contents.columns
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """A row for each passage."""
         for document in self.read_documents():
             line, position = 1, 0
@@ -126,7 +126,7 @@ class FolderPassageSource:
                     "lang": document.lang,
                     "document": document.id, "kind": document.kind
                 }  # fmt: skip
-                yield Row(
+                yield SourceRow(
                     document.path,
                     line,
                     {column: _format_stated_value(cells.get(column)) for column in columns},
@@ -144,8 +144,8 @@ class FolderPassageSource:
                     yield read_document(entry)
                 except UnreadableDocument as unread:
                     raise DataError(
-                        "the file was changed while it was read", path=entry.path, found=str(unread),
-                        mend="Begin again."
+                        "the file changed while it was being read", path=entry.path, found=str(unread),
+                        mend="Run the command again."
                     ) from None  # fmt: skip
 
     @cached_property
@@ -171,7 +171,7 @@ class FolderPassageSource:
             for progress.done, entry in enumerate(self._folder_survey.entries, start=1):
                 counts.read_file(entry)
                 if time.monotonic() - began > most:
-                    raise _make_slow_error(self.path)
+                    raise _make_slow_reading_error(self.path)
         return counts.summarize_contents(self), None if counts.held is None else tuple(counts.held)
 
 
@@ -194,7 +194,7 @@ class WholeDocumentSource:
         """Those of the passages that a document has too."""
         return tuple(name for name in self.folder.columns() if name not in _OF_PASSAGES)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Row]:
+    def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """A row for each document."""
         for document in self.folder.read_documents():
             cells = {
@@ -205,7 +205,7 @@ class WholeDocumentSource:
                 "kind": document.kind,
                 "lang": document.lang,
             }
-            yield Row(
+            yield SourceRow(
                 document.path, 1, {column: _format_stated_value(cells.get(column)) for column in columns}
             )
 
@@ -231,7 +231,7 @@ class _DocumentReader:
             return
         key = hashlib.sha256(document.text.strip().encode()).digest()
         if key in self._texts:
-            self.tally.count_skipped_item("copies of another document", f"{entry.id}, as {self._texts[key]}")
+            self.tally.count_skipped_item("copies of another document", f"{entry.id} = {self._texts[key]}")
             return
         self._texts[key] = entry.id
         for note in prose.notes:
@@ -246,8 +246,7 @@ class _DocumentReader:
         self.langs[document.lang] += 1
         if _UNBROKEN.search(document.text):
             self.tally.note(
-                "documents with 1,000 letters and digits without a space, cut at arbitrary points",
-                document.id,
+                "documents with 1,000 letters and digits in a row, cut at arbitrary points", document.id
             )
         self.columns |= dict.fromkeys(document.about)
         self.characters += len(document.text)
@@ -257,7 +256,7 @@ class _DocumentReader:
             self.held.append(document)
 
     def summarize_contents(self, folder: FolderPassageSource) -> DocumentFolderContents:
-        """All of it; DataError where there is no document."""
+        """Summarize the contents of the folder; DataError where there is no document."""
         skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
             raise make_unreadable_folder_error(folder.path, skipped)
@@ -271,7 +270,7 @@ class _DocumentReader:
 
 
 def read_document(entry: FolderFile) -> Document:
-    """The document in a file; Unread, with the reason, where it cannot be read or is blank."""
+    """Read the document in a file; Unread, with the reason, where it cannot be read or is blank."""
     return _read_document_and_prose(entry)[0]
 
 
@@ -340,7 +339,7 @@ def split_into_passages(document: Document, chunking: Chunking = USUAL) -> Itera
 
 
 def _strip_leading_headings(body: str, section: str) -> str:
-    """What stands below the headings that a passage begins with, as far as they are those it is under."""
+    """Strip the headings that a passage begins with, as far as they are those it is under."""
     while (heading := _HEADING.match(body)) and _join_lines(heading["title"].rstrip("#")) in section:
         body = body[heading.end() :].lstrip()
     return body
@@ -364,11 +363,11 @@ def _make_passage_record(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _make_slow_error(folder: Path) -> DataError:
+def _make_slow_reading_error(folder: Path) -> DataError:
     return DataError(
-        "reading its documents takes longer than allowed", path=folder,
-        expected=f"{CONVERSIONS.most:,} seconds at most",
-        mend=("Converted documents are kept: the same command continues from there. To allow more: export "
+        "reading its documents took too long", path=folder,
+        expected=f"at most {CONVERSIONS.most:,} seconds",
+        mend=("Converted documents are kept: repeat the command to continue. To allow more time: export "
             f"{CONVERSIONS.doubled_limit_setting}")
     )  # fmt: skip
 
@@ -377,9 +376,9 @@ def make_unreadable_folder_error(folder: Path, skipped: tuple[SkippedItems, ...]
     """The error for a folder without a document that can be read."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
-        "the folder has no document that can be read", path=folder,
-        expected="Markdown, text, HTML; with the extra `documents` PDF, Word, PowerPoint, EPUB",
-        found=reasons or "no files", mend="`embassay data check` shows what is there."
+        "the folder has no readable documents", path=folder,
+        expected="Markdown, text or HTML; with the `documents` extra also PDF, Word, PowerPoint or EPUB",
+        found=reasons or "no files", mend="Run `embassay data check` to see what it contains."
     )  # fmt: skip
 
 
@@ -418,7 +417,7 @@ def read_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     if whole is None:
         raise DataError(
             f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
-            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents."
+            found=", ".join(dataset.shapes()) or "nothing", mend="Pass a folder of documents."
         )  # fmt: skip
     source = whole.source if isinstance(whole, TitlePrependedView) else whole
     available = set(source.columns())
@@ -438,7 +437,7 @@ def read_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
 
 
 def read_passage_texts(dataset: Dataset) -> tuple[TitledPassage, ...]:
-    """The same as `embassay.text.questions` takes them."""
+    """Read the texts of the passages as `embassay.text.questions` takes them."""
     return tuple(
         TitledPassage(place.id, place.body, place.title, place.document)
         for place in read_passages_with_origin(dataset)
@@ -460,6 +459,6 @@ def parse_chunking_options(query: str, spec: str) -> Chunking:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",
             mend=(
-                "Write DIR?chunk=200&overlap=20: the words per passage, and how many of them the next passage repeats."
+                "Write DIR?chunk=200&overlap=20: words per passage, and words shared with the next passage."
             ),
         ) from None

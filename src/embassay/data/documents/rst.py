@@ -64,7 +64,7 @@ def read_restructured_text(content: bytes, path: Path) -> DocumentAsText:
 
 
 def convert_rst_to_markdown(text: str) -> str:
-    r"""The text as Markdown.
+    r"""Convert reStructuredText to Markdown.
 
     >>> convert_rst_to_markdown("Title\n=====\n\n.. note::\n\n   See :ref:`the guide <guide>`.\n\nRun::\n\n    make\n")
     '# Title\n\nSee the guide.\n\nRun:\n\n```\nmake\n```\n'
@@ -99,7 +99,7 @@ def _resolve_block_references(lines: Sequence[str], words: Mapping[str, str]) ->
 
 
 def _strip_reference_marks(text: str, words: Mapping[str, str]) -> str:
-    """Without the marks of references; literals in single backquotes, as Markdown has them."""
+    """Strip the marks of references; literals are put in single backquotes, as Markdown has them."""
     if "|" in text:
         for name, word in words.items():
             text = text.replace(f"|{name}|", word)
@@ -154,7 +154,7 @@ class _RstBlockReader:
         return under + 1
 
     def _read_transition(self, lines: Sequence[str], at: int) -> int:
-        """A line of marks between two blank ones: a rule across the page."""
+        """Read a transition, a line of marks between two blank ones: a rule across the page."""
         return at + 1 if len(lines[at]) > 3 and _ADORNED.fullmatch(lines[at]) else at
 
     def _read_directive(self, lines: Sequence[str], at: int) -> int:
@@ -177,7 +177,7 @@ class _RstBlockReader:
         return end
 
     def _read_directive_opening(self, name: str, about: str) -> Iterator[str]:
-        """What stands on a directive's line and is read: the text of a note, the name of what is described."""
+        """Read what stands on a directive's line: the text of a note, the name of what is described."""
         if name in _VERSIONED:
             about = about.partition(" ")[2]
         elif name not in _NOTES or name in ("only", "container", "rst-class", "figure"):
@@ -202,7 +202,7 @@ class _RstBlockReader:
         return end
 
     def _read_table(self, lines: Sequence[str], at: int) -> int:
-        """A table between rules of `=`, as rows between strokes."""
+        """Read a table between rules of `=`, as rows between strokes."""
         if not _TABLE_RULE.fullmatch(lines[at]):
             return at
         end = at
@@ -213,7 +213,7 @@ class _RstBlockReader:
         return end
 
     def _read_literal_block(self, lines: Sequence[str], at: int) -> int:
-        """A paragraph's last line that ends in `::`, and the code under it."""
+        """Read a literal block: a paragraph's last line that ends in `::`, and the code under it."""
         if not lines[at].endswith("::"):
             return at
         start = next((place for place in range(at + 1, len(lines)) if lines[place]), len(lines))
@@ -227,7 +227,7 @@ class _RstBlockReader:
         return end
 
     def _read_definition_term(self, lines: Sequence[str], at: int) -> int:
-        """A term whose definition is indented under it, a paragraph each; an indented paragraph on the margin."""
+        """Read a term whose definition is indented under it, or an indented paragraph on the margin."""
         line = lines[at]
         fresh = not at or not lines[at - 1] or _count_indent(lines[at - 1]) > _count_indent(line)
         if not line or not fresh or _ITEM.match(line) or line.lstrip().startswith(("|", "+-")):
@@ -258,7 +258,7 @@ _DESCRIBED = frozenset(_DESCRIBED_IN_WORDS.split())
 
 
 def _read_reference_text(text: str) -> str:
-    """What is read of a reference: its own text, or the name that it refers to."""
+    """Read the text of a reference: its own, or the name that it refers to."""
     targeted = _TARGETED.fullmatch(text)
     return (targeted["text"] if targeted and targeted["text"] else text.strip("<>")).lstrip("~!")
 
@@ -268,7 +268,7 @@ def _count_indent(line: str) -> int:
 
 
 def _find_indented_block_end(lines: Sequence[str], start: int, indent: int) -> int:
-    """Where what is indented by more than `indent` ends, with the blank lines inside."""
+    """Find where what is indented by more than `indent` ends, with the blank lines inside."""
     end = start
     for place in range(start, len(lines)):
         if lines[place]:

@@ -16,7 +16,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_text_content(path: Path) -> bytes:
+def read_unpacked_bytes(path: Path) -> bytes:
     r"""All bytes of `path`, unpacked if they are gzipped, whatever its name says.
 
     Text comes without a UTF-8 byte order mark and with \n for \r\n and \r. DataError for a file that cannot be read,
@@ -29,7 +29,7 @@ def read_text_content(path: Path) -> bytes:
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you have permission to read it."
+            mend="Check its name and your read permission."
         ) from error  # fmt: skip
     if content.startswith(_GZIP):
         content = _unpack_content(path, content)
@@ -58,8 +58,8 @@ def find_line_number(content: bytes, offset: int) -> int:
     return content.count(b"\n", 0, offset) + 1
 
 
-def find_first_line(content: bytes) -> bytes:
-    """The first line that is not blank; there is one in what `read_text_content` gives."""
+def find_first_nonblank_line(content: bytes) -> bytes:
+    """The first line that is not blank; there is one in what `read_unpacked_bytes` gives."""
     start = 0
     while True:
         end = content.find(b"\n", start)
@@ -85,7 +85,7 @@ def _unpack_content(path: Path, content: bytes) -> bytes:
         return unpack_gzip(content, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            "the gzip file is cut off or damaged", path=path, found=str(error),
+            "the gzip file is truncated or damaged", path=path, found=str(error),
             mend="Copy or download it again."
         ) from error  # fmt: skip
 
@@ -100,7 +100,7 @@ def _check_is_text(path: Path, content: bytes) -> bytes:
         raise DataError(
             "the file is binary", path=path, line=find_line_number(content, content.index(b"\0")),
             expected="text in UTF-8, or Parquet", found="a NUL byte",
-            mend="Give a TREC, TSV, CSV, JSONL or Parquet file."
+            mend="Use a TREC, TSV, CSV, JSONL or Parquet file."
         )  # fmt: skip
     if not content.isascii():
         _check_utf8(path, content)

@@ -23,8 +23,8 @@ MOSTLY = 19
 LEAST_STEPS = 3
 """Rising steps from which on the order of a file's lines is worth a word."""
 RISING = (
-    "the scores rise from line to line in every query: if they are distances, the worst was taken as the best. Put a "
-    "minus before each"
+    "the scores increase from line to line in every query. If they are distances, the ranking is reversed: "
+    "put a minus sign before each score"
 )
 
 
@@ -69,7 +69,7 @@ def orient_scores_best_highest(
     """
     called = named.strip().lower()
     if called in RANKS:
-        note = "it has ranks but no scores: documents are ordered by rank"
+        note = "ranks but no scores, so documents are ordered by rank"
         return _make_run_without_rank(frame, "-", False, note)
     ranked = _count_score_steps_by_rank(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
@@ -91,10 +91,10 @@ def _flip_distances_or_reject(
         return _orient_distances(frame, steps, fault)
     value, rank = (frame[name][steps.row] for name in ("value", "rank"))
     raise fault(
-        steps.row, "the scores rise with the rank", expected="the highest score at the first rank",
-        found=(f"{steps.rises:,} of {steps.rises + steps.falls:,} steps rise, such as to {value:g} at rank "
-            f"{rank:g}"),
-        mend="If they are distances, put a minus before each; otherwise leave out the ranks (0)."
+        steps.row, "the scores increase with the rank", expected="the highest score at rank 1",
+        found=(f"an increase in {steps.rises:,} of {steps.rises + steps.falls:,} steps, such as to {value:g} "
+            f"at rank {rank:g}"),
+        mend="If they are distances, put a minus sign before each score; otherwise set all ranks to 0."
     )  # fmt: skip
 
 
@@ -104,15 +104,15 @@ def _orient_distances(
     """Numbers that are called distances: the smallest is the best where they rise, and where they fall they are
     similarities, as Milvus gives them for inner products."""
     if steps.are_rising and steps.rises:
-        return _make_run_without_rank(frame, "-", True, "distances: the smallest is the best")
+        return _make_run_without_rank(frame, "-", True, "scores are distances: the smallest is the best")
     if steps.are_falling and steps.falls:
-        note = "the column called distance falls from rank to rank: the highest value counts as the best"
+        note = "the distance column decreases from rank to rank, so the highest value counts as the best"
         return _make_run_without_rank(frame, "", True, note)
     raise fault(
-        0, "the numbers are called distances, but their order does not show which is best",
+        0, "the column is named as a distance, but the order does not show which value is best",
         expected="scores (the highest is best), or a column of ranks",
-        found=f"{steps.rises:,} steps that rise from line to line and {steps.falls:,} that fall",
-        mend="Put a minus before each if the smallest is the best, and call the column score."
+        found=f"{steps.rises:,} increases from line to line and {steps.falls:,} decreases",
+        mend="Rename the column to score; if the smallest is the best, put a minus sign before each value."
     )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def _count_score_steps(rows: pl.DataFrame) -> ScoreRisesAndFalls:
 
 
 def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with equal scores of a query told apart by their ranks."""
+    """Untie the equal scores of a query by their ranks."""
     import polars as pl
 
     single = pl.col("value").cast(pl.Float32, strict=False)

@@ -122,7 +122,7 @@ def find_engine_answer_fault(record: Any) -> str:
     try:
         lists = find_hit_lists(record)
     except AmbiguousQuestionLists:
-        return "it contains lists within its list"
+        return "it contains nested lists"
     return (
         ""
         if lists or read_sql_answer_rows(record)
@@ -152,7 +152,7 @@ def read_engine_hits(
         if refusal := _find_engine_refusal(answer):
             raise DataError(
                 "the engine answered with an error", path=path, line=line, found=refusal,
-                mend="Ask it again, or leave the question out: then it counts as not answered."
+                mend="Query it again, or remove the question, which then counts as unanswered."
             )  # fmt: skip
         chosen = _find_hit_list(path, line, answer, mapping)
         is_partial = _is_partial_answer(answer)
@@ -164,7 +164,7 @@ def read_engine_hits(
             hits.append(replace(hit, is_partial=is_partial, is_ordered=chosen.is_ordered))
     if not hits:
         raise DataError(
-            "no answer holds a document", path=path, mend="Check that the engine found something."
+            "no answer contains a document", path=path, mend="Check that the engine found something."
         )
     return hits
 
@@ -175,10 +175,10 @@ def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str
         lists = find_hit_lists(answer)
     except AmbiguousQuestionLists:
         raise DataError(
-            "an answer contains lists within its list", path=path, line=line,
+            "an answer contains nested lists", path=path, line=line,
             expected="one list of documents, or of pairs of a document and its score",
             found=format_value_for_error(answer),
-            mend="Write one object per question, and for each document an object with its id and score."
+            mend="Write one object per question, with an object (id and score) for each document."
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
     chosen = [entry for entry in lists if wanted is None or entry.name == wanted]
@@ -190,27 +190,28 @@ def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str
             "the answer contains several lists of documents" if wanted is None else "there is no list under "
                 f"{wanted!r}",
             path=path, line=line, expected="the list that the engine returned last", found=names,
-            mend=f"Name it: --map documents={lists[-1].name}."
+            mend=f"Choose one: --map documents={lists[-1].name}."
         )  # fmt: skip
     if table := read_sql_answer_rows(answer):
         raise _make_unnamed_document_error(path, line, table[0])
     raise DataError(
         "an answer cannot be read", path=path, line=line,
-        expected="a list of documents, document -> score, or hits of a _search", found=format_value_for_error(answer),
-        mend="See docs/engines.md for what each engine writes."
+        expected="a list of documents, document -> score, or _search hits",
+        found=format_value_for_error(answer),
+        mend="See docs/engines.md for the output of each engine."
     )  # fmt: skip
 
 
 def _make_unnamed_document_error(path: Path, line: int, item: Any) -> DataError:
     return DataError(
-        "a document of an answer has neither an id nor a text", path=path, line=line,
+        "a document in an answer has neither an id nor a text", path=path, line=line,
         found=", ".join(item) if isinstance(item, dict) else format_value_for_error(item), expected="an id or a text",
-        mend="Name the field with its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score."
+        mend="Choose its id field: --map doc_id=KEY. In ES|QL, FROM index METADATA _id, _score returns ids."
     )  # fmt: skip
 
 
 def _sort_by_stated_rank(items: Sequence[Any]) -> Sequence[Any]:
-    """The items in the order of the ranks that they say, if each says another."""
+    """Sort the items in the order of the ranks that they state, if each states another."""
     ranks = [item.get("rank") if isinstance(item, dict) else None for item in items]
     numbers = [rank for rank in ranks if isinstance(rank, int) and not isinstance(rank, bool)]
     if len(set(numbers)) < len(items):
@@ -232,7 +233,7 @@ def _iterate_answers_with_query(
         fault = error
     if isinstance(whole, dict) and "responses" in whole:
         raise DataError(
-            "the answers of an _msearch do not say which questions they answer", path=path,
+            "the answers of an _msearch do not contain their questions", path=path,
             mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.'
         )  # fmt: skip
     if isinstance(whole, dict) and not _find_queries_by_key(whole, mapping):
@@ -255,9 +256,9 @@ def _iterate_answers_with_query(
         asked = _find_queries_by_key(record, mapping)
         if not asked:
             raise DataError(
-                "the answer does not say which question it answers", path=path, line=line,
+                "the answer does not contain its question", path=path, line=line,
                 expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=format_value_for_error(record),
-                mend="Add it, or name it: --map query_id=KEY."
+                mend="Add it, or choose its key: --map query_id=KEY."
             )  # fmt: skip
         key = next((key for key in order if key in asked), next(iter(asked)))
         yield line, asked[key], record
@@ -273,7 +274,7 @@ def _has_hit_list(record: Any) -> bool:
 def _find_query_keys(
     records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> list[str]:
-    """The keys under which questions may stand, those first whose values are known questions."""
+    """Find the keys under which questions may stand, those first whose values are known questions."""
     counts = Counter[str]()
     for _, record in records if known is not None else ():
         for key, asked in _find_queries_by_key(record, mapping).items():
@@ -304,9 +305,9 @@ def _read_ragas_records(path: Path, content: bytes) -> Iterator[tuple[int, str, 
         if query is None or None in lists.values():
             raise DataError(
                 f"row {number} has no question, or no list of contexts", path=path, line=rows.line_num,
-                expected="a list in brackets, its texts in quotation marks",
+                expected="a list of quoted texts in brackets",
                 found=format_value_for_error(row[_CONTEXTS]),
-                mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas."
+                mend="Export JSON instead: dataset.to_jsonl(PATH) in ragas."
             )  # fmt: skip
         yield rows.line_num, query, lists
 
@@ -338,7 +339,7 @@ def _read_json_objects(path: Path, content: bytes, fault: ValueError | None) -> 
             is_cut = isinstance(error, json.JSONDecodeError) and not isinstance(fault, json.JSONDecodeError)
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(fault if is_cut else error),
-                mend="Write one object per line, or one object of query -> answer."
+                mend="Write one object per line, or one object that maps queries to answers."
             ) from error  # fmt: skip
 
 
@@ -438,7 +439,7 @@ def _choose_engine_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _Answe
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:
         return _AnswerScoresByQuery(ranks, "")
-    note = f"{risen} rises with the rank in an answer, like a distance: the order of the answers counts"
+    note = f"{risen} increases with the rank, like a distance, so documents are ranked in their given order"
     return _AnswerScoresByQuery(ranks, "", (note,))
 
 
@@ -492,8 +493,8 @@ class _DocumentIdChoice:
         for key, count in self._others.items():
             if self._counts[key] and first != key:
                 yield (
-                    f"documents are matched by {first}; {key} also contains a known id for {count:,} of "
-                    f"{self._n:,}: --map doc_id={key} uses that"
+                    f"documents are matched by {first}, but {key} also contains a known id for {count:,} of "
+                    f"{self._n:,}; to use it, add --map doc_id={key}"
                 )
 
     def document(self, hit: EngineHit, query: str, taken: Mapping[str, int]) -> str:
@@ -514,11 +515,11 @@ class _DocumentIdChoice:
 def _list_repetition_notes(
     by_query: Mapping[str, Sequence[EngineHit]], entries: Sequence[tuple[str, str, float]]
 ) -> Iterator[str]:
-    """What stands in the answers more than once."""
+    """List notes on what stands in the answers more than once."""
     if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
         yield (
-            f"{again:,} of {len(entries):,} passages appear further up already: the repeats keep their rank and "
-            "count as worthless"
+            f"{again:,} of {len(entries):,} passages repeat an earlier result; repeats keep their rank and "
+            "count as irrelevant"
         )
     if twice := sum(sum(hit.rank == 1 for hit in hits) > 1 for hits in by_query.values()):
         asked = f"{twice:,} question is" if twice == 1 else f"{twice:,} questions are"
@@ -528,17 +529,17 @@ def _list_repetition_notes(
 def _list_matching_notes(
     hits: Sequence[EngineHit], known: AnswerTextMatcher | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
-    """What is to be said of how documents were found; the numbers are the counts before."""
+    """List notes on how documents were matched; the numbers are the counts before."""
     if known is not None and (matches := known.matched - matched):
-        yield f"{matches:,} of {len(hits):,} passages were found in the corpus by their text"
+        yield f"{matches:,} of {len(hits):,} passages were matched to the corpus by their text"
     if known is not None and (lost := known.unmatched - unmatched):
-        yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as unjudged"
+        yield f"{lost:,} of {len(hits):,} passages are not in the corpus and count as unjudged"
     if known is not None and (several := known.ambiguous - ambiguous):
         yield (
-            f"{several:,} of {len(hits):,} passages match several corpus passages equally well: they count as "
+            f"{several:,} of {len(hits):,} passages match several corpus passages equally well and count as "
             "unjudged (ids would distinguish them)"
         )
     if partial := len({hit.query for hit in hits if hit.is_partial}):
-        yield f"{partial:,} answers are incomplete: their engine timed out, or shards failed"
+        yield f"{partial:,} answers are incomplete: the engine timed out, or shards failed"
     if (known is None or not known.passages) and any(not hit.ids and not hit.sources for hit in hits):
-        yield "passages without an id are identified by their text; with --corpus, they are matched to its passages"
+        yield "passages without an id are identified by their text; to match them to a corpus, add --corpus"

@@ -26,18 +26,18 @@ def _strip_prefix(name: str) -> str:
 _FORMS: Mapping[str, Writing] = {
     "in quotation marks or brackets": _strip_quotes,
     "in a different Unicode normal form": lambda name: unicodedata.normalize("NFKC", name),
-    "as decimals (pandas converts integers to them)": lambda name: re.sub(r"\.0+$", "", name),
+    "written as decimals (pandas does this to integers)": lambda name: re.sub(r"\.0+$", "", name),
     "with leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
     "in a different letter case": str.casefold,
     "with escaped characters (%20)": unquote,
-    "with a path or namespace before them": lambda name: re.split(r"[/\\]|::?", name)[-1],
+    "with a path or namespace prefix": lambda name: re.split(r"[/\\]|::?", name)[-1],
     "with a file extension": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
-    "of chunks of the documents": _strip_chunk_number,
-    "with a name before them": _strip_prefix,
+    "of chunks, not documents": _strip_chunk_number,
+    "with a name prefix": _strip_prefix,
     "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
-CHUNKED, _PREFIXED = "of chunks of the documents", "with a name before them"
+CHUNKED, _PREFIXED = "of chunks, not documents", "with a name prefix"
 _NUMBERED = "with letters before the number"
 """Ways of writing that one side alone has: p3 and d3 are no two writings of one id, 3 and d3 are."""
 
@@ -52,9 +52,9 @@ class IdSpellingMatch:
     known: str
 
     @property
-    def advice(self) -> str:
+    def spelling_advice(self) -> str:
         """What to do about it."""
-        return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
+        return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Use one form."
 
 
 def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdSpellingMatch | None:
@@ -82,7 +82,7 @@ def _pair_matching_ids(ids: Iterable[str], known: Iterable[str], plain: Writing)
 
 
 def _pair_ids_by_part(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
-    """Pairs of which one id is a part of the other, whichever side has the longer ones."""
+    """Pair ids of which one is a part of the other, whichever side has the longer ones."""
     here = [(name, form) for name in ids if (form := plain(name)) in known]
     by_form = {plain(name): name for name in known}
     there = [(name, by_form[name]) for name in ids if name in by_form and by_form[name] != name]

@@ -291,7 +291,7 @@ def find_dotted_value(levels: Levels, name: str) -> Any:
 
 
 def _find_hit_source_span(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
-    """The document that an item is from, and its characters there; empty where it doesn't say."""
+    """Find the document that an item is from, and its characters there; empty where it doesn't say."""
 
     def find_first_value(*names: str) -> Any:
         return next(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.data.judged_runs.content import find_first_line, find_line_of_row
+from embassay.data.judged_runs.content import find_first_nonblank_line, find_line_of_row
 from embassay.data.lines import is_number
 from embassay.data.rows import find_nearest_name
 from embassay.errors import DataError
@@ -40,7 +40,7 @@ class RunOrQrelsKind:
     other: str
 
     @property
-    def map_names_by_column(self) -> dict[str, str]:
+    def map_option_name_by_column(self) -> dict[str, str]:
         """Our column -> what it is called in `--map`."""
         return {"query": "query_id", "doc": "doc_id", "value": self.target}
 
@@ -90,7 +90,7 @@ _BLANKS = re.compile(r"[ \t\v\f\r]+")
 
 
 def _detect_headerless_layout(separator: str, line: str) -> DelimitedFieldLayout:
-    """How a line is split: pandas puts texts into quotation marks between tabs, too."""
+    """Detect how a line is split: pandas puts texts into quotation marks between tabs, too."""
     start = line.lstrip().partition(separator)[0].rstrip()
     in_marks = len(start) > 1 and start.startswith('"') and start.endswith('"')
     return DelimitedFieldLayout("", separator, (), quoted=separator == "\t" and in_marks)
@@ -100,7 +100,7 @@ def detect_text_file_layout(
     path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str]
 ) -> DelimitedFieldLayout:
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
-    first = find_first_line(content).decode("utf-8")
+    first = find_first_nonblank_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
         headed = _read_header_layout(path, kind, _detect_headerless_layout(separator, first), first, mapping)
         if headed is not None:
@@ -123,7 +123,7 @@ def map_needed_to_file_columns(
     """Our column -> theirs, by `--map` where it names one that is there and by its usual names otherwise; DataError
     for one that is missing. `rank` is among them where a run has such a column besides its scores."""
     chosen = {}
-    for key, target in kind.map_names_by_column.items():
+    for key, target in kind.map_option_name_by_column.items():
         usual = kind.names if key == "value" else NAMES[key]
         names = (mapping[target], *usual) if target in mapping else usual
         name = next((name for name in names if name in columns), None)
@@ -131,7 +131,7 @@ def map_needed_to_file_columns(
             near = find_nearest_name(mapping.get(target, target), columns) or "COLUMN"
             raise DataError(
                 f"there is no column {mapping.get(target, target)!r}", path=path,
-                found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}."
+                found="columns " + ", ".join(columns), mend=f"Map it with --map {target}={near}."
             )  # fmt: skip
         chosen[key] = name
     ranks = [name for name in columns if name.strip().lower() in RANKS and name not in chosen.values()]
@@ -146,7 +146,7 @@ def _read_header_layout(
     """The layout under a header, None if the line is none: a header names query and document."""
     names = [field.strip() for field in layout.split(first)]
     lowered = {name.lower() for name in names}
-    mapped = {mapping[target] for target in kind.map_names_by_column.values() if target in mapping}
+    mapped = {mapping[target] for target in kind.map_option_name_by_column.values() if target in mapping}
     if not (mapped & set(names) or all(lowered & set(NAMES[key]) for key in NAMES)):
         return None
     if len(names) < 3:
@@ -171,18 +171,18 @@ def _make_unknown_layout_error(path: Path, content: bytes, kind: RunOrQrelsKind,
     if kind is RUN and is_short_run and is_number(fields[-1]):
         header = "query_id doc_id rank, or query_id doc_id score" if n == 3 else "query_id doc_id rank score"
         mend = (
-            f"If it is a run, name its columns in a first line: {header}. Judgements are passed with --qrels."
+            f"If it is a run, add a header line: {header}. If it contains judgements, pass it with --qrels."
         )
     elif n in (RUN if kind is QRELS else QRELS).fields:
         mend = f"This looks like {'a run' if kind.other == 'run' else 'qrels'}: pass it with --{kind.other}."
     elif ";" in first:
-        mend = "Separate the columns by commas or tabs, not by semicolons, and write decimals with a point."
+        mend = "Separate the columns with commas or tabs, not semicolons, and write decimals with a point."
     elif first.lstrip().startswith("["):
-        mend = "Write JSON Lines: one object per line, no list around them."
+        mend = "Write JSON Lines: one object per line, without an enclosing list."
     else:
-        mend = "Separate the columns with commas, spaces or tabs, or give JSONL or Parquet with --map."
+        mend = "Separate the columns with commas, spaces or tabs, or pass JSONL or Parquet with --map."
     return DataError(
-        f"this is not a line of a {kind.name} file" if kind is QRELS else "this is not a line of a run",
+        f"this is not a valid line of a {kind.name}{' file' if kind is QRELS else ''}",
         path=path, line=find_line_of_row(content, 0, header=False), expected=kind.expected,
         found=f"{n} column{'s' if n != 1 else ''}", mend=mend
     )  # fmt: skip

@@ -69,7 +69,7 @@ def find_hit_lists(answer: Any) -> list[HitList]:
         and (scored := read_document_score_mapping(answer))
     ):
         return [HitList((), scored, is_ordered=False)]
-    lists = list(_find_lists_in_value(answer, ()))
+    lists = list(_find_hit_lists_in_value(answer, ()))
     listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
         listed = [
@@ -86,7 +86,7 @@ def find_hit_lists(answer: Any) -> list[HitList]:
 
 
 def _list_item_identities(items: Sequence[Any]) -> list[Any]:
-    """What tells a list from another: its items, without what is said of each."""
+    """List what tells a list from another: its items, without what is said of each."""
     plain = ("id", "_id", "id_", "doc_id", "text", "page_content", "content")
     return [
         {key: item[key] for key in plain if key in item} or item if isinstance(item, dict) else item
@@ -94,11 +94,11 @@ def _list_item_identities(items: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _find_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
+def _find_hit_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
     if len(path) > _DEEPEST:
         return
     if isinstance(value, list):
-        yield from _find_hits_in_list(value, path)
+        yield from _find_hit_lists_inside_list(value, path)
         return
     if not isinstance(value, dict):
         return
@@ -118,16 +118,16 @@ def _find_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]
             yield from (
                 [HitList((*path, key), scored, is_ordered=False)]
                 if scored
-                else _find_lists_in_value(part, (*path, key))
+                else _find_hit_lists_in_value(part, (*path, key))
             )
 
 
-def _find_hits_in_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
+def _find_hit_lists_inside_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
     items = _unnest_list(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [
             hits
-            for hits in _find_lists_in_value(items[0], path)
+            for hits in _find_hit_lists_in_value(items[0], path)
             if hits.items and any(map(_LISTED.search, hits.path[len(path) :]))
         ]
         objects = [hits for hits in within if all(isinstance(item, dict) for item in hits.items)]
@@ -139,7 +139,7 @@ def _find_hits_in_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitL
 
 
 def _unnest_list(value: list[Any]) -> list[Any]:
-    """The one list in a list, as stores that answer several questions at once write it."""
+    """Unnest the one list in a list, as stores that answer several questions at once write it."""
     lists = [item for item in value if isinstance(item, list)]
     if not lists or all(is_document_score_pair(item) for item in lists):
         return value
@@ -217,7 +217,7 @@ def read_sql_answer_rows(answer: Any) -> list[dict[str, Any]]:
 
 
 def read_document_score_mapping(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Document -> score, as pytrec_eval, ranx and BEIR keep a run; empty where that is no such answer."""
+    """Read a mapping of document to score, as pytrec_eval, ranx and BEIR keep a run, else nothing."""
     try:
         # To Python a truth value is a number, but it is no score: as NaN it turns the answer down.
         scores = {

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.data.judged_runs.content import (
     PARQUET,
-    find_first_line,
+    find_first_nonblank_line,
     find_line_of_row,
-    read_text_content,
+    read_unpacked_bytes,
     split_nonblank_lines,
 )
 from embassay.data.judged_runs.direction import orient_scores_best_highest
@@ -68,7 +68,7 @@ def parse_text_entries(
         fields = layout.split(line)
         if len(fields) != len(layout.fields):
             raise DataError(
-                f"the line does not have the columns of {_name_layout(kind, layout)}", path=path, line=number,
+                f"wrong number of columns for {_name_layout(kind, layout)}", path=path, line=number,
                 expected=f"{len(layout.fields)} columns"
                 + (" as in the header" if layout.header else f" ({kind.expected.partition(', or')[0]})"),
                 found=f"{len(fields)}", mend=_suggest_layout_mend(layout, len(fields))
@@ -90,7 +90,7 @@ def parse_json_entries(
         except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(error),
-                mend="JSONL holds one complete JSON object per line."
+                mend="JSONL needs one complete JSON object per line."
             ) from error  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
@@ -146,8 +146,8 @@ def _suggest_layout_mend(layout: DelimitedFieldLayout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
-        return "Identifiers must not contain spaces; if they do, separate the columns with tabs."
-    return "Put no separator inside a field."
+        return "If identifiers contain spaces, separate the columns with tabs."
+    return "Fields must not contain the separator."
 
 
 def _check_any_entry(
@@ -156,11 +156,11 @@ def _check_any_entry(
     if entries and not any(entries.values()):
         raise DataError(
             f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
-            mend="Fill in grades, from the top; rows without one are left out."
+            mend="Fill in grades from the top; rows without a grade are left out."
         )  # fmt: skip
     if not entries:
         raise DataError(
-            "there is no line below the header" if layout.header else "the file has no lines", path=path,
+            "there are no lines below the header" if layout.header else "the file has no lines", path=path,
             mend="Check that the file was written completely."
         )  # fmt: skip
     return entries
@@ -251,12 +251,12 @@ def check_entries_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _skip_header_line(content: bytes) -> bytes:
-    header = find_first_line(content)
+    header = find_first_nonblank_line(content)
     return content[content.index(header) + len(header) + 1 :]
 
 
 def _collapse_blanks(content: bytes) -> bytes:
-    """The text with one blank wherever white space stood inside a line, and none at its ends."""
+    """Collapse white space inside a line to one blank, and drop it at the ends."""
     if b"\t" in content:
         content = content.replace(b"\t", b" ")
     while b"  " in content:
@@ -360,13 +360,13 @@ def read_entries_in_memory(held: Held | pl.DataFrame, kind: str, name: str) -> R
     except (PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
         odd = next((row for row in rows if not _is_entry(*row)), None)
         raise DataError(
-            f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
-            found=format_value_for_error(odd), mend="Give query -> document -> number."
+            f"the {what.name} cannot be read", path=name, expected="ids in valid Unicode, and numbers",
+            found=format_value_for_error(odd), mend="Pass query -> document -> number."
         ) from error  # fmt: skip
     if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
-            path=name, mend="Give query -> document -> number."
+            path=name, mend="Pass query -> document -> number."
         )  # fmt: skip
     entries = _make_entries_from_frame(Path(name), what, "mapping", frame, lambda _: None, "")
     is_order = any(_are_unscored_documents(pairs) for pairs in held.values())
@@ -391,7 +391,7 @@ def _pair_documents_with_numbers(values: Any) -> Sequence[tuple[str, float]]:
     if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
-            found=format_value_for_error(values), mend="Give query -> document -> number, and runs by name."
+            found=format_value_for_error(values), mend="Pass query -> document -> number (runs: name -> run)."
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
@@ -407,12 +407,12 @@ def _read_entries(
     split: str | None = None,
     known: AnswerTextMatcher | None = None,
 ) -> RunOrQrelsEntries:
-    content = read_text_content(path)
+    content = read_unpacked_bytes(path)
     if content.startswith(PARQUET):
         return _read_parquet_entries(path, content, kind, mapping, split)
     if kind is RUN and is_engine_answer(content):
         return _read_engine_entries(path, content, mapping, known)
-    if find_first_line(content).lstrip().startswith(b"{"):
+    if find_first_nonblank_line(content).lstrip().startswith(b"{"):
         return _read_json_entries(path, content, kind, mapping, split)
     layout = detect_text_file_layout(path, content, kind, mapping)
     frame = parse_text_columns(content, layout)
@@ -455,7 +455,7 @@ def _make_entries_from_frame(
 def _read_engine_entries(
     path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> RunOrQrelsEntries:
-    """What an engine answered, as entries."""
+    """Read what an engine answered, as entries."""
     answers = read_engine_answers_as_run(path, content, mapping, known)
     lines = answers.lines
     return RunOrQrelsEntries(
@@ -469,9 +469,9 @@ def _read_json_entries(
     path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str], split: str | None
 ) -> RunOrQrelsEntries:
     try:
-        keys = list(parse_bounded_json(find_first_line(content)))
+        keys = list(parse_bounded_json(find_first_nonblank_line(content)))
     except ValueError:
-        keys = list(kind.map_names_by_column.values())
+        keys = list(kind.map_option_name_by_column.values())
     names = map_needed_to_file_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
         content = _select_split_lines(path, content, split)
@@ -489,7 +489,7 @@ def _read_json_entries(
 
 
 def _select_split_lines(path: Path, content: bytes, split: str) -> bytes:
-    """The lines of a split; the others become blank, so that line numbers stay."""
+    """Select the lines of a split; the others become blank, so that line numbers stay."""
 
     def is_of_split(line: bytes) -> bool:
         try:
@@ -556,13 +556,13 @@ def _make_entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
 
 
 def _find_qrels_file(folder: Path, split: str | None) -> Path:
-    """The qrels file of a folder in BEIR's layout."""
+    """Find the qrels file of a folder in BEIR's layout."""
     names = [f"qrels/{split or 'test'}{end}" for end in (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")]
     names += [f"qrels{end}" for end in (".tsv", ".trec", ".jsonl", ".jsonl.gz", ".tsv.gz")]
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
         raise DataError(
-            "the folder has no qrels", path=folder, expected=names[0], mend="Give the qrels file itself."
+            "the folder has no qrels", path=folder, expected=names[0], mend="Pass the qrels file itself."
         )
     return path
 

@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import find_first_line, read_text_content, split_nonblank_lines
+from embassay.data.judged_runs.content import (
+    find_first_nonblank_line,
+    read_unpacked_bytes,
+    split_nonblank_lines,
+)
 from embassay.data.judged_runs.engines import REPEATS
 from embassay.data.judged_runs.runs import RunOrQrelsEntries
 from embassay.data.rows import format_value_for_error
@@ -50,7 +54,7 @@ def is_span_judgement_file(path: Path) -> bool:
     if path.is_dir() or not path.exists():
         return False
     try:
-        first = parse_bounded_json(find_first_line(read_text_content(path)))
+        first = parse_bounded_json(find_first_nonblank_line(read_unpacked_bytes(path)))
     except (DataError, ValueError):
         return False
     return isinstance(first, dict) and set(KEYS) <= first.keys()
@@ -59,13 +63,13 @@ def is_span_judgement_file(path: Path) -> bool:
 def read_evidence_spans(path: Path) -> list[EvidenceSpan]:
     """The judgements of a file; DataError with its line for one that is none."""
     spans = []
-    for number, line in split_nonblank_lines(path, read_text_content(path)):
+    for number, line in split_nonblank_lines(path, read_unpacked_bytes(path)):
         try:
             fields = parse_bounded_json(line)
             spans.append(_read_span(fields))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
-                "the line is not a judgement of a span", path=path, line=number,
+                "the line is not a span judgement", path=path, line=number,
                 expected="query_id, document, start, end and relevance",
                 found=format_value_for_error(line.decode("utf-8", "replace")),
                 mend="Correct it, or leave it out."
@@ -147,7 +151,7 @@ def rename_passages_by_evidence(
 
 
 def _find_passage_evidence(spans: Iterable[EvidenceSpan], place: Place) -> list[EvidenceSpan]:
-    """The evidence in a passage: most in common first, then worth most."""
+    """Find the evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     overlaps = []
     for span in spans:

@@ -62,7 +62,7 @@ def _normalise_blanks(text: str) -> str:
 
 
 def _fold_case(text: str) -> str:
-    """Without letter case, and with one kind of quotation mark, of dash and of width."""
+    """Fold letter case, and kinds of quotation mark, of dash and of width."""
     usual = _OF_OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
     return _normalise_blanks(usual.translate(_ALIKE).casefold())
 
@@ -106,7 +106,7 @@ class TextsFoundByWording:
         self._texts = texts
         self._by_step: list[dict[str, list[str]]] = []
 
-    def equal(self, text: str) -> PassagesMatchingText:
+    def find_equal_texts(self, text: str) -> PassagesMatchingText:
         """The texts that are this one, by the first step that finds any."""
         if not _normalise_blanks(text):
             return PassagesMatchingText()
@@ -117,7 +117,7 @@ class TextsFoundByWording:
 
     def find_alike_texts(self, text: str) -> PassagesMatchingText:
         """The texts that are this one; else those that are cut otherwise, with half of the shorter in common."""
-        same = self.equal(text)
+        same = self.find_equal_texts(text)
         return same if same.ids else self._find_overlapping_texts(text)
 
     def _index_by_matching_step(self, number: int) -> dict[str, list[str]]:
@@ -163,7 +163,7 @@ class TextsFoundByWording:
         return PassagesMatchingText(tuple(best), len({self._texts[name] for name in best}) == 1)
 
     def _drop_inner_passages(self, names: Iterable[str]) -> list[str]:
-        """Those passages, all inside one text, that are not inside another of them."""
+        """Drop the passages that are inside another of them, all being inside one text."""
         longest = sorted(names, key=lambda name: -len(self._word_runs_by_text[name]))
         kept: list[str] = []
         for name in longest:
@@ -267,7 +267,7 @@ class AnswerTextMatcher:
         """The id of a question given by its id or its text; as given where it is neither, or fits several."""
         if asked in self.questions or asked in self.judgements:
             return asked
-        names = self._questions.equal(asked).ids
+        names = self._questions.find_equal_texts(asked).ids
         judged = [name for name in names if name in self.judgements]
         chosen = names if len(names) == 1 else judged
         return chosen[0] if len(chosen) == 1 else asked
@@ -278,6 +278,7 @@ class AnswerTextMatcher:
 
     def find_passage_by_text(self, text: str) -> str | None:
         """The passage with this text, or the one that it is a part of; None where there is none or several fit."""
+        # Of several passages with this text, none can be told to be the one that was meant.
         ids = self._passages.find_alike_texts(text).ids
         return ids[0] if len(ids) == 1 else None
 

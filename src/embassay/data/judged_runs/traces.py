@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import read_text_content, split_nonblank_lines
+from embassay.data.judged_runs.content import read_unpacked_bytes, split_nonblank_lines
 from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
 
@@ -111,9 +111,9 @@ def read_searches_from_traces(paths: Sequence[Path]) -> TracedSearches:
             searches.append(_make_search(span, query, documents or (), questions.get(span.trace, "")))
     if not searches:
         raise DataError(
-            "there is no search in the traces", path=paths[0],
+            "the traces contain no searches", path=paths[0],
             expected="a span of kind RETRIEVER, or with gen_ai.operation.name=retrieval, with its query and documents",
-            found=f"{len(spans):,} spans", mend="Have the instrumentation record inputs and outputs of retrievers."
+            found=f"{len(spans):,} spans", mend="Make the instrumentation record retriever input and output."
         )  # fmt: skip
     searches.sort(key=lambda search: (search.start, search.trace))
     return TracedSearches(tuple(searches), len(spans), no_query, no_documents)
@@ -130,7 +130,7 @@ def _make_search(
 
 
 def _read_spans(path: Path) -> Iterator[_TraceSpan]:
-    for number, value in _read_json_values(read_text_content(path), path):
+    for number, value in _read_json_values(read_unpacked_bytes(path), path):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             yield from _parse_spans_of_row(row, path, number)
@@ -174,8 +174,8 @@ def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_TraceSpan]
     else:
         raise DataError(
             "this line is not a span", path=path, line=line, found=repr(row)[:80],
-            expected="resourceSpans of OTLP, a span with attributes, or an observation of Langfuse",
-            mend="Export traces as JSON lines."
+            expected="OTLP resourceSpans, a span with attributes, or a Langfuse observation",
+            mend="Export the traces as JSON Lines."
         )  # fmt: skip
 
 
@@ -199,13 +199,13 @@ def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator
                     )  # fmt: skip
     except (AttributeError, KeyError, TypeError) as error:
         raise DataError(
-            "resourceSpans are not as OTLP has them", path=path, line=line, found=repr(error)[:80]
+            "resourceSpans do not follow the OTLP format", path=path, line=line, found=repr(error)[:80]
         ) from None
 
 
 def _parse_otlp_value(value: Any) -> Any:
     if not isinstance(value, dict):
-        raise TypeError("a value is no object")
+        raise TypeError("a value is not an object")
     if "arrayValue" in value:
         return [_parse_otlp_value(inner) for inner in value["arrayValue"].get("values", ())]
     if "kvlistValue" in value:
@@ -224,7 +224,7 @@ def _nanoseconds_to_seconds(value: Any) -> float | None:
 
 
 def _parse_sdk_span(row: Mapping[str, Any]) -> _TraceSpan:
-    """A span as the SDK's console exporter and Phoenix write it; Phoenix's tables have `attributes.input.value`."""
+    """Parse a span as the SDK's console exporter and Phoenix write it."""
     flat = _flatten_object(row)
     attributes = {
         name.removeprefix("attributes."): value
@@ -241,7 +241,7 @@ def _parse_sdk_span(row: Mapping[str, Any]) -> _TraceSpan:
 
 
 def _parse_langfuse_span(row: Mapping[str, Any]) -> _TraceSpan:
-    """An observation, with names as its API (`traceId`) or its exports (`trace_id`) write them."""
+    """Parse a Langfuse observation, with names as its API or its exports write them."""
 
     def take_first_value(*names: str) -> Any:
         return next((row[name] for name in names if row.get(name) not in (None, "")), None)
@@ -299,7 +299,7 @@ def _find_span_kind(attributes: Flat, kind: str) -> str:
 
 
 def _flatten_object(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Objects within objects by the whole name of each value; lists of objects stay."""
+    """Flatten objects within objects to the whole name of each value; lists of objects stay."""
     flat: dict[str, Any] = {}
     for name, inner in value.items():
         whole = f"{prefix}{name}"
@@ -311,7 +311,7 @@ def _flatten_object(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any
 
 
 def _parse_moment(value: Any) -> float | None:
-    """Seconds of a time as ISO 8601, `2026-01-31 10:00:00.5` or with a zone, or as seconds."""
+    """Parse a time in ISO 8601, with or without a zone, or in seconds, as seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     try:
@@ -324,11 +324,11 @@ def _parse_moment(value: Any) -> float | None:
 def _find_span_query(span: _TraceSpan) -> str:
     names = ("gen_ai.retrieval.query.text", "reranker.query", "input.value", "langfuse.observation.input")
     value = next((span.attributes[name] for name in names if span.attributes.get(name)), None)
-    return " ".join(_find_text(_unpack_json_text(value)).split())
+    return " ".join(_find_question_text(_unpack_json_text(value)).split())
 
 
 def _unpack_json_text(value: Any) -> Any:
-    """JSON within a text, where it is one."""
+    """Unpack JSON within a text, where it is one."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             return json.loads(value)
@@ -337,21 +337,21 @@ def _unpack_json_text(value: Any) -> Any:
     return value
 
 
-def _find_text(value: Any) -> str:
+def _find_question_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
         # The last message of a conversation is what was asked.
-        return _find_text(value[-1]) if value else ""
+        return _find_question_text(value[-1]) if value else ""
     if isinstance(value, dict):
         for name in (*_QUESTION_KEYS, "content"):
-            if name in value and (text := _find_text(value[name])):
+            if name in value and (text := _find_question_text(value[name])):
                 return text
     return ""
 
 
 def _find_span_documents(span: _TraceSpan) -> tuple[TracedDocument, ...] | None:
-    """What the search brought; None where the trace does not say."""
+    """Find the documents that the search brought; None where the trace does not say."""
     attributes = span.attributes
     prefix = "reranker.output_documents" if span.kind == "reranker" else "retrieval.documents"
     for name in ("gen_ai.retrieval.documents", prefix):
@@ -436,7 +436,7 @@ def mask_personal_data(text: str, words: re.Pattern[str] | None = None) -> str:
 
 
 def build_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
-    """What finds the words of a file, one a line, in any case and not within others; None where it has none."""
+    """Build the pattern that finds the words of a file, in any case; None where it has none."""
     lines = read_bounded_file(path).decode("utf-8", "replace").splitlines()
     # The longest first: a whole name before a part of it.
     words = sorted({line.strip() for line in lines if line.strip()}, key=len, reverse=True)
@@ -444,7 +444,7 @@ def build_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
 
 
 def mask_search_texts(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
-    """A search whose texts are masked; ids and names of stacks stay."""
+    """Mask the texts of a search; ids and names of stacks stay."""
     documents = tuple(
         replace(document, text=mask_personal_data(document.text, words)) for document in search.documents
     )

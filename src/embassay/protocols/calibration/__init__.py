@@ -1,7 +1,5 @@
 """Calibration: what a similarity means, as a probability, and thresholds that keep a promise."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from embassay.registry import make_lazy_getattr

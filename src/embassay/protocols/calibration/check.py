@@ -84,14 +84,14 @@ def compare_pairs_with_calibration(
     if len(kept) < FEWEST_COMPARED:
         raise DataError(
             "There are too few pairs to compare", path=str(dataset), expected=f"{FEWEST_COMPARED} or more",
-            found=str(len(kept)), mend="Give more of the pairs that you want to use the calibration on."
+            found=str(len(kept)), mend="Add more pairs of the kind that you use the calibration for."
         )  # fmt: skip
     left, right = ([column[row] for row in kept] for column in (first, second))
     likeness, similar = saved.compare_and_measure_pairs(left, right)
     bars = {bar.measure: bar.value for bar in saved.curve.thresholds if bar.value is not None}
     accepted = {measure: float((similar >= value).mean()) for measure, value in bars.items()}
     truth = None if same is None else same[kept]
-    told = () if truth is None else tuple(_check_promises(saved, similar, truth))
+    told = () if truth is None else tuple(_check_threshold_promises(saved, similar, truth))
     return CalibrationCheck(saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept))
 
 
@@ -121,7 +121,7 @@ def _load_unlabelled_pairs(opened: Dataset) -> Pairs:
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs], None
 
 
-def _check_promises(
+def _check_threshold_promises(
     saved: Calibration, similar: NDArray[np.float64], same: NDArray[np.bool_]
 ) -> Iterator[PromiseCheck]:
     for bar in saved.curve.thresholds:

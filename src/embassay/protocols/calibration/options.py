@@ -24,13 +24,13 @@ class ThresholdPromises:
 
 @dataclass(frozen=True)
 class CalibrationOptions(Options):
-    """What calibrations are told."""
+    """The options of a calibration."""
 
-    same_from: float | None = option(None, "Lowest grade of pairs that mean the same.")
-    precision: float = option(0.9, "Share of accepted pairs that must mean the same.")
-    recall: float = option(0.9, "Share of the pairs that mean the same that must be accepted.")
+    same_from: float | None = option(None, "Lowest grade at which two texts mean the same.")
+    precision: float = option(0.9, "Share of accepted pairs that must have the same meaning.")
+    recall: float = option(0.9, "Share of pairs with the same meaning that must be accepted.")
     confidence: float = option(0.95, "Confidence of a guarantee.")
-    cost: str = option("", "Cost of errors: wrong=5,missed=1.")
+    cost: str = option("", "Cost of each kind of error: wrong=5,missed=1.")
     edits: bool = option(True, "Also test pairs whose second text is damaged or negated.")
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class CalibrationOptions(Options):
         for name in ("precision", "recall", "confidence"):
             if not 0 < getattr(self, name) < 1:
                 raise UsageError(
-                    f"{name} is {getattr(self, name):g}.", mend="It is a share between 0 and 1, such as 0.9."
+                    f"{name} is {getattr(self, name):g}.", mend="Use a share between 0 and 1, such as 0.9."
                 )
         _ = self.threshold_promises
 
@@ -61,7 +61,7 @@ def parse_mistake_costs(text: str) -> tuple[float, float]:
             return given["wrong"], given["missed"]
     except ValueError:
         pass
-    raise UsageError(f"The cost is {text!r}.", mend="Write the cost of each error: wrong=5,missed=1.")
+    raise UsageError(f"The cost is {text!r}.", mend="Write the cost of each kind of error: wrong=5,missed=1.")
 
 
 @dataclass(frozen=True)

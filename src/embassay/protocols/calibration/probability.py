@@ -101,11 +101,11 @@ class SamenessProbabilityCurve:
     cost: CheapestThreshold | None = None
 
     def at(self, scores: Values) -> Values:
-        """The probability at scores (n,)."""
+        """The probabilities that the curve gives at scores (n,)."""
         return np.interp(scores, self.scores, self.probabilities)
 
     def threshold(self, measure: str) -> AcceptanceThreshold:
-        """That of a promise: `precision` or `recall`. UsageError for another."""
+        """Find the threshold of a promise, `precision` or `recall`; UsageError for another."""
         for threshold in self.thresholds:
             if threshold.measure == measure:
                 return threshold
@@ -134,7 +134,7 @@ class Calibration:
     @overload
     def probability(self, first: Sequence[str], second: Sequence[str]) -> list[SamenessProbability]: ...
     def probability(self, first: Any, second: Any) -> Any:
-        """How likely `first` and `second` mean the same: of two texts, or of each pair of two lists.
+        """Estimate how likely `first` and `second` mean the same: two texts, or each pair of lists.
 
         ModelError when the system cannot be opened, DataError when it is not the one that was calibrated, or when a
         text cannot be encoded.
@@ -163,7 +163,7 @@ class Calibration:
     def compare_and_measure_pairs(
         self, first: Sequence[str], second: Sequence[str]
     ) -> tuple[NewPairDifferences, Values]:
-        """The same, and the similarities (n,)."""
+        """Compare pairs with the labelled ones, and return their similarities (n,) as well."""
         self._require_reference_numbers()
         similar = self.similarity(first, second)
         return compare_pair_features(self.reference, measure_pair_features(similar, first, second)), similar
@@ -172,7 +172,7 @@ class Calibration:
         if not self.reference:
             raise UsageError(
                 "The file has no description of its labelled pairs.",
-                mend="Run `embassay calibrate` again: files from this version have one.",
+                mend="Run `embassay calibrate` again to write one.",
             )
 
     def _measure_watched_similarities(self, first: Any, second: Any) -> Values:
@@ -184,11 +184,11 @@ class Calibration:
         return similar
 
     def _warn_of_unlike_pairs(self, numbers: Mapping[str, Values]) -> None:
-        if text := self._pair_watch.warn_of_shifted_pairs(numbers):
+        if text := self._pair_shift_watch.warn_of_shifted_pairs(numbers):
             warnings.warn(f"{self.system} on {self.dataset}: {text}", RuntimeWarning, stacklevel=4)
 
     @cached_property
-    def _pair_watch(self) -> PairShiftWatch:
+    def _pair_shift_watch(self) -> PairShiftWatch:
         return PairShiftWatch(self.reference)
 
     def _interpolate_probabilities(self, at: Values) -> list[SamenessProbability]:
@@ -203,7 +203,7 @@ class Calibration:
         """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
         if isinstance(first, str) != isinstance(second, str):
             raise UsageError(
-                "One is a text and the other is a list.", mend="Give two texts, or two lists of texts."
+                "One argument is a text, the other a list.", mend="Give two texts, or two lists of texts."
             )
         first, second = _ensure_text_list(first), _ensure_text_list(second)
         if len(first) != len(second):
@@ -214,8 +214,8 @@ class Calibration:
         for place, pair in enumerate(zip(first, second, strict=True), 1):
             if not all(isinstance(text, str) and text.strip() for text in pair):
                 raise DataError(
-                    "A text is empty, or not a text", found=f"pair {place}: {pair!r:.80}",
-                    mend="Leave it out: no labelled pair was like it."
+                    "A text is empty or not a string", found=f"pair {place}: {pair!r:.80}",
+                    mend="Leave it out: the calibration had no such pair."
                 )  # fmt: skip
         similar = measure_pair_similarity(self._opened_system, first, second)
         if np.isnan(similar).any():
@@ -233,17 +233,18 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold guarantees this {measure}.", mend="Label more pairs, or lower the aim."
+                f"No threshold guarantees this {measure}.",
+                mend=f"Label more pairs, or require less {measure}.",
             )
         return value
 
     @overload
-    def accepts(self, first: str, second: str, measure: str = "precision") -> bool: ...  # type: ignore[overload-overlap]
+    def accepts_as_same(self, first: str, second: str, measure: str = "precision") -> bool: ...  # type: ignore[overload-overlap]
     @overload
-    def accepts(
+    def accepts_as_same(
         self, first: Sequence[str], second: Sequence[str], measure: str = "precision"
     ) -> list[bool]: ...
-    def accepts(self, first: Any, second: Any, measure: str = "precision") -> Any:
+    def accepts_as_same(self, first: Any, second: Any, measure: str = "precision") -> Any:
         """Whether two texts, or each pair of two lists, are accepted at the threshold of a promise."""
         bar = self.threshold(measure)
         accepted = [bool(score >= bar) for score in self._measure_watched_similarities(first, second)]
@@ -253,7 +254,7 @@ class Calibration:
     def _opened_system(self) -> Any:
         if not self.spec:
             raise UsageError(
-                f"{self.system} is a run: its scores are calibrated, but no system can compute them here.",
+                f"{self.system} is a run, so it cannot score texts here; only its scores are calibrated.",
                 mend="Use of(scores), or compare a score with threshold().",
             )
         tokenizer = open_tokenizer(self.tokenizer, later=True)
@@ -266,15 +267,15 @@ class Calibration:
         return system
 
     def save(self, path: Path) -> None:
-        """As JSON, in one step."""
-        write_file_atomically(path, self._as_json(indent=1) + "\n")
+        """Save the calibration as JSON, in one step."""
+        write_file_atomically(path, self._format_as_json(indent=1) + "\n")
 
-    def _as_json(self, indent: int | None = None) -> str:
+    def _format_as_json(self, indent: int | None = None) -> str:
         return format_value_as_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=indent)
 
 
 def _ensure_text_list(texts: Any) -> list[str]:
-    """UsageError for what is neither a text nor several."""
+    """Give one text or several as a list; UsageError for what is neither."""
     try:
         return [texts] if isinstance(texts, str) else list(texts)
     except TypeError:
@@ -296,7 +297,7 @@ def calibration(path: str | Path) -> Calibration:
             raise DataError(
                 "There are several calibrations here" if files else "There is no calibration here", path=file,
                 found=", ".join(name.name for name in files) or "none",
-                mend="Give one of the files in its folder calibrations/."
+                mend="Give one of the files in the run's folder calibrations/."
             )  # fmt: skip
         file = files[0]
     try:
@@ -313,8 +314,8 @@ def _parse_calibration(plain: Any) -> Calibration:
     """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no calibration has: a file may have been edited."""
     made = build_versioned_dataclass(Calibration, plain, FORMAT, VERSION)
-    if unknown := _find_unknown_field(plain, json.loads(made._as_json())):
-        raise ValueError(f"there is no field {unknown!r}")
+    if unknown := _find_unknown_field(plain, json.loads(made._format_as_json())):
+        raise ValueError(f"an unknown field {unknown!r}")
     _check_curve(made.curve)
     _parse_reference_numbers(made.reference)
     if made.seed < 0:
@@ -323,7 +324,7 @@ def _parse_calibration(plain: Any) -> Calibration:
 
 
 def _find_unknown_field(given: Any, known: Any) -> str:
-    """The first field that a record does not have; empty where it has all."""
+    """Find the first field that a record does not have; empty where it has all."""
     if isinstance(given, list) and isinstance(known, list):
         return next(filter(None, map(_find_unknown_field, given, known)), "")
     if not isinstance(given, dict) or not isinstance(known, dict):
@@ -344,7 +345,7 @@ def _check_curve(curve: SamenessProbabilityCurve) -> None:
         raise ValueError("two thresholds for one measure")
     for threshold in curve.thresholds:
         if not 0 < threshold.confidence < 1 or not 0 <= threshold.aim <= 1:
-            raise ValueError(f"a promise of {threshold.aim:g} with {threshold.confidence:g} confidence")
+            raise ValueError(f"a guarantee of {threshold.aim:g} with {threshold.confidence:g} confidence")
         if not 0 <= threshold.right <= threshold.accepted <= threshold.n:
             raise ValueError(
                 f"{threshold.right} right of {threshold.accepted} accepted of {threshold.n} pairs"
@@ -358,7 +359,7 @@ def _parse_reference_numbers(plain: Mapping[str, Any]) -> Reference:
     if reference and (len(sizes) != 1 or 0 in sizes or not reference.keys() <= FEATURES.keys()):
         raise ValueError("inconsistent numbers for the labelled pairs")
     if not all(np.isfinite(values).all() for values in reference.values()):
-        raise ValueError("numbers for the labelled pairs that are not finite")
+        raise ValueError("numbers that are not finite for the labelled pairs")
     return reference
 
 
@@ -367,7 +368,7 @@ def _check_curve_lines(scores: Values, probabilities: Values, low: Values, high:
     if not 0 < len(scores) == len(probabilities) == len(low) == len(high):
         raise ValueError("lines of different lengths")
     if not (np.isfinite(scores).all() and (np.diff(scores) >= 0).all()):
-        raise ValueError("scores that do not rise")
+        raise ValueError("scores that are not in ascending order")
     if not ((low >= 0) & (low <= probabilities) & (probabilities <= high) & (high <= 1)).all():
         raise ValueError("a probability outside its interval, or outside 0 to 1")
 
@@ -396,7 +397,7 @@ def fit_calibration_curve(
     one pair of each, drawn by chance."""
     chosen = choose_calibration_curve(scores, same, groups, rng)
     grid = np.linspace(scores.min(), scores.max(), GRID)
-    rows = slice(None) if groups is None else _draw_one_per_group(groups, rng)
+    rows = slice(None) if groups is None else _draw_pair_per_group(groups, rng)
     x, y = scores[rows], same[rows]
     through = fit_probability_calibration(chosen.kind, scores, same)
     probabilities = through(grid)
@@ -471,12 +472,12 @@ def sample_reference_features(
     rng: np.random.Generator,
 ) -> Reference:
     """What a file keeps of pairs (n,) with these similarities: numbers of one pair of each group."""
-    rows = np.arange(len(similar)) if groups is None else _draw_one_per_group(groups, rng)
+    rows = np.arange(len(similar)) if groups is None else _draw_pair_per_group(groups, rng)
     first, second = ([column[row] for row in rows] if column else [] for column in texts)
     return sample_sorted_features(measure_pair_features(similar[rows], first, second), rng)
 
 
-def _draw_one_per_group(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_pair_per_group(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     # `unique` takes the first of each group, so the order decides; sorted after, the pairs stand as in the data.
     order = rng.permutation(len(groups))
     _, first = np.unique(groups[order], return_index=True)
@@ -497,7 +498,7 @@ class SystemPairScores:
 
 
 def read_system_pair_scores(path: Path) -> SystemPairScores | None:
-    """Those of a cell's items; None of a cell that was not fitted."""
+    """Read a system's pair scores from a cell's items; None of a cell that was not fitted."""
     if not path.exists():
         return None
     frame = read_parquet(path, ["item_id", "measure", "value"])
@@ -543,7 +544,7 @@ def translate_thresholds(
     record = folder.read_manifest()
     if record is None or record.get("protocol") != "calibration":
         raise DataError(
-            "There is no calibration here", path=run, mend="Give the --out of `embassay calibrate`."
+            "There is no calibration here", path=run, mend="Give the --out folder of `embassay calibrate`."
         )
     names = {system["name"]: system["kind"] for system in record["systems"]}
     for name in (origin, *targets):
@@ -564,7 +565,7 @@ def translate_thresholds(
             rng = make_seeded_generator(record["arguments"]["seed"], "translation", dataset)
             translation = translate_threshold(dataset, (origin, a), (other, b), given, rng)
             translated.append(
-                _add_other_datasets(
+                _add_dataset_translations(
                     translation,
                     [_select_common_scores(*cells[name]) for name in cells if name != dataset],
                     _select_common_scores(a, b),
@@ -573,7 +574,7 @@ def translate_thresholds(
     return translated
 
 
-def _add_other_datasets(
+def _add_dataset_translations(
     translation: ThresholdTranslation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
 ) -> ThresholdTranslation:
     """With what other datasets give, where there are some on which the given threshold tells pairs apart."""
@@ -592,7 +593,7 @@ def _add_other_datasets(
 
 
 def _select_common_scores(first: SystemPairScores, second: SystemPairScores) -> tuple[Values, Values]:
-    """Of the pairs that both have."""
+    """Select the scores of the pairs that both systems have."""
     rows, others = _match_common_rows(first, second)
     return first.similar[rows], second.similar[others]
 
@@ -639,7 +640,7 @@ def translate_threshold(
 
 
 def _find_score_at_share(scores: Values, share: float) -> float:
-    """The score that a share of all reaches."""
+    """Find the score that a share of all reaches."""
     # A score that a pair has: between two of them the share would be the same, and the choice ours.
     return float(np.quantile(scores, 1 - share, method="higher")) if share else float(scores.max())
 

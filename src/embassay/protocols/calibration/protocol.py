@@ -52,9 +52,9 @@ from embassay.protocols.kernel.tables import (
     text,
     whole_number_column,
 )
-from embassay.protocols.tasks.task import compare_gold_pairs, make_task_outcome
+from embassay.protocols.tasks.task import compare_pairs_with_gold, make_task_outcome
 from embassay.randomness import make_seeded_generator
-from embassay.records import LoadedDataset, Result, Score, TaskOutcome
+from embassay.records import LoadedDataset, ResultRow, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slugify_name
@@ -85,7 +85,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class CalibrationContext(evaluation.TaskContext):
-    """With the options of a calibration."""
+    """The context of a task, with the options of a calibration."""
 
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
@@ -95,7 +95,7 @@ def fit_system_on_pairs(
 ) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     same = mask_same_pairs(data, context.options.same_from)
-    similar, lost, items = compare_gold_pairs(system, data.pairs, same, "same")
+    similar, lost, items = compare_pairs_with_gold(system, data.pairs, same, "same")
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.lost_mask)
@@ -131,22 +131,22 @@ def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str
         return ""
     kinds = np.unique(np.column_stack([groups, same]), axis=0)[:, 1] == 1
     reason = explain_too_few_labels(kinds)
-    return f"of pairs that share a text counted once, {reason}" if reason else ""
+    return f"if pairs that share a text count once, {reason}" if reason else ""
 
 
 def _warn_about_pairs(
     data: PairsWithSliceColumns, n: int, units: int, same_from: float | None
 ) -> Iterator[str]:
     if units < n:
-        yield f"pairs that share a text count as one: guarantees and bounds count {units:,} of {n:,}"
+        yield f"pairs that share a text count as one: {n:,} pairs form {units:,} groups, on which guarantees are based"
     if same_from is not None and not data.is_graded:
-        yield f"pairs have labels, not grades: --same-from {same_from:g} changes nothing"
+        yield f"pairs have labels, not grades, so --same-from {same_from:g} has no effect"
 
 
 def fit_pair_curve(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
 ) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
-    """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
+    """Fit the curve of a cell's pairs, the same whenever it is made."""
     # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
     scores = similar.astype(np.float64).tobytes()
@@ -167,7 +167,7 @@ def _fit_dataset_curve(
 
 
 def _renumber_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The groups of the rows that are kept, from 0 on."""
+    """Renumber the groups of the rows that are kept, from 0 on."""
     if groups is None:
         return None
     _, numbers = np.unique(groups[kept], return_inverse=True)
@@ -206,18 +206,18 @@ def list_calibration_scores(
     """What was `found` of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
     or cost, and the precision and recall of all."""
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
-    method = "10 bins of equal size, held out; biased upwards by chance"
+    method = "10 bins of equal size, held out; biased upward by chance"
     yield Score("calibration_error", compute_calibration_error(held, same), len(same), method=method)
     for place, cut in enumerate(bin_pairs_by_probability(held, same), 1):
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
-    yield from (row for threshold in curve.thresholds for row in _score_promise(threshold, noun))
+    yield from (row for threshold in curve.thresholds for row in _score_threshold_promise(threshold, noun))
     yield from _score_mistake_costs(curve.cost)
     yield from _score_precision_and_recall(similar, same)
 
 
-def _score_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
+def _score_threshold_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
     promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
     method = f"{promise}, exact binomial"
@@ -260,12 +260,12 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
     if threshold.is_withheld_as_lucky:
-        given = f"{threshold.chance:.0%} of samples like these yield a threshold, so one found here may well be luck"
+        given = f"{threshold.chance:.0%} of such samples yield a threshold, so a threshold found here could be luck"
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
         more = threshold.labels - threshold.n
         # To two significant digits.
-        return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
+        return f"{labelled}: about {round(more, 2 - len(str(more))):,} more are needed"
     if threshold.best is None or threshold.most is None:
         return labelled
     count = count_pairs_to_accept(threshold.n, threshold.aim, threshold.confidence)
@@ -273,7 +273,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
     if threshold.most >= threshold.aim:
-        return f"{labelled}, and do not show how many would be enough: {top}, at most {threshold.most:.2f}"
+        return f"{labelled}, and it is unclear how many would be enough: {top}, at most {threshold.most:.2f}"
     return f"no number of labels would be enough: {top}"
 
 
@@ -281,7 +281,7 @@ def _score_mistake_costs(cost: CheapestThreshold | None) -> Iterator[Score]:
     """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
     if cost is None:
         return
-    method = f"chosen on half, measured on the other; wrong {cost.wrong:g}, missed {cost.missed:g}"
+    method = f"chosen on one half, measured on the other; wrong {cost.wrong:g}, missed {cost.missed:g}"
     nothing = "" if cost.value is not None else "accepting nothing is cheapest"
     yield Score("threshold", cost.value, cost.n, variant="cost", method=method, reason=nothing)
     yield Score("cost", cost.mean, cost.n, None, cost.most, variant="cost", method=method)
@@ -336,11 +336,15 @@ TASKS.add(
     "pairs", "embassay.protocols.calibration.protocol:pairs", "the probability that two texts mean the same"
 )
 GRADED: Registry[Task] = Registry("task", makes=[("name", "headline")])
-GRADED.add("pairs", "embassay.protocols.calibration.protocol:make_graded_pairs_task", "the same, of grades")
+GRADED.add(
+    "pairs",
+    "embassay.protocols.calibration.protocol:make_graded_pairs_task",
+    "the probability that two graded texts mean the same",
+)
 
 
 class CalibrationProtocol(TaskProtocol):
-    """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
+    """The protocol of what a similarity means: skill, thresholds and probability."""
 
     name = "calibration"
     version = 6
@@ -352,18 +356,18 @@ class CalibrationProtocol(TaskProtocol):
     bounds: ClassVar = (-1.0, 1.0)
 
     def make_task_context(self, loaded: LoadedDataset[Any], *arguments: Any, **more: Any) -> Any:
-        """With the groups of pairs that share a text."""
+        """Make the context of a task, with the groups of pairs that share a text."""
         context = super().make_task_context(loaded, *arguments, **more)
         return replace(context, groups=map_items_to_group_leader(loaded.data.pairs))
 
     def texts(self, task: Task, data: PairsWithSliceColumns, options: CalibrationOptions) -> int:
-        """With the edited ones. Grades without a cut are refused here, before any work."""
+        """Count the texts that a system sees, edited ones too; refuse grades without a cut."""
         mask_same_pairs(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """The cells, and a file for each that is done."""
+        """Run the cells, and write a calibration file for each that is done."""
         session.do(listener)
         for system in session.plan.systems:
             for dataset in session.plan.datasets:
@@ -372,7 +376,7 @@ class CalibrationProtocol(TaskProtocol):
                     calibration.save(self.find_calibration_file(system.name, dataset.name))
 
     def find_calibration_file(self, system: str, dataset: str) -> Path:
-        """Where a calibration is."""
+        """Find the file of a system's calibration on a dataset."""
         return self.folder.path / "calibrations" / f"{slugify_name(system)}--{slugify_name(dataset)}.json"
 
     def _make_calibration(
@@ -399,15 +403,15 @@ class CalibrationProtocol(TaskProtocol):
 
     @classmethod
     def of(cls, options: CalibrationOptions) -> CalibrationProtocol:
-        """The declaration for these options: a cut asks for grades where a dataset has labels as well."""
+        """Make the protocol for these options: a cut asks for grades where there are labels as well."""
         return cls() if options.same_from is None else GradedCalibrationProtocol()
 
     def format_python_call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.calibrate({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
-        """Thresholds, and where the probability stops holding."""
+    def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
+        """Make the tables of thresholds, and of where the probability stops holding."""
         yield from super().tables(plan, rows)
         yield make_thresholds_table(rows)
         yield from make_costs_table(rows)
@@ -416,14 +420,14 @@ class CalibrationProtocol(TaskProtocol):
 
 
 class GradedCalibrationProtocol(CalibrationProtocol):
-    """The same of grades, which a cut makes labels of."""
+    """The calibration protocol for grades, which a cut makes labels of."""
 
     tasks = GRADED
 
 
-def make_thresholds_table(rows: Sequence[Result]) -> ColumnTable:
-    """Every promise: accept from which similarity on, and what the sample has there."""
-    cells: dict[tuple[str, str, str], dict[str, Result]] = {}
+def make_thresholds_table(rows: Sequence[ResultRow]) -> ColumnTable:
+    """Make the table of every promise: the threshold to accept from, and what the sample has."""
+    cells: dict[tuple[str, str, str], dict[str, ResultRow]] = {}
     for row in rows:
         if row.variant in ("precision", "recall"):
             cells.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
@@ -439,9 +443,9 @@ def make_thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
-    cells: dict[tuple[str, str], dict[str, Result]] = {}
+def make_costs_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
+    """Make the table of where mistakes cost least; none where no cost was asked for."""
+    cells: dict[tuple[str, str], dict[str, ResultRow]] = {}
     for row in rows:
         if row.measure == "cost" or (row.measure, row.variant) == ("threshold", "cost"):
             name = row.variant if row.measure == "cost" else "threshold"
@@ -456,12 +460,12 @@ def make_costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
             number_column("accepting nothing", "accept nothing.value", 3),
             whole_number_column("labels", "cost.n"),
             text("why not", "threshold.reason"),
-            note="The threshold is chosen on half of the labels; costs are per label in the other half."
+            note="The threshold is chosen on half of the labels; costs are per label of the other half."
         )  # fmt: skip
 
 
-def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """What more labels would achieve for each promise that these don't suffice for; no table where there is none."""
+def make_more_labels_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
+    """Make the table of what more labels would achieve for the promises that lack them."""
     place = attrgetter("system", "dataset", "variant", "subset")
     halves = {place(row): row.value for row in rows if row.measure == HALF}
     chances = [row for row in rows if row.measure == CHANCE]
@@ -471,13 +475,13 @@ def make_more_labels_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
             text("promise", "variant"), whole_number_column("labels", "n"),
             number_column("chance of a threshold", "value", 3),
             number_column("half of the interval", lambda row: halves[place(row)], 3),
-            note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "
-            "pairs."
+            note="Chance that a threshold can be guaranteed, and half the width of a probability's 95% "
+            "interval, averaged over pairs."
         )  # fmt: skip
 
 
-def make_probability_gap_table(rows: Sequence[Result]) -> ColumnTable:
-    """Came true minus foretold, by kind of pair."""
+def make_probability_gap_table(rows: Sequence[ResultRow]) -> ColumnTable:
+    """Make the table of what came true minus what was foretold, by kind of pair."""
     gap_rows = [row for row in rows if row.measure == "gap"]
     kinds = list(dict.fromkeys(row.subset for row in gap_rows))
     values = {(row.system, row.dataset, row.subset): row.value for row in gap_rows}
@@ -488,14 +492,14 @@ def make_probability_gap_table(rows: Sequence[Result]) -> ColumnTable:
         *(Column(kind, "signed", decimals=3) for kind in kinds),
     )
     return ColumnTable(
-        "calibration_gaps", "Where the probability stops holding", columns,
+        "calibration_gaps", "Where the probability is too high or too low", columns,
         tuple((*cell, *(values.get((*cell, kind)) for kind in kinds)) for cell in cells),
         "Share of pairs that mean the same minus the mean probability; below 0, the system is overconfident."
     )  # fmt: skip
 
 
 def check_any_calibrated(out: Path) -> None:
-    """DataError where no system of the run could be calibrated on any dataset, with the first reason."""
+    """Check that some system could be calibrated on a dataset; DataError where none could."""
     folder = RunFolder(out)
     manifest = folder.read_manifest() or {"systems": ()}
     real = {system["name"] for system in manifest["systems"] if system["kind"] != "reference"}
@@ -507,7 +511,7 @@ def check_any_calibrated(out: Path) -> None:
     raise DataError(
         "Nothing could be calibrated",
         found=next((row.reason for row in rows if row.reason), "no result"),
-        mend="Label more pairs of the rarer kind.",
+        mend="Label more pairs of the rarer kind (same or different).",
     )
 
 

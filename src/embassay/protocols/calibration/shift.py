@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,14 @@ Values = NDArray[np.float64]
 SIMILARITY = "similarity"
 FEATURES = {
     SIMILARITY: "similarity",
-    "length": "characters of a text",
-    "ratio": "shorter by longer text",
+    "length": "characters per text",
+    "ratio": "length of the shorter text divided by the longer",
     "common": "share of words in common",
-    "word": "characters of a word",
-    "capitals": "share of capitals",
+    "word": "characters per word",
+    "capitals": "share of capital letters",
     "digits": "share of digits",
     "marks": "share of other characters",
-    "foreign": "share of letters beyond ASCII",
+    "foreign": "share of non-ASCII letters",
 }
 """What is compared, and what it is called."""
 KEPT = 500
@@ -42,7 +43,7 @@ def measure_pair_features(similar: Values, first: Sequence[str], second: Sequenc
     if not len(first):
         return {SIMILARITY: similar}
     rows = np.array(
-        [_compute_text_pair_features(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64
+        list(starmap(_compute_text_pair_features, zip(first, second, strict=True))), dtype=np.float64
     )
     names = [name for name in FEATURES if name != SIMILARITY]
     return {SIMILARITY: similar} | {name: rows[:, place] for place, name in enumerate(names)}
@@ -75,7 +76,7 @@ Reference = Mapping[str, tuple[float, ...]]
 def sample_sorted_features(
     numbers: Mapping[str, Values], rng: np.random.Generator
 ) -> dict[str, tuple[float, ...]]:
-    """What a file keeps: of `KEPT` pairs at most, each number sorted, so that no row is any pair's."""
+    """Sample the features of at most `KEPT` pairs, each sorted, so that no row is any pair's."""
     size = len(numbers[SIMILARITY])
     rows = rng.permutation(size)[:KEPT]
     return {
@@ -105,7 +106,7 @@ class NewPairDifferences:
 
     @property
     def is_like_reference(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether the new pairs are like those of the calibration."""
         return all(difference.p >= ALPHA for difference in self.differences)
 
     def __str__(self) -> str:
@@ -114,8 +115,8 @@ class NewPairDifferences:
         if self.is_like_reference:
             return f"{self.n:,} pairs look like the calibration pairs"
         return (
-            f"{self.n:,} pairs are unlike the calibration pairs: {FEATURES[worst.name]}, median "
-            f"{worst.new:.3g} against {worst.calibrated:.3g}"
+            f"{self.n:,} pairs differ from the calibration pairs, mostly in {FEATURES[worst.name]}: median "
+            f"{worst.new:.3g} instead of {worst.calibrated:.3g}"
         )
 
 
@@ -155,7 +156,7 @@ class PairShiftWatch:
         self._waiting: list[Mapping[str, Values]] = []
 
     def warn_of_shifted_pairs(self, numbers: Mapping[str, Values]) -> str:
-        """What is to be said of these pairs; empty where they are alike, or too few to tell."""
+        """Warn of pairs that differ from the reference; empty where they are alike or too few."""
         if not self._reference:
             return ""
         if len(numbers[SIMILARITY]) < FEWEST_COMPARED:
@@ -168,4 +169,4 @@ class PairShiftWatch:
         likeness = compare_pair_features(self._reference, numbers)
         if likeness.is_like_reference:
             return ""
-        return f"{likeness}. No guarantee holds for them: label some, and calibrate again."
+        return f"{likeness}. No guarantee applies to them: label some of them and calibrate again."

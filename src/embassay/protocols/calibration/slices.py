@@ -17,7 +17,11 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import SamenessProbabilityCurve
-from embassay.protocols.kernel.estimates import Estimate, bootstrap_column_statistics, estimate
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    bootstrap_column_statistics,
+    estimate,
+)
 from embassay.protocols.tasks.task import measure_pair_similarity
 from embassay.records import LabelledTextPairs, LoadedDataset, Score, ScoredTextPairs
 from embassay.text import PERTURBATIONS, perturb_all
@@ -59,17 +63,17 @@ class PairsWithSliceColumns:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Of the pairs."""
+        """The ids of the pairs."""
         return self.pairs.ids
 
     @property
     def first(self) -> tuple[str, ...]:
-        """The first texts."""
+        """The first texts of the pairs."""
         return self.pairs.first
 
     @property
     def second(self) -> tuple[str, ...]:
-        """The second texts."""
+        """The second texts of the pairs."""
         return self.pairs.second
 
     @property
@@ -81,7 +85,7 @@ class PairsWithSliceColumns:
 def make_pairs_loader(
     shapes: tuple[str, ...],
 ) -> Callable[[Dataset, int | None, int], LoadedDataset[PairsWithSliceColumns]]:
-    """Load the first of the shapes that a dataset has."""
+    """Make a loader of the first of the shapes that a dataset has."""
 
     def load_pairs(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairsWithSliceColumns]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
@@ -96,11 +100,11 @@ def make_pairs_loader(
 
 
 def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
-    """That weights are not used: exact bounds count pairs, and hold for no others."""
+    """Warn that weights are not used, as exact bounds count pairs and hold for no others."""
     for name in columns:
         if name.lower() in WEIGHTS:
             yield (
-                f"the column {name} is not used: guarantees count pairs, and apply to pairs drawn like these rows"
+                f"the column {name} is ignored: guarantees count pairs and apply to pairs drawn like these"
             )
 
 
@@ -131,7 +135,7 @@ def mask_same_pairs(data: PairsWithSliceColumns, same_from: float | None) -> Mas
         low, high = float(pairs.scores.min()), float(pairs.scores.max())
         near = f"{low + 0.8 * (high - low):.3g}"
         raise UsageError(
-            f"Pairs have grades from {low:g} to {high:g}.",
+            f"The pairs have grades from {low:g} to {high:g}, not labels.",
             mend=f"Set the lowest grade of texts that mean the same, for example --same-from {near}.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))

@@ -1,7 +1,5 @@
 """A choice: which system to use on documents without labels, and how sure that is."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from embassay.registry import make_lazy_getattr

@@ -37,7 +37,7 @@ class SystemSignals:
 
 
 def combine_system_signals(signals: Sequence[Values], agreement: Values) -> SystemSignals:
-    """Of signals (systems,) each, and the share of the first ten that two systems have in common."""
+    """Combine signals (systems,), and the share of the first ten that two systems have in common."""
     values = np.column_stack(signals)
     return SystemSignals(values, agreement, values.mean(axis=1)[:, None])
 
@@ -83,7 +83,7 @@ class SystemScoreBelief:
 
     @cached_property
     def draws(self) -> Values:
-        """Values that the systems may have, (DRAWS, systems)."""
+        """Draws of the values that the systems may have, (DRAWS, systems)."""
         rng = make_seeded_generator(self.seed, "choose", "belief")
         which = rng.choice(len(self.weights), DRAWS, p=self.weights)
         noise = rng.normal(size=(DRAWS, len(self.means[0])))
@@ -100,7 +100,7 @@ class SystemScoreBelief:
         return np.asarray(mean - mean.mean())
 
     @property
-    def covariance(self) -> Values:
+    def mixture_covariance(self) -> Values:
         """Of the mixture."""
         means = np.stack(self.means)
         off = means - np.tensordot(self.weights, means, 1)
@@ -109,7 +109,7 @@ class SystemScoreBelief:
 
     @cached_property
     def best(self) -> Values:
-        """P(best) of each system."""
+        """The probability of each system to be the best."""
         return np.asarray(np.bincount(self.draws.argmax(axis=1), minlength=self.draws.shape[1]) / DRAWS)
 
     @cached_property
@@ -118,7 +118,7 @@ class SystemScoreBelief:
         return np.asarray((self.draws.max(axis=1, keepdims=True) - self.draws).mean(axis=0))
 
     def near(self, tolerance: float) -> Values:
-        """P(at most `tolerance` below the best)."""
+        """The probability of each system to lie at most `tolerance` below the best."""
         gaps = self.draws.max(axis=1, keepdims=True) - self.draws
         return np.asarray((gaps <= tolerance).mean(axis=0))
 
@@ -136,7 +136,7 @@ class SystemScoreBelief:
 def form_belief_from_signals(
     weights: SignalWeights, evidence: SystemSignals, seed: int = 1337
 ) -> SystemScoreBelief:
-    """What the signals say."""
+    """Form the belief about the systems' scores that the signals support."""
     from scipy.stats import chi2
 
     n = len(evidence.scores)
@@ -202,7 +202,7 @@ def forecast_label_needs(
     """What judged questions would achieve, `least` of them or more, up to the number that is likely to decide."""
     systems = len(belief.means[0])
     basis = make_contrast_basis(systems)
-    before = basis.T @ belief.covariance @ basis
+    before = basis.T @ belief.mixture_covariance @ basis
     centre = basis.T @ belief.mean
     # A share to compute with; draws come in no order, so the first are as good as any.
     truth = belief.draws[:4000]

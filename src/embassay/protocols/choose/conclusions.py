@@ -31,7 +31,7 @@ from embassay.protocols.choose.questions import (
     compute_rank_nearness,
 )
 from embassay.protocols.kernel.tables import ColumnTable, format_percent, number_column, text
-from embassay.records import Result
+from embassay.records import ResultRow
 
 T = TypeVar("T")
 CANNOT = "cannot say"
@@ -84,7 +84,7 @@ class SystemAnswers:
     first: Mapping[str, Mapping[str, frozenset[str]]]
 
     def restrict_to_questions(self, asked: Mapping[str, Container[str]]) -> SystemAnswers:
-        """Without the questions of these families that are not among those `asked`."""
+        """Leave out the questions of these families that are not among those `asked`."""
 
         def keep_asked_answers(family: str, answers: Mapping[str, T]) -> dict[str, T]:
             return {key: own for key, own in answers.items() if family not in asked or key in asked[family]}
@@ -126,23 +126,23 @@ class ChoiceConclusions:
 
     @property
     def lacking(self) -> int:
-        """Questions more that must be judged before what is believed can hold: too few were asked about and found."""
+        """How many more questions must be judged before what is believed can hold."""
         return count_missing_questions(self.evidence, self.questions, len(self.judged))
 
     @property
     def best_passage_recovery(self) -> float:
         """How near the first place the best system finds the passages that sentences were taken out of, 0 to 1."""
-        return find_best_recovery(self.evidence)
+        return find_best_passage_recovery(self.evidence)
 
 
-def find_best_recovery(evidence: SystemSignals) -> float:
+def find_best_passage_recovery(evidence: SystemSignals) -> float:
     """Of the system that finds the passages best that sentences were taken out of: how near the first place, 0 to 1."""
     return float(evidence.values[:, 0].max())
 
 
 def count_missing_questions(evidence: SystemSignals, questions: int, judged: int) -> int:
     """How many questions are missing to `FEW`; those about passages count where some system finds these."""
-    asked = questions if find_best_recovery(evidence) >= FOUND else 0
+    asked = questions if find_best_passage_recovery(evidence) >= FOUND else 0
     return max(0, FEW - asked - judged)
 
 
@@ -199,7 +199,7 @@ def measure_top_ten_overlap(first: Sequence[Mapping[str, Mapping[str, frozenset[
     return share
 
 
-def make_choice_standing(
+def make_choice_conclusions(
     dataset: str,
     lang: str,
     answers: Mapping[str, SystemAnswers],
@@ -239,14 +239,14 @@ def make_choice_standing(
 
 
 def describe_likely_best(standing: ChoiceConclusions, missing: Sequence[str]) -> str:
-    """Who may be best of those that have answered, the likeliest first, and who has not."""
+    """Describe who may be best of those that have answered, and who has not answered."""
     return f"So far: {_format_best_chances(standing)}. To come: {', '.join(missing)}."
 
 
 def announce_more_questions(standing: ChoiceConclusions, before: int, asked: int) -> str:
-    """Who may be best after the first passages, and that these are asked about more."""
+    """Announce who may be best after the first passages, and that these are asked about more."""
     chances = _format_best_chances(standing)
-    return f"Undecided after {before} passages: {chances}. Asking the likeliest systems about {asked}."
+    return f"Undecided after {before} passages: {chances}. Testing the likeliest systems on {asked} passages."
 
 
 def _format_best_chances(standing: ChoiceConclusions) -> str:
@@ -273,11 +273,11 @@ def _score_written_questions(answers: SystemAnswers) -> dict[str, float]:
     }
 
 
-def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[Result]:
+def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[ResultRow]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
     fit, belief = load_shipped_weights(), one.belief
     near, pick = belief.near(one.tolerance), belief.least_regret_system
-    method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked about"
+    method = f"weights fitted on {len(fit.collections)} public collections, questions from {one.questions} passages"
     if len(one.written):
         method += f", {len(one.written)} questions by a model"
     if len(one.judged):
@@ -293,12 +293,13 @@ def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[Result]:
             "against_pick": (gap, low, high),
         }
         for measure, (value, lower, upper) in values.items():
-            yield Result(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
+            yield ResultRow(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
 
 
 def make_choice_record(one: ChoiceConclusions) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.least_regret_system
+    # As good as the pick: almost surely within the tolerance of the best.
     near = belief.near(one.tolerance)
     return {
         "pick": one.systems[pick],
@@ -327,13 +328,13 @@ def make_choice_record(one: ChoiceConclusions) -> dict[str, Any]:
 
 
 def make_choice_tables(one: ChoiceConclusions) -> Iterator[ColumnTable]:
-    """The systems, the likeliest first, and what each signal says of them."""
+    """Make the tables of the systems, the likeliest first, and of what each signal says."""
     belief, near = one.belief, one.belief.near(one.tolerance)
     order = np.argsort(belief.expected_regrets, kind="stable").tolist()
     system = text("system", one.systems.__getitem__)
     ahead = belief.mean - belief.mean[belief.least_regret_system]
     yield ColumnTable.of(
-        "choice", "Which system, and how sure", order, system, number_column("P(best)", belief.best.item),
+        "choice", "Which system to use", order, system, number_column("P(best)", belief.best.item),
         number_column(f"P(within {one.tolerance:g})", near.item),
         number_column("expected regret", belief.expected_regrets.item, 3),
         number_column("against the pick", ahead.item, 3, "signed"),
@@ -350,8 +351,8 @@ def make_choice_tables(one: ChoiceConclusions) -> Iterator[ColumnTable]:
         signals.append(number_column("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
         "choice_signals", "Signals from the documents alone", order, system, *signals,
-        note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other systems "
-            "also retrieve, which does not count; and nDCG@10 on questions written by a model."),
+        note=("How high each question's passage ranks, from 0 to 1; the share of the top ten that other "
+            "systems also retrieve (not used for the choice); and nDCG@10 on questions written by a model."),
     )  # fmt: skip
 
 
@@ -404,6 +405,6 @@ def rank_deciding_questions(
 
 
 def _measure_list_disagreement(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
-    """How much of all that is found each finds, and all that is found."""
+    """Measure the mean share of all that is found that each list has, and collect all of it."""
     union = frozenset[str]().union(*tens)
     return float(np.mean([len(ten) for ten in tens])) / max(len(union), 1), tuple(sorted(union))

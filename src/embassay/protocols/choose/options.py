@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, option
-from embassay.protocols.live import RetrieverRequest
+from embassay.protocols.live import RetrieverRunRequest
 from embassay.protocols.questions import (
     OF_MODELS,
     check_language_is_named,
@@ -28,13 +28,13 @@ AS_GOOD = 0.9
 
 @dataclass(frozen=True)
 class ChoiceOptions(Options):
-    """What choices are told."""
+    """The options of a choice between systems."""
 
     passages: int = option(500, "Maximum passages to search, drawn at random.")
     questions: int = option(95, "Maximum passages to turn into questions.")
-    tolerance: float = option(0.03, "Largest acceptable expected loss of nDCG@10 against the best system.")
+    tolerance: float = option(0.03, "Largest acceptable expected loss in nDCG@10 against the best system.")
     queries: str = option(
-        "", "Your users' questions, without judgements: a file with a column text.", group=DATA
+        "", "Your users' questions, without judgements: a file with a column `text`.", group=DATA
     )
     labels: str = option(
         "", "Existing judgements: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden."
@@ -44,8 +44,8 @@ class ChoiceOptions(Options):
     )
     checker: str = option("", "The chat model that checks --llm's questions. Default: --llm.", group=SYSTEMS)
     kinds: str = option("", f"Kinds to write, comma-separated: {', '.join(OF_MODELS)}. Default: all.")
-    written_per_kind: int = option(20, "Questions to write of each kind.")
-    into: str = option("", "Language of the kind `language`, as a code: de.")
+    written_per_kind: int = option(20, "Number of questions to write of each kind.")
+    into: str = option("", "Language code for questions of the kind `language`: de.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,8 +58,8 @@ class ChoiceOptions(Options):
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
         if named and not self.llm:
             raise UsageError(
-                f"--{named} is for questions written by a language model, but none is named.",
-                mend="Name one with --llm, or leave it out.",
+                f"--{named} is for questions written by a language model, but --llm is missing.",
+                mend=f"Name a model with --llm, or leave out --{named}.",
             )
 
     @property
@@ -79,7 +79,7 @@ def plan_passage_draw_sizes(questions: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class ChoiceRequest(RetrieverRequest):
+class ChoiceRequest(RetrieverRunRequest):
     """The arguments of a choice."""
 
     options: ChoiceOptions = field(default_factory=ChoiceOptions)

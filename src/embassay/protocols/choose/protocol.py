@@ -18,9 +18,9 @@ from embassay.protocols.choose.conclusions import (
     describe_likely_best,
     find_possible_best_systems,
     list_contending_systems,
+    make_choice_conclusions,
     make_choice_record,
     make_choice_rows,
-    make_choice_standing,
     make_choice_tables,
     rank_deciding_questions,
 )
@@ -52,7 +52,7 @@ from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, Si
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, QuestionDraft, QuestionWriter, read_question_drafts
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import (
     CellRecord,
@@ -73,7 +73,7 @@ CONTENDERS = "contenders"
 
 
 class SystemChoiceProtocol(RetrieverProtocol):
-    """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
+    """The protocol that chooses a system for documents without labels."""
 
     name = "choose"
     version = 5
@@ -97,24 +97,24 @@ class SystemChoiceProtocol(RetrieverProtocol):
         """How many passages a system is asked about, by dataset and system, where it is more than at first."""
 
     def texts(self, task: Task, data: TitledPassages, options: ChoiceOptions) -> int:
-        """Passages that are searched, and questions in their wordings."""
+        """Count the passages that are searched, and the questions in their wordings."""
         del task
         searched = min(len(data), options.passages)
         return searched + len(FAMILIES) * min(searched, options.questions)
 
     def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> Any:
-        """Of the passages that are searched."""
+        """Estimate the memory that a cell needs for the passages that are searched."""
         few = TitledPassages(*(column[: options.passages] for column in (data.ids, data.texts, data.titles)))
         del fields
         return super().needed(task, system, few, {"text": (few.ids, few.texts)}, options)
 
     def list_extra_key_fields(self, system: Any, task: Any) -> dict[str, Any]:
-        """What the files of questions and judgements hold, and what a model wrote."""
+        """List what else the values depend on: question and judgement files, and what a model wrote."""
         del system, task
         return {**self.files, **({"written": digest_json(self.written)} if self.written else {})}
 
     def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
-        """UsageError besides where there is nothing to choose between."""
+        """Plan a run; UsageError also where there is nothing to choose between."""
         options = request.options
         self.files = {}
         self.written = None if options.llm else ""
@@ -125,8 +125,8 @@ class SystemChoiceProtocol(RetrieverProtocol):
         plan = super().plan_run(request, cache, ledger)
         if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
-                "There is nothing to choose between.",
-                mend="Name two or more systems: -s bm25 -s wordllama -s minilm.",
+                "A choice needs at least two systems.",
+                mend="Name two or more: -s bm25 -s wordllama -s minilm.",
             )
         for dataset in plan.datasets if options.labels else ():
             self._draw_searched_passages(plan, dataset.source)
@@ -150,7 +150,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         return format_json_lines(row for job in self.commissions for row in job.rows(self.drafts))
 
     def _plan_cells(self, plan: Plan) -> Iterator[RunCell]:
-        """None before all that a model is to write is there: what cells are asked is part of what they are."""
+        """Plan the cells, none before all that a model is to write is there."""
         path = str(self.folder.path / FILE) if self.written else ""
         for cell in super()._plan_cells(plan) if self.written is not None else ():
             job: Any = cell.job
@@ -165,7 +165,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         return self.asked.get((dataset, system), plan_passage_draw_sizes(plan.request.options.questions)[0])
 
     def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
-        """What a model is to write, and then the cells."""
+        """Forecast the cost of what a model is to write, and then of the cells."""
         heads = (
             (job, CellForecast(f"questions: {kind}", job.dataset, "", 0, 0, 0), kind, drawn)
             for job in self.commissions
@@ -181,18 +181,21 @@ class SystemChoiceProtocol(RetrieverProtocol):
         notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
-    def describe_run(self, plan: Plan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: Plan) -> dict[str, Any]:
         """What became of the questions that a model was to write."""
         del plan
         questions = build_written_questions_record(self.commissions, self.drafts, self.failed)
         return {"questions": questions} if questions else {}
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
-        """The same once they are written."""
-        return {**super().list_closing_manifest_fields(session), **self.describe_run(session.plan)}
+        """List the closing manifest fields: what became of the questions once they are written."""
+        return {
+            **super().list_closing_manifest_fields(session),
+            **self.list_own_manifest_fields(session.plan),
+        }
 
     def choose_cell_options(self, plan: Plan) -> ChoiceCellOptions:
-        """With the questions that a model wrote."""
+        """Choose the options of the cells, with the questions that a model wrote."""
         return make_cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
@@ -221,7 +224,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         write_question_matrices(self.folder.path, matrices)
 
     def _ask_systems_in_rounds(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """About a few passages first, and then, where it is not decided, about more: those systems that may be best."""
+        """Ask systems about a few passages first, and about more where that does not decide."""
         known = set(session.records)
         super().run_cells(session, listener)
         for before, asked in pairwise(plan_passage_draw_sizes(session.plan.request.options.questions)):
@@ -262,7 +265,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         )
 
     def report_interim_results(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """Who may be best of the systems that have answered, while others are still to come."""
+        """Report who may be best of the systems that have answered, while others are to come."""
         if self.asked:
             return
         plan, ended = session.plan, session.list_ended_cells()
@@ -351,9 +354,9 @@ class SystemChoiceProtocol(RetrieverProtocol):
         return f"embassay.choose({list(request.systems)!r}, {request.datasets[0]!r}, out={str(out)!r})"
 
     def draw_conclusions(
-        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """Besides who finds what: P(best), expected regret, and what labels would decide."""
+        """Conclude who finds what, P(best), expected regret, and what labels would decide."""
         before = super().draw_conclusions(plan, records, rows)
         answered = {
             dataset.name: self._read_all_answers(plan, dataset.name, records) for dataset in plan.datasets
@@ -385,7 +388,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
     ) -> ChoiceConclusions:
         missing = [name for name in _list_contender_names(plan) if name not in answers]
         options = plan.request.options
-        return make_choice_standing(
+        return make_choice_conclusions(
             dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
         )
 
@@ -411,7 +414,7 @@ def _list_contender_names(plan: Plan) -> list[str]:
 
 
 def read_cell_answers(items: Path, rankings: Path) -> SystemAnswers | None:
-    """Of the files of a cell; None where it has no questions."""
+    """Read a system's answers from the files of a cell; None where it has no questions."""
     places: dict[str, dict[str, int]] = {}
     judged: dict[str, float] = {}
     columns = ["item_id", "variant", "measure", "value"]

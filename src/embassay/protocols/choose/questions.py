@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import log
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,11 @@ from embassay.protocols.questions.drafts import (
     QuestionDraft,
     QuestionWriter,
     draw_passages_by_kind,
-    find_near_repeats,
+    find_near_duplicate_texts,
     list_decided_drafts,
     list_missing_drafts,
     load_question_prompt,
-    make_outcomes_table,
+    make_question_outcomes_table,
     open_question_writer,
     plan_question_models,
 )
@@ -73,14 +73,14 @@ TELLING, LEFT = 2, 8
 
 @dataclass(frozen=True)
 class PassageQuestion:
-    """What is looked for, and the row of the passage that it was made of."""
+    """A question made of a passage, and the row of that passage."""
 
     row: int
     text: str
 
 
 @dataclass(frozen=True)
-class PassagesMinusQuestions:
+class PassagesWithoutQuestions:
     """Passages from which questions were taken out, and the questions by family.
 
     `readable` are the rows whose question is a whole sentence of prose, of these those that stand alone where some do;
@@ -105,13 +105,13 @@ class PassagesMinusQuestions:
 
 def take_question_sentences(
     texts: Sequence[str], titles: Sequence[str], most: int, seed: int
-) -> PassagesMinusQuestions:
+) -> PassagesWithoutQuestions:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
     sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     order = make_seeded_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
-    given = [_strip_leading_title(body, title) for body, title in zip(bodies, titles, strict=True)]
+    given = list(starmap(_strip_leading_title, zip(bodies, titles, strict=True)))
     sentences = list_readable_sentences(given, frequency, most)
     are_enough = _has_enough_readable_passages(sum(map(bool, sentences)), len(bodies), most)
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
@@ -134,7 +134,7 @@ def take_question_sentences(
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
     alone = [row for row in readable if sentences[row][0].stands_alone]
-    return PassagesMinusQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
+    return PassagesWithoutQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
 
 
 def _has_enough_readable_passages(readable: int, passages: int, most: int) -> bool:
@@ -316,7 +316,7 @@ class SearchedPassages:
     ids: Sequence[str]
     texts: Sequence[str]
     titles: Sequence[str]
-    probe: PassagesMinusQuestions
+    probe: PassagesWithoutQuestions
 
     def format_passage_for_people(self, row: int, *, asked: bool = False) -> str:
         """A passage under its title; `asked`: without the sentence that it asks with."""
@@ -364,8 +364,8 @@ def _draw_cached_passages(data: TitledPassages, options: ChoiceOptions, seed: in
     if judged and not first:
         doc = min(judged)
         raise UsageError(
-            f"None of the {len(judged):,} judged passages is in the corpus, which has no {doc!r} for example.",
-            mend="Judgements name passages by id; `embassay data check` shows the ids in the corpus.",
+            f"None of the {len(judged):,} judged passages (such as {doc!r}) is in the corpus.",
+            mend="Use the corpus ids in the judgements; `embassay data check` shows them.",
         )
     if n > options.passages:
         taken = set(first)
@@ -395,7 +395,7 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
             if grade != float(value):
                 raise UsageError(
                     f"{options.labels} judges {doc!r} twice for {query!r}: {grade:g} and {float(value):g}.",
-                    mend="Keep one of them: `embassay hume serve --adjudicator` is for judges who disagree.",
+                    mend="Keep one of them; `embassay hume serve --adjudicator` settles disagreements.",
                 )
     bundled = path / "queries.jsonl"
     if options.queries or (options.labels and bundled.is_file()):
@@ -403,14 +403,14 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
         queries = dict(zip(loaded.ids, loaded.texts, strict=True))
         if qrels and not qrels.keys() & queries.keys():
             raise UsageError(
-                f"No judged question is in {options.queries or bundled}, which has no {min(qrels)!r} for example.",
-                mend="query_id of the judgements must be the id of the questions.",
+                f"No judged question (such as {min(qrels)!r}) is in {options.queries or bundled}.",
+                mend="Each query_id in the judgements must be the id of a question.",
             )
         return UserQuestions(queries, qrels)
     if qrels and not any(" " in query for query in qrels):
         raise UsageError(
             f"{options.labels} names questions by ids such as {min(qrels)!r}, but their texts are missing.",
-            mend="Give the questions with --queries FILE, or judgements whose column query has their texts.",
+            mend="Add --queries FILE, or put the questions' texts into a column query of the judgements.",
         )
     return UserQuestions({query: query for query in qrels}, qrels)
 
@@ -476,7 +476,9 @@ class QuestionCommission:
             for number, draft in enumerate(of_kind, 1)
             if draft.is_kept
         ]
-        gone = set(find_near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
+        gone = set(
+            find_near_duplicate_texts([draft.question for _, draft in numbered], self.writer.options.near)
+        )
         return [
             {
                 "dataset": self.dataset,
@@ -495,7 +497,7 @@ class QuestionCommission:
         ]
 
     def counts(self, drafts: Mapping[str, QuestionDraft]) -> dict[str, dict[str, int]]:
-        """Kind -> outcome -> drafts."""
+        """Count the drafts by kind and outcome."""
         kept_ids = {row["id"] for row in self.rows(drafts)}
         counts: dict[str, dict[str, int]] = {}
         for kind, of_kind in list_decided_drafts(self.writer, self.drawn, drafts).items():
@@ -564,8 +566,10 @@ def build_written_questions_record(
 def make_draft_tables(
     commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft]
 ) -> Iterator[ColumnTable]:
-    """What became of the drafts."""
+    """Make the tables of what became of the drafts."""
     for job in commissions:
         counts = job.counts(drafts)
         outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
-        yield make_outcomes_table("choice_drafts", "Generated questions by outcome", counts, outcomes)
+        yield make_question_outcomes_table(
+            "choice_drafts", "Generated questions by outcome", counts, outcomes
+        )

@@ -28,15 +28,16 @@ TASK = "passages"
 MOST_SHOWN = 8
 """Passages of a question that a person reads: the first of each likely system in turn."""
 QUESTION = "Which passages answer this?"
-GUIDELINES = """You see a question and a few passages, and say for each passage whether it answers the question.
+GUIDELINES = """You see a question and a few passages. For each passage, say whether it answers the question.
 
-Some questions are sentences from a document: for these, mark the passages that say the same, or that give what
-someone searching with the sentence would want. The passage that the sentence was taken from is shown without it.
+Some questions are sentences from a document. For these, mark the passages that say the same thing, or that
+contain what someone searching with the sentence would want. The passage that the sentence comes from is
+shown without it.
 
-- **Relevant**: someone who searched with this would be content to find the passage.
-- **Not relevant**: the passage is about something else, or shares words with the question and does not help.
-- Judge each passage alone. Any number may be relevant, including none.
-- Decide on every passage. If a question cannot be understood, flag it.
+- **Relevant**: someone who searched with this question would be glad to find the passage.
+- **Not relevant**: the passage is about something else, or shares words with the question but does not help.
+- Judge each passage on its own. Any number of passages can be relevant, including none.
+- Decide on every passage. If you cannot understand a question, flag it.
 """
 EXAMPLE = {
     "query": "How long do hens' eggs keep?",
@@ -46,7 +47,7 @@ EXAMPLE = {
     ],
 }
 MARKS = [0, 1]
-WHY = "The second says how long; the first is about eggs, and does not answer."
+WHY = "The second passage says how long. The first is about eggs but does not answer the question."
 """A question to practise on, which passages answer it, and why."""
 
 
@@ -142,7 +143,7 @@ def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, f
     if not answered:
         raise UsageError(
             f"Nobody has marked a passage in {path} yet.",
-            mend=f"First have the questions answered in a browser: embassay hume serve {path} -a NAME",
+            mend=f"First answer the questions in a browser: embassay hume serve {path} -a NAME",
         )
     grades = {item.payload["query_id"]: _vote_on_passage_marks(item, marks[item.id]) for item in answered}
     # Where people find nothing relevant nothing tells the systems apart.

@@ -45,7 +45,7 @@ K = 10
 
 @dataclass(frozen=True)
 class ChoiceContext(evaluation.TaskContext):
-    """With the options of a choice."""
+    """The context of a task, with the options of a choice."""
 
     options: ChoiceCellOptions = field(default_factory=ChoiceCellOptions)
 
@@ -64,7 +64,7 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
     families = list(chain.from_iterable(asked))
     items = Items()
     if not families:
-        reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
+        reason = f"none of {len(drawn.ids):,} passages has enough words for a question"
         return make_task_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     # Each draw by itself, as it was asked before: what was encoded then is in the cache.
     texts = ([question.text for _, question in part] for part in asked if part)
@@ -81,17 +81,15 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
     rankings = _TopTenRankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
-    is_missed = missed.lost_mask
+    gone = missed.lost_mask
     for name in dict.fromkeys(name for name, _ in families):
         # A question that failed has no answer, which is not a wrong one.
-        rows = [
-            place for place, (family, _) in enumerate(families) if family == name and not is_missed[place]
-        ]
+        rows = [place for place, (family, _) in enumerate(families) if family == name and not gone[place]]
         ids = [drawn.ids[families[place][1].row] for place in rows]
         items.add(ids, values[rows], HEADLINE, name)
         # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
-        scores.append(_estimate_mean(values[rows], context, name).score(HEADLINE, variant=name))
+        scores.append(_estimate_mean_score(values[rows], context, name).score(HEADLINE, variant=name))
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
@@ -100,7 +98,7 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
         _search_user_questions(system, drawn, read_user_questions(options), items, rankings)
     means = np.array([np.mean(scored) for scored in by_passage.values()])
     result = make_task_outcome(
-        HEADLINE, _estimate_mean(means, context, "passages"), items, n=len(means), scores=scores,
+        HEADLINE, _estimate_mean_score(means, context, "passages"), items, n=len(means), scores=scores,
         skipped=(*documents.skipped, *missed.skipped),
         warnings=_warn_about_questions(data, drawn, len(means)),
         counts={"documents": len(drawn.ids), "questions": len(families)}
@@ -118,9 +116,9 @@ def _find_passage_places(
 
 
 def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
-    """What makes the questions worth less."""
+    """Warn of what makes the questions worth less."""
     if len(drawn.ids) < len(data):
-        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
+        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn; with more, the task is harder"
     if 2 * drawn.probe.halved > asked:
         yield (
             f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence, so half of its words become the "
@@ -128,19 +126,18 @@ def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: 
         )
     if drawn.probe.unasked:
         yield (
-            f"{drawn.probe.unasked:,} drawn passages yield no question: they are too short, or code, headings, "
-            "lists, tables, templates or addresses"
+            f"{drawn.probe.unasked:,} drawn passages yield no question because they are too short, or are "
+            "code, headings, lists, tables, templates or addresses"
         )
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
-            "most passages have no spaces between words, so that bm25 and jaccard find little: add "
-            "-s 'bm25?terms=letters'"
+            "most passages have no spaces between words, so bm25 and jaccard find little; add -s 'bm25?terms=letters'"
         )
     if asked < FEW:
-        yield f"{asked:,} passages could be asked about: P(best) is valid from {FEW} on"
+        yield f"only {asked:,} passages became questions, but P(best) needs at least {FEW}"
 
 
-def _estimate_mean(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
+def _estimate_mean_score(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
@@ -151,7 +148,7 @@ def _search_model_questions(
     items: Items,
     rankings: _TopTenRankings,
 ) -> Iterator[Score]:
-    """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
+    """Search the passages as they are for the questions that a model asked."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
     by_kind: dict[str, list[ModelWrittenQuestion]] = {}
     for question in read_written_questions(context.options.written, context.dataset):
@@ -163,13 +160,15 @@ def _search_model_questions(
         items.add(ids, compute_passage_ndcg(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
         rankings.add(family, ids, top[:, :K])
-        yield _estimate_mean(compute_passage_ndcg(ranked), context, family).score(HEADLINE, variant=family)
+        yield _estimate_mean_score(compute_passage_ndcg(ranked), context, family).score(
+            HEADLINE, variant=family
+        )
 
 
 def _search_user_questions(
     system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _TopTenRankings
 ) -> None:
-    """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
+    """Search the passages for the user's questions, and for sentences of the documents."""
     ids = list(asked.queries)
     without, own = drawn.remove_asked_sentences(asked.queries)
     top = np.empty((len(ids), K), dtype=np.int64)
@@ -188,7 +187,7 @@ def _search_user_questions(
 
 
 class _TopTenRankings:
-    """The first ten of every question, as columns."""
+    """The first ten passages of every question, as columns."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self.columns: dict[str, list[Any]] = {"query_id": [], "version": [], "rank": [], "doc_id": []}

@@ -3,8 +3,6 @@
 Frank, Afli, "The Harder Text Embedding Benchmark (HTEB): Beyond One-dimensional Static Robustness", EMNLP 2026.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from embassay.registry import make_lazy_getattr

@@ -43,7 +43,7 @@ CONTEXT = 8192
 
 @dataclass
 class ReferenceRow:
-    """A row: its fields, and the slots among them, each as a field with its number (None: no list) and its place."""
+    """A row of a reference file: its fields, and the slots among them."""
 
     fields: dict[str, Any]
     slots: list[tuple[str, int | None, str]] = field(default_factory=list)
@@ -204,7 +204,7 @@ def export(
             tasks = ", ".join(task.task for task in dataset.tasks)
             raise UsageError(
                 f"A file contains one task, but {dataset.name!r} is used for {tasks}.",
-                mend="Choose it with -t.",
+                mend="Choose one with -t.",
             )
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
@@ -217,7 +217,7 @@ def export(
     if not written:
         has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
         raise UsageError(
-            f"The set in {kept.path} has none of {', '.join(dataset.name for dataset in plan.datasets)}.",
+            f"The set in {kept.path} has no texts of {', '.join(dataset.name for dataset in plan.datasets)}.",
             mend=f"It has {has or 'nothing'}.",
         )
     return written
@@ -227,7 +227,7 @@ def _check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(
             f"The set has a run with seed {seed}, but the authors' files need seeds of 0 or more.",
-            mend="Have the texts transformed with another --seed.",
+            mend="Transform the texts again with another --seed.",
         )
 
 
@@ -251,7 +251,7 @@ class _TransformationRunWriter:
         self.rows = {place: rows[number] for number, place in enumerate(places)}
 
     def write(self, root: Path, generator: str, date: str) -> WrittenFile:
-        """Write the three files."""
+        """Write the three files of the run."""
         import polars as pl
 
         source = self.kept.source(self.by.of.name)
@@ -259,7 +259,7 @@ class _TransformationRunWriter:
             self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options
         )
         said = [row.replace_slot_texts(self._find_final_text) for row in rows]
-        metadata = self._make_metadata(rows, generator or source.paraphraser, date or None, source.about)
+        metadata = self._make_run_metadata(rows, generator or source.paraphraser, date or None, source.about)
         folder = (
             root
             / encode_generator_folder(metadata["generator_model"])
@@ -285,7 +285,7 @@ class _TransformationRunWriter:
         row = self.rows.get(place)
         return text if not text.strip() else row.wording if row is not None and row.usable else ""
 
-    def _make_metadata(
+    def _make_run_metadata(
         self, rows: Sequence[ReferenceRow], generator: str, date: str | None, about: Mapping[str, Any]
     ) -> dict[str, Any]:
         drawn, of = about.get("sampling") or {}, self.by.of
@@ -310,7 +310,7 @@ class _TransformationRunWriter:
         return metadata
 
     def _count_slot_statistics(self, rows: Sequence[ReferenceRow]) -> dict[str, Any]:
-        """Counts over slots, each as often as it occurs."""
+        """Count the statistics of slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
         asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
         # Records have no ids, and equal ones are several.
@@ -381,11 +381,11 @@ def read_reference_file(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutc
     frame = read_parquet(found.data)
     names = ["original", f"{transformation}_seed_{seed}"]
     if frame.columns != names:
-        raise DataError("these are not HTEB's two columns", path=found.data, expected=", ".join(names),
+        raise DataError("the columns are not HTEB's two columns", path=found.data, expected=", ".join(names),
                         found=", ".join(frame.columns))  # fmt: skip
     first, second = frame.dtypes
     if first != second or not isinstance(first, pl.Struct):
-        raise DataError("the columns do not belong to one type of record", path=found.data, expected=str(first)[:60],
+        raise DataError("the columns have different record types", path=found.data, expected=str(first)[:60],
                         found=str(second)[:60])  # fmt: skip
     stated = found.metadata["generation_statistics"]["records_total"]
     if len(frame) != stated:
@@ -412,7 +412,7 @@ class _RecordReader:
     seed: int
 
     def read_slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, ParaphraseOutcome]]:
-        """Whether it is the right one of a pair, and what came of it, of every slot that is not blank."""
+        """Read what came of every slot of a record that is not blank."""
         for record in (before, after):
             if not record:
                 raise self._make_record_error(
@@ -435,7 +435,7 @@ class _RecordReader:
     def _pair_texts_with_wordings(
         self, text: Any, wording: Any, name: str, line: int
     ) -> Iterator[tuple[str, str]]:
-        """Every text within a field with what came of it; "" where that is missing."""
+        """Pair every text within a field with its wording; "" where that is missing."""
         if isinstance(text, str):
             if wording is not None and not isinstance(wording, str):
                 raise self._make_record_error(f"{name} is not a text", line, "a text", repr(wording))
@@ -444,7 +444,9 @@ class _RecordReader:
             others = wording or [None] * len(text)
             if not isinstance(others, list) or len(others) != len(text):
                 told = f"{len(others)}" if isinstance(others, list) else repr(others)
-                raise self._make_record_error(f"{name} has lost its order", line, f"{len(text)} texts", told)
+                raise self._make_record_error(
+                    f"{name} has a different number of texts", line, f"{len(text)} texts", told
+                )
             for one, other in zip(text, others, strict=True):
                 yield from self._pair_texts_with_wordings(one, other, name, line)
         else:
@@ -456,7 +458,7 @@ class _RecordReader:
 
 def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> ParaphraseOutcome:
     if not wording.strip():
-        return ParaphraseOutcome(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
+        return ParaphraseOutcome(text, lang, "", "", "failed", "the authors' file has no text", 0, seed)
     return ParaphraseOutcome(
         text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed
     )
@@ -464,7 +466,7 @@ def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> Paraphras
 
 @dataclass(frozen=True)
 class ImportedTransformationSet:
-    """A set that was made, by transformation, dataset and seed the texts and those of them that failed."""
+    """The set that was imported: texts and failures by transformation, dataset and seed."""
 
     kept: ParaphraseSet
     texts: Mapping[tuple[str, str, int], tuple[int, int]]
@@ -482,8 +484,8 @@ def import_reference_files(
         raise UsageError(f"{out} already has a set of texts.", mend="Choose another folder.")
     files = find_newest_files(root, generator=generator, datasets=datasets)
     read = {file.place: read_reference_file(file) for file in files}
-    _check_originals(files, {place: told for place, (_, told) in read.items()})
-    kept = ParaphraseSet.create(out)
+    _check_original_texts(files, {place: told for place, (_, told) in read.items()})
+    kept = ParaphraseSet.create_in_folder(out)
     model = files[0].metadata["generator_model"]
     told: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name in TRANSFORMATIONS:
@@ -515,19 +517,21 @@ def _read_sampling_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
 
 
-def _check_originals(files: Sequence[ReferenceLayoutFile], told: Mapping[tuple[str, str, int], str]) -> None:
+def _check_original_texts(
+    files: Sequence[ReferenceLayoutFile], told: Mapping[tuple[str, str, int], str]
+) -> None:
     first: dict[str, ReferenceLayoutFile] = {}
     for file in files:
         earlier = first.setdefault(file.place[1], file)
         if told[earlier.place] != told[file.place]:
             raise DataError(
                 f"the originals of {file.place[1]!r} differ from those in another file", path=file.data,
-                expected=f"the rows in {earlier.data}", mend="Use files made from one version of the data."
+                expected=f"the rows in {earlier.data}", mend="Use files made from the same data version."
             )  # fmt: skip
 
 
 def _number_repeated_texts(rows: Sequence[ParaphraseOutcome]) -> list[ParaphraseOutcome]:
-    """Each text once where it came to one thing, else each time that it occurs, with its number in `place`."""
+    """Number the texts that occur several times and came to different wordings."""
     by_text: dict[tuple[str, str], list[ParaphraseOutcome]] = {}
     for row in rows:
         by_text.setdefault((row.lang, row.text), []).append(row)

@@ -56,7 +56,7 @@ def encode_generator_folder(model: str) -> str:
     if _is_path(model):
         raise UsageError(
             f"{model!r} is not a valid model name.",
-            mend="Name the model as on its hub: --generator ORG/MODEL.",
+            mend="Use the model's name on its hub: --generator ORG/MODEL.",
         )
     name = quote(model, safe="").replace("~", "%7E")
     # Windows takes no dot at the end of a name.
@@ -69,7 +69,7 @@ def encode_generator_folder(model: str) -> str:
     # Most file systems take no longer names.
     if len(name.encode()) > 255:
         raise UsageError(
-            f"{model[:60]!r}… is too long for the name of a folder.", mend="Give --generator a shorter name."
+            f"{model[:60]!r}… is too long for a folder name.", mend="Use a shorter name for --generator."
         )
     return name
 
@@ -88,7 +88,7 @@ def decode_generator_folder(folder: str) -> str:
 
 
 def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
-    """What the files of one generation are called by, 64 hexadecimal digits; an unknown date is no part of it."""
+    """Hash the metadata of files into the name that those of one generation share."""
     dated = ("generation_datetime",) if metadata["generation_datetime"] else ()
     named = {name: metadata[name] for name in (*NAMED, *dated)}
     text = json.dumps(named, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -96,7 +96,7 @@ def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
 
 
 def make_file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The data, their metadata and our own file; without a date they have no hash."""
+    """Make the names of the data, their metadata and our own file; without a date, no hash."""
     end = f"_{hash_file_metadata(metadata)}" if metadata["generation_datetime"] else ""
     return f"data{end}.parquet", f"metadata{end}.JSON", f"embassay{end}.json"
 
@@ -131,7 +131,7 @@ def check_reference_metadata(metadata: Any, path: Path) -> dict[str, Any]:
             path=path,
             expected=fault.expected,
             found=str(fault.found)[:80],
-            mend="Get the file again.",
+            mend="Download the file again.",
         )
     return dict(told)
 
@@ -153,11 +153,11 @@ def _upgrade_metadata(metadata: Any) -> Any:
 
 def _find_layout_faults(told: Any) -> Iterator[MetadataLayoutFault]:
     if not isinstance(told, dict):
-        yield MetadataLayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
+        yield MetadataLayoutFault("the metadata is not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
-        yield MetadataLayoutFault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
+        yield MetadataLayoutFault("the metadata lacks a key", missing[0], ", ".join(map(str, told)))
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
-        yield MetadataLayoutFault("the metadata have an extra key", "exactly HTEB's keys", more[0])
+        yield MetadataLayoutFault("the metadata has an extra key", "exactly HTEB's keys", more[0])
     else:
         yield from _find_required_field_faults(told)
         yield from _find_optional_field_faults(told)
@@ -186,7 +186,7 @@ def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
             yield MetadataLayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
     if date is not None and not is_timestamp(date):
-        yield MetadataLayoutFault("the date has a different format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
+        yield MetadataLayoutFault("the date has the wrong format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
 
 
 def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLayoutFault]:
@@ -195,7 +195,7 @@ def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
         told["transformation"] == "translation"
     ):
         yield MetadataLayoutFault(
-            "the choice of languages is invalid", '"dataset", of translation alone', selection
+            "the choice of languages is invalid", '"dataset", and only for translation', selection
         )
     expansion = told.get("max_tokens_expansion")
     if expansion is not None and not (
@@ -204,24 +204,28 @@ def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
         and 0 < expansion < told["max_model_length"]
     ):
         yield MetadataLayoutFault(
-            "max_tokens_expansion is invalid", "of summarised_expansion, below max_model_length", expansion
+            "max_tokens_expansion is invalid",
+            "only for summarised_expansion, below max_model_length",
+            expansion,
         )
     if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
         yield MetadataLayoutFault(
             "the revision is not a commit", "40 hexadecimal digits", told["source_revision"]
         )
     if not isinstance(told.get("transform_corpus", True), bool):
-        yield MetadataLayoutFault("transform_corpus is neither", "true or false", told["transform_corpus"])
+        yield MetadataLayoutFault(
+            "transform_corpus is not a boolean", "true or false", told["transform_corpus"]
+        )
     entry = read_reference_datasets().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
         yield MetadataLayoutFault(
-            "whether the corpus was transformed", "required for retrieval and reranking", told["dataset"]
+            "transform_corpus is wrong here", "given only for retrieval and reranking", told["dataset"]
         )
     layout = told.get("clustering_format")
     if (layout is not None and layout not in FORMATS) or (entry and layout != entry.get("format")):
         yield MetadataLayoutFault(
-            "clustering_format is another", str(entry.get("format") or " or ".join(FORMATS)), layout
+            "clustering_format is wrong", str(entry.get("format") or " or ".join(FORMATS)), layout
         )
 
 
@@ -231,24 +235,25 @@ def _is_count(value: object) -> bool:
 
 def _find_statistics_faults(counts: Any, retries: int) -> Iterator[MetadataLayoutFault]:
     if not isinstance(counts, dict) or set(counts) != set(STATISTICS):
-        yield MetadataLayoutFault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
+        yield MetadataLayoutFault("the statistics do not have HTEB's fields", ", ".join(STATISTICS), counts)
         return
     wrong = [name for name in COUNTS if not _is_count(counts[name])]
     for name in wrong:
-        yield MetadataLayoutFault(f"{name} is not a count", "a whole number from 0 on", counts[name])
+        yield MetadataLayoutFault(f"{name} is not a count", "a whole number, 0 or more", counts[name])
     # Empty means that the reference kept no history of its retries: all of it is unknown then.
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
         yield MetadataLayoutFault(
-            "retries are only partly known", "all three, or all empty", [counts[name] for name in HISTORY]
+            "retries are only partly known", "all three, or none", [counts[name] for name in HISTORY]
         )
     if wrong or any(unknown) != all(unknown):
         return
     total, targeted, texts, rows, failed, unchanged = (counts[name] for name in COUNTS)
     sums = {
-        "fallbacks and unchanged texts, of all texts": failed + unchanged <= texts,
-        "records with texts, of all": targeted <= min(total, texts) and bool(targeted) == bool(texts),
-        "records with fallbacks, of all fallbacks": rows <= min(targeted, failed)
+        "fallbacks and unchanged texts: at most all texts": failed + unchanged <= texts,
+        "records with texts: at most all records": targeted <= min(total, texts)
+        and bool(targeted) == bool(texts),
+        "records with fallbacks: at most all fallbacks": rows <= min(targeted, failed)
         and bool(rows) == bool(failed),
     }
     for what, holds in sums.items():
@@ -264,12 +269,14 @@ def _find_history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[Me
     fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
     if not fits or recovered > min(retried, texts - failed):
         yield MetadataLayoutFault(
-            "the retries do not add up", "recovered of retried texts, retried of all", [retried, recovered]
+            "the retries do not add up",
+            "recovered at most retried, retried at most all",
+            [retried, recovered],
         )
     if not isinstance(reasons, dict) or not all(_is_count(n) and n for n in reasons.values()):
         yield MetadataLayoutFault("the reasons are not counts", "an object of whole numbers above 0", reasons)
     elif sum(reasons.values()) != failed:
-        yield MetadataLayoutFault("the reasons do not sum to the fallbacks", str(failed), reasons)
+        yield MetadataLayoutFault("the reasons do not add up to the fallbacks", str(failed), reasons)
     elif unknown := sorted(set(reasons) - REASONS):
         yield MetadataLayoutFault("a reason is not one of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
 
@@ -283,7 +290,7 @@ class ReferenceLayoutFile:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Transformation, dataset and seed."""
+        """The transformation, dataset and seed of the file."""
         return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
 
 
@@ -310,7 +317,7 @@ def find_newest_files(
         raise UsageError(
             f"{chosen[0]} has no transformed dataset"
             + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
-            mend="Give the folder above the generators' folders.",
+            mend="Give the folder that contains the generators' folders.",
         )
     return newest
 
@@ -322,29 +329,29 @@ def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
     for path in (*data.values(), *metadata.values()):
         if path.is_symlink():
             raise DataError(
-                "this is a link, which the layout does not allow",
+                "this is a symbolic link, which is not allowed",
                 path=path,
-                mend="Put the file itself there.",
+                mend="Replace it with the file itself.",
             )
     if odd := sorted(data.keys() ^ metadata.keys()):
         raise DataError(
-            "half a pair of files", path=(data.get(odd[0]) or metadata[odd[0]]),
-            expected=f"data{odd[0]}.parquet and metadata{odd[0]}.JSON", mend="Get the other one too."
+            "one file is missing from the pair", path=(data.get(odd[0]) or metadata[odd[0]]),
+            expected=f"data{odd[0]}.parquet and metadata{odd[0]}.JSON", mend="Add the other file."
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [ReferenceLayoutFile(data[end], _read_metadata(metadata[end], end)) for end in data]
+    read = [ReferenceLayoutFile(data[end], _read_metadata_file(metadata[end], end)) for end in data]
     # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
     if len(dates) > 1 and dates[-1] == dates[-2]:
         raise DataError(
-            "two files with the same date", path=folder, found=dates[-1], mend="Remove one of the two pairs."
+            "two pairs of files have the same date", path=folder, found=dates[-1], mend="Remove one pair."
         )
     return read[-1]
 
 
-def _read_metadata(path: Path, end: str) -> dict[str, Any]:
+def _read_metadata_file(path: Path, end: str) -> dict[str, Any]:
     try:
         metadata = parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:
@@ -353,7 +360,7 @@ def _read_metadata(path: Path, end: str) -> dict[str, Any]:
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     places = [encode_generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))
-    _require_equal("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
+    _require_equal("the metadata belongs to another folder", path, "/".join(folders), "/".join(places))
     if end:
         _require_equal(
             "the file's name and its metadata have different hashes",

@@ -149,7 +149,7 @@ def load_step_instruction(step: str) -> Prompt:
 
 
 def format_step_instruction(step: str, source: str = "", target: str = "") -> str:
-    """What the system message says.
+    """Format the instruction of a step, as the system message says it.
 
     >>> "from English to German." in format_step_instruction("translation", "English", "German")
     True
@@ -167,7 +167,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class HtebOptions(PtebOptions):
-    """Options of the evaluation."""
+    """The options of an HTEB evaluation."""
 
     languages: Literal["each", "reference"] = option(  # type: ignore[assignment]
         "each", "Average the languages' scores, or pool all pairs (`reference`).", "H10"
@@ -199,22 +199,22 @@ class TransformOptions:
     """How texts are transformed: the authors' sampling, and what their code leaves open."""
 
     temperature: float = option(1.0, "The transformer's sampling temperature.", group=SYSTEMS)
-    top_p: float = option(0.95, "The transformer's nucleus sampling share (top-p).", group=SYSTEMS)
-    top_k: int = option(64, "Tokens to draw from; -1: all.")
+    top_p: float = option(0.95, "The transformer's nucleus sampling threshold (top-p).", group=SYSTEMS)
+    top_k: int = option(64, "Number of tokens to sample from (top-k); -1: all.")
     retries: int = option(3, "Retries after an unusable answer.", group=SYSTEMS)
-    max_tokens: int = option(512, "Longest answer in tokens.")
-    max_tokens_expansion: int = option(1024, "Longest expansion in tokens.")
-    structured: bool = option(True, "Ask for JSON with one text.")
+    max_tokens: int = option(512, "Maximum tokens of an answer.")
+    max_tokens_expansion: int = option(1024, "Maximum tokens of an expansion.")
+    structured: bool = option(True, "Request JSON with a single text.")
     length: Literal["reference", "enforced"] = option(
         "reference", "Keep a text of the wrong length (`reference`), or generate it again.", "H1"
     )
     seeds: Literal["reference", "independent"] = option(
         "reference",
-        "Let seeds of neighbouring runs and texts overlap (`reference`), or give each its own.",
+        "Let seeds of neighbouring runs and texts overlap (`reference`), or use independent seeds.",
         "H5",
     )
     documents: Literal["one-language", "reference"] = option(
-        "one-language", "One language for title and body, or one for each (`reference`).", "H6"
+        "one-language", "Use one language for title and body, or one for each (`reference`).", "H6"
     )
     arabic: Literal["one", "reference"] = option(
         "one", "Treat varieties of Arabic as Arabic, or as other languages (`reference`).", "H4"
@@ -231,7 +231,7 @@ class TransformOptions:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
                 f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
-                mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
+                mend="Use temperature 0 or more, top_p above 0 and at most 1, retries 0 or more.",
             )
         if self.top_k < 1 and self.top_k != -1:
             raise UsageError(f"top_k is {self.top_k}.", mend="Use 1 or more, or -1 for all tokens.")
@@ -265,7 +265,7 @@ def check_transformations(names: tuple[str, ...]) -> None:
             raise UsageError(
                 f"There is no transformation called {name!r}.",
                 mend=(f"Did you mean {near[0]}? " if near else "")
-                + f"There are {', '.join(TRANSFORMATIONS)}.",
+                + f"Use one of {', '.join(TRANSFORMATIONS)}.",
             )
         if names.count(name) > 1:
             raise UsageError(f"The transformation {name!r} is named twice.", mend="Name each once.")
@@ -280,8 +280,8 @@ def parse_transformations(given: Sequence[str]) -> tuple[str, ...]:
     words = [word.strip() for some in given for word in some.split(",") if word.strip()]
     if not words and any(text.strip() for text in given):
         raise UsageError(
-            f"--transformations is {', '.join(given)!r}, which names none.",
-            mend=f"Leave it out for all, or name some of {', '.join((*AXES, *TRANSFORMATIONS))}.",
+            f"--transformations is {', '.join(given)!r}, which names no transformation.",
+            mend=f"Leave it out to use all, or choose from {', '.join((*AXES, *TRANSFORMATIONS))}.",
         )
     named = [
         name
@@ -314,7 +314,7 @@ def parse_model_families(given: list[str] | None) -> tuple[tuple[str, tuple[tupl
         if not name or len(sizes) < 2 or not all(system and size > 0 for system, size in sizes):
             raise UsageError(
                 f"--family is {entry!r}.",
-                mend="Write NAME=SYSTEM:BILLIONS,SYSTEM:BILLIONS with two systems or more, for example "
+                mend="Write NAME=SYSTEM:BILLIONS,SYSTEM:BILLIONS with at least two systems, for example "
                 "e5=st:e5-small:0.03,st:e5-base:0.11.",
             )
         families.append((name, tuple(sorted(sizes, key=lambda size: size[1]))))
@@ -328,7 +328,7 @@ class HtebRequest(request.RunRequest):
     GROWS: ClassVar[tuple[str, ...]] = request.GROWING
     transformer: str = option(
         "recorded",
-        "A chat model (ollama:gemma3:27b), `recorded` (the sample's), or `stored:FOLDER`.",
+        "A chat model (ollama:gemma3:27b), `recorded` (texts of the sample), or `stored:FOLDER`.",
         group=SYSTEMS,
     )
     transformations: tuple[str, ...] = option(
@@ -337,7 +337,7 @@ class HtebRequest(request.RunRequest):
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
     runs: int = redeclare_option(
-        RewordingRepeatOptions, "runs", default=3, help="Runs, each with freshly transformed texts."
+        RewordingRepeatOptions, "runs", default=3, help="Number of runs, each with freshly transformed texts."
     )
     until_ci: float | None = redeclare_option(RewordingRepeatOptions, "until_ci")
     """Points: datasets get more runs until every change is known to +- as many."""
@@ -353,7 +353,7 @@ class HtebRequest(request.RunRequest):
     )
     last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
-        (), "Sizes of a family's models, to see whether the gap shrinks.",
+        (), "Sizes of a family's models, to test whether the gap shrinks with size.",
         name="--family", value="NAME=SYSTEM:BILLIONS,...", read=parse_model_families
     )  # fmt: skip
     """Model families: name -> (system, billions of parameters)."""

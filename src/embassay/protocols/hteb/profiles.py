@@ -21,7 +21,7 @@ from embassay.protocols.kernel.comparisons import (
     average_headline_components,
     compare_headlines,
 )
-from embassay.protocols.wordings.protocol import make_level_standings
+from embassay.protocols.wordings.protocol import make_standings_over_wordings
 from embassay.protocols.wordings.scores import (
     OVERALL,
     RunCellRecords,
@@ -31,11 +31,11 @@ from embassay.protocols.wordings.scores import (
     average_runs_and_sources,
     average_system_headlines,
     average_system_levels,
-    list_task_scopes,
+    list_scopes_with_systems,
     make_original_row,
     make_system_level_rows,
 )
-from embassay.records import HeadlineComponent, ResampledUnitGroup, Result
+from embassay.records import HeadlineComponent, ResampledUnitGroup, ResultRow
 from embassay.runs.folder import CellRecord
 from embassay.stats import Estimate, hodges_lehmann, holm, wilcoxon
 from embassay.stats.intervals import scale_strata_by_weight
@@ -63,7 +63,7 @@ class TransformationProfiles:
 
     @property
     def transformations(self) -> tuple[str, ...]:
-        """Those of the run, in the order of the paper."""
+        """The transformations of the run, in the order of the paper."""
         return tuple(transformation for transformation in TRANSFORMATIONS if transformation in self.sources)
 
     @property
@@ -83,7 +83,7 @@ class TransformationProfiles:
         return select_axis_transformations(part.removeprefix("axis:"), self.transformations)
 
     def headline(self, task: str) -> str:
-        """The measure of a task, or `overall`."""
+        """Name the headline measure of a task, or `overall`."""
         return next((run_task.headline for run_task in self.layout.tasks if run_task.name == task), OVERALL)
 
     def _compute_dataset_level(
@@ -178,7 +178,7 @@ def _average_runs_by_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats
     return (np.mean([runs[:common] for runs in every], axis=0),) if every else ()
 
 
-def make_profile_rows(profiles: TransformationProfiles) -> Iterator[Result]:
+def make_profile_rows(profiles: TransformationProfiles) -> Iterator[ResultRow]:
     """The rows of every part on every dataset, its languages, over the datasets of a task and over all."""
     layout = profiles.layout
     for task in layout.tasks:
@@ -206,7 +206,7 @@ def make_profile_rows(profiles: TransformationProfiles) -> Iterator[Result]:
 def make_hteb_standings(profiles: TransformationProfiles) -> Iterator[SystemStanding]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
     tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
-    return make_level_standings(
+    return make_standings_over_wordings(
         profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks]
     )
 
@@ -220,12 +220,12 @@ def make_profile_comparisons(
     return {
         "alpha": ALPHA,
         "correction": CORRECTION,
-        "method": f"{METHOD}; of the HTEB total, items and runs resampled",
+        "method": f"{METHOD}; for the HTEB total, items and runs are resampled",
         "scopes": {
             scope.name: compare_headlines(
                 [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
             )
-            for scope in list_task_scopes(profiles.layout)
+            for scope in list_scopes_with_systems(profiles.layout)
         },
         "tests": run_change_tests(profiles),
         "axes": correlate_axes(profiles),
@@ -274,7 +274,7 @@ def _run_change_test(part: str, system: str, d: Sequence[float], seed: int) -> d
     shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
     known = {"shift": shift.value, "ci_low": shift.low, "ci_high": shift.high}
     if len(d) < 2:
-        return {**row, **nothing, **known, "method": "", "reason": "one dataset is not tested"}
+        return {**row, **nothing, **known, "method": "", "reason": "a single dataset cannot be tested"}
     test = wilcoxon(d)
     return {**row, **known, "p": test.p, "p_holm": test.p, "method": test.method, "reason": ""}
 
@@ -410,6 +410,6 @@ class TransformationWithSeeds:
     name: str
     seeds: Mapping[str, tuple[int, ...]]
 
-    def as_run_source(self) -> WordingSourceInRun:
+    def convert_to_run_source(self) -> WordingSourceInRun:
         """As the levels know it."""
         return WordingSourceInRun("", self.seeds, prefix=f"{self.name}:")

@@ -67,8 +67,8 @@ from embassay.protocols.wordings.protocol import (
     WordedPlan,
     WordedProtocol,
     WordingWriter,
-    check_baseline,
-    forecast_evaluations,
+    check_baseline_is_evaluated,
+    forecast_evaluation_costs,
     make_reworded_cell,
     make_wordings_lookup,
     open_and_count_dataset,
@@ -77,11 +77,11 @@ from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
 from embassay.protocols.wordings.scores import RunLayout, TaskInRun, list_systems_and_datasets
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_registered_task
-from embassay.records import LoadedDataset, Result
+from embassay.records import LoadedDataset, ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, slugify_name
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
-from embassay.systems import add_prompt_parameter
+from embassay.systems import add_task_prompt_to_spec
 from embassay.systems.encoders.batches import PromptTask
 from embassay.systems.objects import register_system_objects
 from embassay.systems.remote import Ledger
@@ -114,9 +114,9 @@ class HtebPlan(WordedPlan):
         return self._slots[dataset.name]
 
     def choose_system_spec(self, system: PlannedSystem, task: str) -> str:
-        """As it is, or, as in the reference, with the prompt that the model ships for the task [H12]."""
+        """Choose a system's spec: as it is, or with the prompt that the model ships for the task."""
         by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
-        return add_prompt_parameter(system.spec, task) if by_task else system.spec
+        return add_task_prompt_to_spec(system.spec, task) if by_task else system.spec
 
     def list_texts_to_transform(
         self, source: TransformationSource, dataset: PlannedWordedDataset, seed: int
@@ -155,7 +155,7 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     """
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
-    check_baseline(request.baseline, systems)
+    check_baseline_is_evaluated(request.baseline, systems)
     _check_family_systems(request, [system.name for system in systems])
     datasets, suites = open_request_datasets(request)
     plan = HtebPlan(
@@ -211,8 +211,8 @@ def _check_family_systems(request: HtebRequest, names: Sequence[str]) -> None:
         for system, _ in members:
             if system not in names:
                 raise UsageError(
-                    f"The family {family!r} has the system {system!r}, which is not evaluated.",
-                    mend=f"Name some of {', '.join(names)}.",
+                    f"The family {family!r} includes {system!r}, which is not evaluated.",
+                    mend=f"Choose from {', '.join(names)}.",
                 )
 
 
@@ -263,12 +263,12 @@ def conclude_run(
     sources: Sequence[TransformationSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
-    rows: Sequence[Result],
+    rows: Sequence[ResultRow],
 ) -> RunConclusions:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
     profiles = TransformationProfiles(make_run_layout(plan, sources, seeds), records)
     texts = list(count_kept_transformations(plan, folder, sources, seeds))
-    quality = [row for text in texts for row in _make_quality_rows(text)]
+    quality = [row for text in texts for row in _make_text_quality_rows(text)]
     summary = list(make_profile_rows(profiles))
     compared = make_profile_comparisons(profiles, plan.request.families)
     made = tuple(make_hteb_tables(profiles, compared, texts))
@@ -288,7 +288,7 @@ def make_run_layout(plan: HtebPlan, sources: Sequence[TransformationSource], see
         *list_systems_and_datasets(plan),
         tuple(TaskInRun(name, find_task_measure(name),
             find_registered_task(name, plan.registry).vectors) for name in plan.tasks),
-        tuple(transformation.as_run_source() for transformation in chosen),
+        tuple(transformation.convert_to_run_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"
     )  # fmt: skip
 
@@ -296,8 +296,8 @@ def make_run_layout(plan: HtebPlan, sources: Sequence[TransformationSource], see
 def count_kept_transformations(
     plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationSource], seeds: Seeds
 ) -> Iterator[TransformedTextCounts]:
-    """What came of the texts of every transformation, dataset and run that is kept."""
-    kept = ParaphraseSet.create(folder.path / PARAPHRASES)
+    """Count what came of the texts of every transformation, dataset and run that is kept."""
+    kept = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
@@ -349,16 +349,16 @@ def _median_ratio(ratios: Sequence[float]) -> float | None:
     return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
 
 
-def _make_quality_rows(texts: TransformedTextCounts) -> Iterator[Result]:
+def _make_text_quality_rows(texts: TransformedTextCounts) -> Iterator[ResultRow]:
     shares = {"unchanged": texts.unchanged, "failed": texts.texts - texts.usable, "retried": texts.retried}
     variant = f"{texts.transformation}:seed={texts.seed}"
     for measure, count in shares.items():
         value = count / texts.texts if texts.texts else None
-        yield Result(
+        yield ResultRow(
             "hteb", QUALITY, texts.dataset, "", "", variant, texts.transformation, measure, value, texts.texts,
             seed=texts.seed, reason="" if value is not None else "there are no texts"
         )  # fmt: skip
-    yield Result(
+    yield ResultRow(
         "hteb",
         QUALITY,
         texts.dataset,
@@ -380,7 +380,7 @@ def build_transformation_record(
 ) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
-    kept = ParaphraseSet.create(folder.path / PARAPHRASES)
+    kept = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
@@ -425,7 +425,7 @@ class HtebProtocol(WordedProtocol):
     def plan_run(
         self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> HtebPlan:
-        """The cells of the texts as they are, and the transformations, opened."""
+        """Plan the cells of the texts as they are, and open the transformations."""
         plan = make_plan(request, cache, ledger)
         self.sources = open_transformations(request, plan.longest_text_bytes, ledger)
         self.growth = RunGrowth(request, plan.datasets, self.sources)
@@ -438,32 +438,32 @@ class HtebProtocol(WordedProtocol):
         return RunForecast(
             (
                 *forecast_transformations(plan, plan.datasets, self.sources, seeds),
-                *forecast_evaluations(plan, self.sources, seeds, measure=measure),
+                *forecast_evaluation_costs(plan, self.sources, seeds, measure=measure),
             )
         )
 
     def format_python_call(self, request: HtebRequest, out: Path) -> str:
-        """With `embassay.hteb.run`, and the transformer."""
+        """Format the Python call of `embassay.hteb.run` that makes the run."""
         return (
             f"embassay.hteb.run({list(request.systems)!r}, transformer={request.transformer!r}, "
             f"datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
 
     def check_prices_known(self, plan: HtebPlan, max_usd: float | None) -> None:
-        """Of systems, and of the transformer."""
+        """Check that the prices of the systems and of the transformer are known."""
         super().check_prices_known(plan, max_usd)
         check_price_is_known(self.sources, max_usd)
 
-    def describe_run(self, plan: HtebPlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: HtebPlan) -> dict[str, Any]:
         """What there is to say of the transformations."""
         return {"transformations": build_transformation_record(self.folder, self.sources, self.growth, plan)}
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """The texts as they are, then round after round: texts first, then what follows from them."""
+        """Run the cells of the texts as they are, then round after round those of transformed texts."""
         plan: Any = session.plan
         # The plan grows with every round: before the last one it isn't known what the whole run is.
         session.whole = False
-        kept = ParaphraseSet.create(self.folder.path / PARAPHRASES)
+        kept = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
         writer = WordingWriter(kept, session.accounts.ledger, listener, TOLD)
         session.do(listener)
         while self.growth.grows:
@@ -474,13 +474,13 @@ class HtebProtocol(WordedProtocol):
         session.whole = True
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
-        """What became of the texts."""
-        return self.describe_run(cast(HtebPlan, session.plan))
+        """List the closing manifest fields: what became of the texts."""
+        return self.list_own_manifest_fields(cast(HtebPlan, session.plan))
 
     def draw_conclusions(
-        self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """Scores by transformation and axis, totals, tests and tables."""
+        """Conclude scores by transformation and axis, totals, tests and tables."""
         return conclude_run(plan, self.folder, self.sources, self.growth.seeds, records, rows)
 
 
@@ -557,7 +557,7 @@ def forecast_transformations(
 
 
 def _load_tokenizer(name: str) -> Tokenizer | None:
-    """The run's; None where it cannot be had, which must not stop a run that needs none."""
+    """Load the tokenizer of the run; None where it cannot be had."""
     try:
         return open_tokenizer(name)
     except ModelError:
@@ -602,7 +602,7 @@ def transform(
     chosen = open_transformations(request, plan.longest_text_bytes, ledger)
     check_price_is_known(chosen, ledger.max_usd)
     seeds = RunGrowth(request, plan.datasets, chosen).seeds
-    kept = ParaphraseSet.create(out / PARAPHRASES)
+    kept = ParaphraseSet.create_in_folder(out / PARAPHRASES)
     WordingWriter(kept, ledger, listener or SilentListener(), TOLD).write(
         plan.datasets, chosen, seeds, plan.list_texts_to_transform
     )
@@ -610,13 +610,13 @@ def transform(
 
 
 def plan_transformation(request: HtebRequest) -> HtebPlan:
-    """A plan without systems."""
+    """Plan a transformation of texts without any systems."""
     datasets, suites = open_request_datasets(request)
     return HtebPlan(request, (), datasets, suites=suites)
 
 
 def forecast_transform_cost(request: HtebRequest, ledger: Ledger | None = None) -> RunForecast:
-    """What `transform` would take."""
+    """Forecast what a transformation of the texts would cost."""
     plan = plan_transformation(request)
     chosen = open_transformations(request, plan.longest_text_bytes, ledger)
     seeds = RunGrowth(request, plan.datasets, chosen).seeds

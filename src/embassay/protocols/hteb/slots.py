@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def _uses_reference_similarity(options: Any) -> bool:
     return bool(options.candidates == REFERENCE)
 
 
-def _load_retrieval(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[RetrievalSet]:
+def _load_retrieval_set(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[RetrievalSet]:
     loaded = dataset.load("retrieval", limit=limit, seed=seed)
     titles = list_document_titles(dataset, loaded.data.corpus)
     corpus = replace(loaded.data.corpus, titles=titles)
@@ -80,7 +80,7 @@ def list_document_titles(dataset: Dataset, corpus: Documents) -> tuple[str, ...]
 
 
 def strip_title(text: str, title: str) -> str:
-    """What of a document's text is not its title.
+    """Strip the title from a document's text.
 
     >>> strip_title("Foxes Red ones.", "Foxes"), strip_title("Red ones.", ""), strip_title("Foxes", "Foxes")
     ('Red ones.', 'Red ones.', '')
@@ -111,7 +111,7 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
             said.append(row)
             titles.append(head)
             documents.append(" ".join(part for part in (head.strip(), rest.strip()) if part))
-    queries = [wording(place, text) for place, text in query_texts(data)]
+    queries = list(starmap(wording, query_texts(data)))
     whole = len(said) == len(data.corpus)
     corpus = data.corpus if whole else select_record_rows(data.corpus, said)
     judged = _keep_document_grades(data, set(corpus.ids)) if not whole else data.qrels
@@ -147,7 +147,7 @@ def _list_kept_places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
     return [place for place, row in enumerate(of) if row in stays]
 
 
-def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
+def evaluate_reranking(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Reranking by cosine; or, as in the reference, queries and candidates encoded by their roles and compared as the
     model compares [H11]. Equal similarities are one step of a query's curve, as in scikit-learn (spec hteb 7)."""
     by_step = reranking.average_precision_by_steps
@@ -166,7 +166,7 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebCon
         )
         for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
-    return reranking.score_similarities(system, data, similar, context, by_step)
+    return reranking.evaluate_known_similarities(system, data, similar, context, by_step)
 
 
 def _make_task_factory(name: str) -> Callable[[], Task]:
@@ -176,10 +176,10 @@ def _make_task_factory(name: str) -> Callable[[], Task]:
             reworded, unworded=lambda options: (*_list_excluded_parts(options), *reworded.unworded(options))
         )
         if name == "reranking":
-            return replace(task, evaluate=evaluate_candidates, own=_uses_reference_similarity)
+            return replace(task, evaluate=evaluate_reranking, own=_uses_reference_similarity)
         if name != "retrieval":
             return task
-        return replace(task, load=_load_retrieval, texts=list_corpus_texts, reword=reword_corpus)
+        return replace(task, load=_load_retrieval_set, texts=list_corpus_texts, reword=reword_corpus)
 
     return make
 
@@ -243,7 +243,7 @@ class NumberedSlots:
     def of(
         cls, name: str, dataset: str, parts: Sequence[LoadedDataset[Any]], options: HtebOptions
     ) -> NumberedSlots:
-        """Those of the parts of a dataset."""
+        """Number the slots of the parts of a dataset."""
         rows, ordinal = [], 0
         for place, text, label in list_text_slots(name, parts, options):
             blank = not text.strip()
@@ -290,12 +290,12 @@ class NumberedSlots:
 
 
 def deduplicate_slots(slots: Iterable[TransformationSlot]) -> tuple[TransformationSlot, ...]:
-    """Each once by language, text and place."""
+    """Keep each slot once by language, text and place."""
     return tuple({(slot.lang, slot.text, slot.place): slot for slot in slots}.values())
 
 
 def find_reference_name(dataset: str) -> str:
-    """What the reference calls a dataset of the catalogue; another name stays.
+    """Find the reference's name of a dataset of the catalogue; another name stays.
 
     >>> find_reference_name("stsbenchmark"), find_reference_name("scifact"), find_reference_name("mine")
     ('stsbenchmark-sts', 'SciFact', 'mine')
@@ -311,7 +311,7 @@ def read_reference_datasets() -> Mapping[str, Mapping[str, Any]]:
 
 
 def find_catalogue_name(dataset: str) -> str:
-    """What the catalogue calls a dataset of the reference; another name stays.
+    """Find the catalogue's name of a dataset of the reference; another name stays.
 
     >>> find_catalogue_name("stsbenchmark-sts"), find_catalogue_name("mine")
     ('stsbenchmark', 'mine')

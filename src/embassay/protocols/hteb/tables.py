@@ -68,16 +68,16 @@ def make_hteb_tables(
         profiles, "hteb_changes", "HTEB: transformed minus original, points", "delta", shares
     )
     yield _make_part_level_table(profiles, shares)
-    yield _make_tests_table(comparisons["tests"])
+    yield _make_change_tests_table(comparisons["tests"])
     yield _make_axes_table(comparisons["axes"])
     if comparisons["axes"]["spearman"]:
         yield _make_axis_coupling_table(comparisons["axes"]["spearman"])
     if comparisons["families"]:
-        yield _make_families_table(comparisons["families"])
+        yield _make_model_families_table(comparisons["families"])
     if comparisons["groups"]:
         yield _make_language_groups_table(comparisons["groups"])
     if texts:
-        yield _make_texts_table(texts)
+        yield _make_text_counts_table(texts)
         if any(row.languages for row in texts):
             yield _make_languages_table(texts)
 
@@ -87,7 +87,7 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 
 
 def share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> Shares:
-    """Of every transformation on every dataset, and with the dataset "" on all."""
+    """The shares of unchanged and failed texts, by transformation and dataset ("" for all)."""
     groups: dict[tuple[str, str], list[TransformedTextCounts]] = {}
     for row in texts:
         for dataset in (row.dataset, ""):
@@ -104,7 +104,7 @@ def _share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> tuple
 
 
 def format_part_title(part: str) -> str:
-    """What a part of a profile is called."""
+    """Format the title of a part of a profile."""
     if part == TOTAL:
         return "total"
     return part if part in TRANSFORMATIONS else AXES[part.removeprefix("axis:")].lower()
@@ -141,9 +141,9 @@ def _make_level_grid(
         ),
         *make_sequence_columns(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
-        note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets have "
-        "equal weight. The original is scored on the items with a transformed text, and does not count in the "
-        "total.",
+        note="For a dataset, an axis is the mean of its transformations, and the total is the mean of its "
+        "axes. Datasets have equal weight. The original is scored on the items that have a transformed text "
+        "and is not part of the total.",
     )
 
 
@@ -190,7 +190,7 @@ class SystemLevelAtPart(NamedTuple):
 
 
 def _make_part_level_table(profiles: TransformationProfiles, shares: Shares) -> ColumnTable:
-    """Every cell with its intervals, spread, and what was unchanged and failed."""
+    """Make the table of every level with its intervals, spread, and texts unchanged or failed."""
     rows = []
     for task, dataset, system, levels in _list_scope_levels(profiles):
         for part, level in levels.items():
@@ -216,14 +216,14 @@ _PART = text("part", lambda row: format_part_title(row["part"]))
 _ENDS = (make_signed_points_column("low", "ci_low"), make_signed_points_column("high", "ci_high"))
 
 
-def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_change_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"),
         make_signed_points_column("shift"), *_ENDS,
         number_column("p", style="p"), number_column("p_holm", style="p"),
         whole_number_column("datasets", "n"), text("method"), text("reason"),
-        note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
-        "Holm over systems within a part. We could not read the paper's own choice of tests: this one is ours.",
+        note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon signed-rank "
+        "test, Holm over systems within a part. We could not read which tests the paper uses; these are ours.",
     )  # fmt: skip
 
 
@@ -237,10 +237,10 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
                 {"system": system["system"], "axis": AXES[axis], "ci_low": low, "ci_high": high, **values}
             )
     return ColumnTable.of(
-        "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
+        "hteb_profiles", "HTEB: profile of each system", rows, text("system"), text("axis"),
         make_signed_points_column("change"), *_ENDS, make_signed_points_column("relative"),
         whole_number_column("rank"),
-        note="Relative: minus the system's mean over its axes. Rank 1 loses least on the axis; it is not a test.",
+        note="Relative: the change minus the system's mean over its axes. Rank 1 loses least; ranks are not tested.",
     )  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def _make_axis_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable
     )  # fmt: skip
 
 
-def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_model_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     axes = [axis for axis in AXES if axis in families[0]["members"][0]["axes"]]
     rows: list[dict[str, Any]] = []
     for family in families:
@@ -267,7 +267,7 @@ def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         number_column("billions", decimals=3), make_points_column("total"), make_signed_points_column("change"),
         *(make_signed_points_column(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
         make_signed_points_column("per doubling", "slope"),
-        note="Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval.",
+        note="Above 0, the largest model loses less. Hodges-Lehmann shift over datasets, bootstrap interval.",
     )  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def _make_language_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTa
 _TEXTS = (text("transformation"), text("dataset"), whole_number_column("seed"))
 
 
-def _make_texts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
+def _make_text_counts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
         "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole_number_column("texts"),
@@ -292,12 +292,12 @@ def _make_texts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
         number_column("failed %", lambda row: _compute_share_or_none(row.texts - row.usable, row.texts)),
         number_column("retried %", lambda row: _compute_share_or_none(row.retried, row.texts)),
         number_column("length ratio", "ratio"),
-        number_column("wrong way %", _share_in_wrong_direction),
+        number_column("wrong way %", _compute_wrong_way_share),
         number_column("questions lost %", lambda row: _compute_share_or_none(row.no_question, row.questions)),
         number_column("edit distance", "distance"),
-        *(_make_count_field(kind, attrgetter("outcomes")) for kind in kinds),
-        note="Of distinct texts. Length ratio: the median. Wrong way: not longer or not shorter, against the "
-            "intention.",
+        *(_make_count_column(kind, attrgetter("outcomes")) for kind in kinds),
+        note="Distinct texts. Length ratio: the median. Wrong way: texts that should be longer or shorter "
+            "but are not.",
     )  # fmt: skip
 
 
@@ -305,7 +305,7 @@ def _compute_share_or_none(part: int, n: int) -> float | None:
     return 100 * part / n if n else None
 
 
-def _share_in_wrong_direction(row: TransformedTextCounts) -> float | None:
+def _compute_wrong_way_share(row: TransformedTextCounts) -> float | None:
     return (
         _compute_share_or_none(row.wrong_way, row.usable)
         if TRANSFORMATIONS[row.transformation].length
@@ -313,7 +313,7 @@ def _share_in_wrong_direction(row: TransformedTextCounts) -> float | None:
     )
 
 
-def _make_count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> ComputedColumn:
+def _make_count_column(name: str, find: Callable[[Any], Mapping[str, int]]) -> ComputedColumn:
     return whole_number_column(name, lambda row: find(row).get(name, 0))
 
 
@@ -322,8 +322,8 @@ def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable
     names = dict.fromkeys(name for row in drawn for name in row.languages)
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
-        *(_make_count_field(name, attrgetter("languages")) for name in names),
-        note="Texts by the language they were translated to or, for back-translation, through.",
+        *(_make_count_column(name, attrgetter("languages")) for name in names),
+        note="Texts by target language or, for back-translation, by intermediate language.",
     )  # fmt: skip
 
 

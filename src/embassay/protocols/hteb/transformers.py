@@ -28,7 +28,7 @@ from embassay.protocols.hteb.slots import TransformationSlot
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.wordings.protocol import LLMTextRewriter, WordingDraw, keep_blank_text
 from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome, Paraphraser, SourceText
-from embassay.protocols.wordings.refusals import REFUSAL, find_new_mark
+from embassay.protocols.wordings.refusals import REFUSAL, find_mark_added_by_wording
 from embassay.protocols.wordings.sets import ParaphraseSet, StoredWordingSource
 from embassay.runs.folder import digest_json
 from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion
@@ -77,7 +77,7 @@ def _is_punctuation(sign: str) -> bool:
 
 
 def _read_answer_field(answer: str) -> str | None:
-    """The field in the first reading of an answer that is one."""
+    """Read the text field of an answer, in the first reading that gives one."""
     try:
         return _read_object_text(json.loads(answer))
     except (ValueError, RecursionError):
@@ -175,7 +175,7 @@ class TextTokenCounter:
         self._known: dict[str, int] = {}
 
     def count(self, texts: Sequence[str]) -> None:
-        """Count those that are not counted yet, together."""
+        """Count the tokens of the texts that are not counted yet, together."""
         fresh = list({text: None for text in texts if text not in self._known})
         if self._tokenizer is None:
             self._known |= {text: estimate_server_tokens([text]) for text in fresh}
@@ -184,7 +184,7 @@ class TextTokenCounter:
             self._known |= dict(zip(fresh, counts, strict=True))
 
     def of(self, text: str) -> int:
-        """Those of one text."""
+        """The number of tokens of one text."""
         self.count([text])
         return self._known[text]
 
@@ -207,7 +207,7 @@ class LLMTextTransformer(LLMTextRewriter):
 
     @property
     def prompt(self) -> Prompt:
-        """The instructions of all steps."""
+        """The prompt of the model: the instructions of all steps."""
         words = "\n\n".join(load_step_instruction(step).text for step in dict.fromkeys(self.of.steps))
         return Prompt(self.of.name, load_step_instruction(self.of.steps[0]).version, words)
 
@@ -263,7 +263,7 @@ class LLMTextTransformer(LLMTextRewriter):
             if isinstance(answer, Unanswered):
                 return total
             if answer is not None:
-                reading = self._read_answer(answer)
+                reading = self._read_completion_text(answer)
                 if reading.outcome != "ok":
                     return total
                 text, length = reading.text, float(tokens.of(reading.text))
@@ -281,7 +281,7 @@ class LLMTextTransformer(LLMTextRewriter):
         return total
 
     async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
-        """What comes of one text that isn't blank, step by step."""
+        """Reword one text that isn't blank, step by step."""
         slot = cast(TransformationSlot, asked)
         drawn: list[WordingDraw] = []
         text = slot.text
@@ -300,17 +300,17 @@ class LLMTextTransformer(LLMTextRewriter):
         )  # fmt: skip
 
     def name_refusal_outcome(self, error: TextRefused) -> Outcome:
-        """A prompt that is too long is told apart."""
+        """Name the outcome of a refusal, telling apart a prompt that is too long."""
         return "prompt too long" if "context" in str(error) else "refused"
 
     def _judge_answer(
         self, slot: TransformationSlot, step: int, text: str, answer: Completion
     ) -> WordingDraw:
-        """What an answer of a step is."""
-        reading = self._read_answer(answer)
+        """Judge what the answer of a step is worth."""
+        reading = self._read_completion_text(answer)
         if reading.outcome == "ok" and self._has_wrong_length(slot, step, reading.text, text):
             return WordingDraw("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
-        if reading.outcome == "ok" and (mark := find_new_mark(REFUSAL, slot.text, reading.text)):
+        if reading.outcome == "ok" and (mark := find_mark_added_by_wording(REFUSAL, slot.text, reading.text)):
             return WordingDraw("", "refused", f"the model declined: {mark!r}")
         own = reading.outcome == "ok" and self._is_in_text_language(step)
         if own and (fault := explain_language_mismatch(slot.text, reading.text, slot.lang)):
@@ -318,7 +318,7 @@ class LLMTextTransformer(LLMTextRewriter):
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
         return WordingDraw(reading.text, reading.outcome, reason)
 
-    def _read_answer(self, answer: Completion) -> ParsedAnswerText:
+    def _read_completion_text(self, answer: Completion) -> ParsedAnswerText:
         return read_answer_text(answer.text, structured=self.options.structured)
 
     def _is_in_text_language(self, step: int) -> bool:
@@ -373,7 +373,7 @@ class StoredTextTransformer:
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, ParaphraseOutcome]]:
-        """What the set has of each text in the run with this seed; `missing` for one that it has not."""
+        """Yield what the set has of each text in the run with this seed, `missing` if nothing."""
         met: Counter[tuple[str, str]] = Counter()
         blanks = [place for place, source_text in enumerate(asked) if not source_text.text.strip()]
         for place in blanks:
@@ -391,14 +391,21 @@ class StoredTextTransformer:
     def _take_next_occurrence(
         self, text: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
     ) -> ParaphraseOutcome:
-        """What the set has of a text without its place: the next of several, or the only one."""
+        """Take what the set has of a text's next occurrence, or of the only one."""
         nth = met[text.lang, text.text]
         met[text.lang, text.text] += 1
         stored = self._stored.index_known_paraphrases(dataset, seed)
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
         paraphrase = next((stored[key] for key in keys if key in stored), None)
         missing = ParaphraseOutcome(
-            text.text, text.lang, "", "", "missing", f"{self.name} does not have this text", 0, seed
+            text.text,
+            text.lang,
+            "",
+            "",
+            "missing",
+            f"{self.name} has no transformation of this text",
+            0,
+            seed,
         )
         return replace(paraphrase or missing, lang=text.lang)
 
@@ -416,7 +423,7 @@ class RecordedTextTransformer:
         self.identity = f"recorded:{of.name}:{digest_json(sorted(self._texts.items()))}"
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
-        """The first; UsageError for more runs."""
+        """List the first seed alone; UsageError for more runs."""
         if runs > 1:
             raise UsageError(
                 f"Each text has one recorded transformation, but {runs} runs need {runs}.",
@@ -430,7 +437,7 @@ class RecordedTextTransformer:
         return len(distinct - self._texts.keys()) / max(1, len(distinct))
 
     def about(self) -> Mapping[str, Any]:
-        """Nothing."""
+        """An empty description: there is nothing to say of recorded texts."""
         return {}
 
     def write(
@@ -442,7 +449,7 @@ class RecordedTextTransformer:
         dataset: str = "",  # noqa: ARG002
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, ParaphraseOutcome]]:
-        """What is recorded; `missing` for other texts."""
+        """Yield the recorded transformation of each text; `missing` for other texts."""
         for position, text in enumerate(asked):
             blank = not text.text.strip()
             wording = text.text if blank else self._texts.get(text.text, "")
@@ -477,15 +484,15 @@ class TransformationSource:
 
     @property
     def label(self) -> str:
-        """The same: what tells the sources of a run apart."""
+        """The label that tells the sources of a run apart."""
         return self.of.name
 
     def variant(self, seed: int) -> str:
-        """`expansion:seed=1337`."""
+        """Name the variant of the cells of one run, such as `expansion:seed=1337`."""
         return f"{self.name}:seed={seed}"
 
     def list_run_seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
-        """Those of the runs on a dataset. UsageError where a set has fewer."""
+        """List the seeds of the runs on a dataset; UsageError where a set has fewer."""
         seeds = self.paraphraser.seeds(runs, request.seed, dataset=dataset)
         last = dict(request.last_seeds).get(dataset)
         if last is None or runs < request.runs:
@@ -552,9 +559,7 @@ def _open_recorded_sources(names: Sequence[str]) -> tuple[TransformationSource, 
 def _check_has_transformations(what: str, names: Sequence[str], has: Sequence[str]) -> None:
     for name in names:
         if name not in has:
-            raise UsageError(
-                f"{what} has no transformation {name!r}.", mend=f"It has {', '.join(has)}: name one of them."
-            )
+            raise UsageError(f"{what} has no transformation {name!r}.", mend=f"Choose from {', '.join(has)}.")
 
 
 def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, make_missing_column_error, unescape_spreadsheet_formula
+from embassay.data.rows import SourceRow, make_missing_column_error, unescape_spreadsheet_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures import gwet_ac2, spearman
@@ -63,24 +63,24 @@ COLUMNS = ("pair_id", "text", "text2", "rater_id", ADEQUACY, *FLUENCY)
 CRITERIA = ("adequacy", "fluency")
 
 INSTRUCTIONS = """\
-# Two texts: do they say the same, and are they well written?
+# Do two texts say the same thing, and are they well written?
 
-Each row has two texts. A program made one from the other, and you are not told which: it may be paraphrased, longer,
-shorter, or in another language. Give whole numbers from 1 to 5.
+Each row has two texts. A program made one of them from the other; you are not told which. The new text may be
+paraphrased, longer, shorter, or in another language. Give whole numbers from 1 to 5.
 
-`adequacy`, of both together:
+`adequacy` (of both texts together):
 
 - 5: everything the shorter text says is in the longer one, and nothing contradicts it.
-- 3: the main point is the same, but something that matters is missing, added or different.
+- 3: the main point is the same, but something important is missing, added or different.
 - 1: they say different things.
 
-`fluency`, of `text`, and `fluency2`, of `text2`:
+`fluency` (of `text`) and `fluency2` (of `text2`):
 
 - 5: as a good writer of that language would write it.
 - 3: clear, with mistakes.
-- 1: hardly understood.
+- 1: hardly understandable.
 
-How to go about it:
+How to rate:
 
 - More or fewer details are not a fault if the main meaning is the same.
 - Leave a row blank if you do not read both languages well.
@@ -100,7 +100,7 @@ def draw_rating_study(
     """
     if target.exists() and any(target.iterdir()):
         raise UsageError(
-            f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
+            f"{target} is not empty, and studies are never overwritten.", mend="Choose another --out folder."
         )
     chosen = [
         kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)
@@ -114,7 +114,7 @@ def draw_rating_study(
     items = tuple(
         item
         for name in chosen
-        for item in sample_rated_pairs(_list_candidates(of, name, datasets, langs), name, size)
+        for item in sample_rated_pairs(_list_candidate_wordings(of, name, datasets, langs), name, size)
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
@@ -138,7 +138,7 @@ def draw_rating_study(
     return items
 
 
-def _list_candidates(
+def _list_candidate_wordings(
     of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]
 ) -> list[CandidateWording]:
     offered = list_candidate_wordings(of, name, datasets=datasets)
@@ -148,7 +148,7 @@ def _list_candidates(
         )
     pool = [candidate for lang in langs or sorted(offered) for candidate in offered[lang]]
     if len({candidate.paraphrase.text for candidate in pool}) < 2:
-        raise UsageError(f"{name} has fewer than two texts.", mend="Draw from more data.")
+        raise UsageError(f"{name} has fewer than two texts.", mend="Use more data.")
     return pool
 
 
@@ -256,7 +256,7 @@ def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[Criteri
             continue
         if pair not in key:
             raise DataError("the study has no such pair", path=row.path, line=row.line, found=repr(pair),
-                            mend="Give the files that you sent out.")  # fmt: skip
+                            mend="Give the files that you sent to the raters.")  # fmt: skip
         if (pair, rater) in seen:
             raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
@@ -265,14 +265,14 @@ def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[Criteri
         yield CriteriaRating(pair, rater, values[0], values[1] if turned else values[2])
 
 
-def _read_rating(row: Row, column: str) -> float:
+def _read_rating(row: SourceRow, column: str) -> float:
     text = read_stripped_cell(row, column)
     if not text:
         return float("nan")
     if not _WHOLE.fullmatch(text):
         raise DataError(
             f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it then counts as unrated."
+            found=repr(text), mend="Ask the rater, or leave the cell blank to count it as unrated."
         )  # fmt: skip
     return float(text[0])
 
@@ -304,7 +304,7 @@ def _conclude_criterion(
         )
     means = np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0)
     draws = resample_means(
-        means[:, None], n_resamples=RESAMPLES, rng=_make_generator(seed, name, criterion, "mean")
+        means[:, None], n_resamples=RESAMPLES, rng=_make_random_generator(seed, name, criterion, "mean")
     )
     high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
     linear, quadratic = (
@@ -338,7 +338,7 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
     n = table.shape[1]
     if n < 2 or len(table) < 2:
         return None, None
-    rng = _make_generator(seed, *names, "ac2")
+    rng = _make_random_generator(seed, *names, "ac2")
     draws = np.concatenate(
         [
             np.asarray(gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_drawn_rows(rows)))
@@ -351,12 +351,12 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
 
 
 def _compute_percentile_interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """Of the draws; (None, None) where they do not vary."""
+    """The percentile interval of the draws; (None, None) where they do not vary."""
     low, high = percentile_interval(draws)
     return (None, None) if np.isnan(low) else (low, high)
 
 
-def _make_generator(seed: int, *names: str) -> np.random.Generator:
+def _make_random_generator(seed: int, *names: str) -> np.random.Generator:
     return make_seeded_generator(seed, "hteb validation", *names)
 
 
@@ -404,14 +404,14 @@ def make_validation_tables(scored: ValidationStudyResult) -> Iterator[ColumnTabl
         *make_sequence_columns(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
         number_column("ac2_linear", "linear"),
         number_column("equal"),
-        note="Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal "
-        "ratings.",
+        note="Ratings from 1 to 5. AC2: Gwet's AC2 with quadratic and linear weights. `equal`: share of "
+        "equal ratings.",
     )  # fmt: skip
     if scored.drift:
         yield ColumnTable.of(
             "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
             text("transformation", lambda drift: drift.transformation or "all"), number_column("rho"),
             whole_number_column("pairs"),
-            note="Spearman of similarity and adequacy. A strong correlation would suggest that drops come from bad "
-                "texts.",
+            note="Spearman correlation of similarity and adequacy. A strong correlation would suggest that "
+                "drops come from bad texts.",
         )  # fmt: skip

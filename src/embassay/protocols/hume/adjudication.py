@@ -79,7 +79,7 @@ def collect_task_answers(
         if row.item_id not in payloads or row.value is None:
             continue
         like = (0,) * len(payloads[row.item_id].get("documents", ())) if task.family == "reranking" else None
-        where = f"The answer of {row.annotator_id} to {row.item_id}"
+        where = f"The answer by {row.annotator_id} to {row.item_id}"
         value = convert_value_for_scoring(task.spec, row.value, where, like=like)
         if value is not None:
             by_name.setdefault(row.annotator_id, {})[row.item_id] = value
@@ -119,7 +119,7 @@ def find_answer_disputes(
 
 
 def _draw_annotator_letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
-    """A letter for everybody, by a draw: neither the order of names nor that of links tells whose it is."""
+    """Draw a letter for every annotator, which does not tell whose it is."""
     drawn = sorted(answers, key=lambda name: draw_random_bytes(16, seed, "adjudication", task, name))
     return {name: _format_position_letter(place) for place, name in enumerate(drawn)}
 
@@ -176,7 +176,9 @@ def correct_gold_by_adjudication(
     answers = collect_task_answers(folder, task, rows)
     disputed = {dispute.item for dispute in find_answer_disputes(folder, task, rows)}
     decided = {
-        name: {item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_decided}
+        name: {
+            item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_item_decided
+        }
         for name, saved in decisions.items()
     }
     if kind == "original":
@@ -241,7 +243,7 @@ def _decide_cluster_gold(
     disputed: set[str],
     decisions: Mapping[str, Mapping[str, SavedAnswer]],
 ) -> dict[str, tuple[Any, str]]:
-    """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
+    """Decide the gold groups of clusters: all those that the adjudicators agree on, or none."""
     whole = [fixes for fixes in decisions.values() if all(item.id in fixes for item in items)]
     if not disputed or not whole:
         why = "open" if disputed else "undisputed"
@@ -273,15 +275,15 @@ def _map_group_mates(groups: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 DATA, CORRECTIONS = "data", "corrections.jsonl"
 _SAID: Mapping[Why, str] = {
-    "changed": "changed", "kept": "kept by a decision", "left out": "left out: cannot be judged",
-    "consensus": "changed to what all people say", "contradicted": "against what all people say, and left as it was",
-    "open": "disputed and not decided", "split": "decided differently by adjudicators", "undisputed": "not disputed"
+    "changed": "changed", "kept": "kept by an adjudicator", "left out": "left out as impossible to judge",
+    "consensus": "changed to the unanimous answer", "contradicted": "kept although all annotators contradict it",
+    "open": "disputed but undecided", "split": "split between adjudicators", "undisputed": "not disputed"
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class AdjudicatedGoldExport:
-    """The files, what became of the items of every task, and the tasks that nothing is left of."""
+    """The export of adjudicated gold: files, what became of items, and tasks left without any."""
 
     files: tuple[Path, ...]
     counts: Mapping[str, Mapping[Why, int]]
@@ -314,13 +316,13 @@ def export_gold(
     somebody may have seen another's answers.
     """
     if kind not in GOLD:
-        raise UsageError(f"There is no gold {kind!r}.", mend=f"Use one of {', '.join(GOLD)}.")
+        raise UsageError(f"Unknown kind of gold: {kind!r}.", mend=f"Use one of {', '.join(GOLD)}.")
     folder = read_study(study)
     if not exposed:
         check_annotators_independent(folder)
     if out.resolve() == study.resolve():
         raise UsageError(
-            f"{out} is the study itself.", mend="Name another --out: the study's gold is never changed."
+            f"{out} is the study's own folder.", mend="Choose another --out: a study's gold is never changed."
         )
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     rows, decisions = read_all_answer_rows(folder), _read_adjudicator_decisions(folder)
@@ -331,7 +333,8 @@ def export_gold(
     left = [task for task in chosen if any(correction.after is not None for correction in by_task[task.name])]
     if not left:
         raise UsageError(
-            "No item is left: none can be judged.", mend="Check the decisions, or export --gold original."
+            "No items are left because none can be judged.",
+            mend="Check the decisions, or use --gold original.",
         )
     written = _write_corrected_study(folder, left, by_task, out, kind)
     if answers:

@@ -52,13 +52,13 @@ _RANGE: Mapping[Family, Range] = {
     "sts": (-2.0, 2.0),
 }
 NO_CLUSTERS = (
-    "one partition of one set of items: resampling its items does not show what other items would give"
+    "this is one partition of one set of items, so resampling cannot show how other items would score"
 )
 
 
 @dataclass(frozen=True)
 class SystemMinusPeople:
-    """A system minus people, over the items that both have.
+    """The score of a system minus that of people, over the items that both have.
 
     `system` and `people` are their scores on these items, `difference` the one minus the other with interval and `p`.
     The interval is NaN, and `reason` says why, where none can be had.
@@ -98,8 +98,8 @@ def compare_with_people(
         items = tuple(sorted(answered & values.keys()))
         if not items:
             raise DataError(
-                f"{name} has no item of {people.task.name} that people answered.",
-                mend="Give its values by item id.",
+                f"{name} has no value for any item of {people.task.name} that people answered.",
+                mend="Pass values keyed by item id.",
             )
         groups.setdefault(items, []).append(name)
     by_system: dict[str, SystemMinusPeople] = {}
@@ -108,23 +108,24 @@ def compare_with_people(
         by_system |= dict(
             zip(
                 names,
-                _compare_systems(people.task, arrange_people_rows(people, items), rows, draws),
+                _compare_systems_with_people(people.task, arrange_people_rows(people, items), rows, draws),
                 strict=True,
             )
         )
     return {name: by_system[name] for name in systems}
 
 
-def _compare_systems(
+def _compare_systems_with_people(
     task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
 ) -> list[SystemMinusPeople]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
     people = float(score_people_per_resample(task, laid, once)[0])
-    scores = _system_scores(task, laid, rows, once)[0].tolist()
+    scores = _compute_system_scores(task, laid, rows, once)[0].tolist()
 
     def difference(counts: Floats) -> Floats:
         return (
-            _system_scores(task, laid, rows, counts) - score_people_per_resample(task, laid, counts)[:, None]
+            _compute_system_scores(task, laid, rows, counts)
+            - score_people_per_resample(task, laid, counts)[:, None]
         )
 
     if task.family == "clustering":
@@ -139,7 +140,7 @@ def _compare_systems(
     return [SystemMinusPeople(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
-def _system_scores(
+def _compute_system_scores(
     task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], counts: Floats
 ) -> Floats:
     """(b, systems)."""
@@ -185,14 +186,18 @@ class PeopleSystemCorrelations:
         return abs(math.tanh(math.atanh(self.people) + sign * by) - self.people)
 
     def adjust_to_annotator_count(self, k: int) -> PeopleSystemCorrelations:
-        """The same with `k` annotators: their mean is more reliable, and correlates the more with everything.
+        """Adjust the correlations to `k` annotators, whose mean is more reliable.
 
         Source: Spearman 1910, Brown 1910. Needs `between` above 0.
         """
         r = self.between or 0.0
-        factor = math.sqrt(_mean_reliability(k, r) / _mean_reliability(self.k, r))
+        factor = math.sqrt(_compute_reliability_of_mean(k, r) / _compute_reliability_of_mean(self.k, r))
         return PeopleSystemCorrelations(
-            _clamp_r(self.people * factor), self.system, _clamp_r(self.shared * factor), r, k
+            _clamp_correlation(self.people * factor),
+            self.system,
+            _clamp_correlation(self.shared * factor),
+            r,
+            k,
         )
 
 
@@ -210,9 +215,9 @@ def correlate_people_and_system(
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
     return PeopleSystemCorrelations(
-        _clamp_r(of_people),
-        _clamp_r(of_system),
-        _clamp_r(shared),
+        _clamp_correlation(of_people),
+        _clamp_correlation(of_system),
+        _clamp_correlation(shared),
         _correlate_annotators(people) if pooled else None,
         k,
     )
@@ -234,11 +239,11 @@ def _spearman_or_nan(x: Floats, y: Floats) -> float:
     return float(spearman(x, y))
 
 
-def _mean_reliability(k: int, r: float) -> float:
+def _compute_reliability_of_mean(k: int, r: float) -> float:
     return k * r / (1 + (k - 1) * r)
 
 
-def _clamp_r(r: float) -> float:
+def _clamp_correlation(r: float) -> float:
     return min(max(r, -_MOST), _MOST)
 
 
@@ -271,10 +276,10 @@ def estimate_variance_components(table: Floats) -> VarianceComponents | None:
     if len(table) > 1 and not answered.all() and 1 < answered.sum() <= _MOST_WITH_GAPS:
         return _estimate_components_with_gaps(table, answered)
     whole = table[:, answered.all(axis=0)]
-    return _balanced_components(whole) if min(whole.shape) > 1 else None
+    return _estimate_balanced_components(whole) if min(whole.shape) > 1 else None
 
 
-def _balanced_components(whole: Floats) -> VarianceComponents:
+def _estimate_balanced_components(whole: Floats) -> VarianceComponents:
     k, n = whole.shape
     mean = whole.mean()
     of_annotators, of_items = whole.mean(axis=1), whole.mean(axis=0)
@@ -299,8 +304,8 @@ def _estimate_components_with_gaps(table: Floats, answered: NDArray[np.bool_]) -
     return VarianceComponents(mean.point, *(spread**2 for spread in spreads))
 
 
-ONE = "one annotator has no others"
-GROUPS = "resampled items inflate a V-measure: copies of an item are always together"
+ONE = "only one annotator, so there are no others to compare with"
+GROUPS = "resampling items inflates V-measure because copies of an item always share a cluster"
 Held = Sequence[Mapping[str, Any]]
 """The answers of the other annotators, by item id."""
 
@@ -335,18 +340,18 @@ def leave_one_out_human_ceiling(people: PeopleAnswers, draws: ResamplingSettings
     """
     taking_part = people.active_annotators
     if not taking_part:
-        raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
+        raise UsageError(f"Nobody answered {people.task.name}.", mend="Pass annotations of this task.")
     # An item that one person answered has no others to be compared with.
     items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
-        reason = ONE if len(taking_part) < 2 else "no item has two annotators"
+        reason = ONE if len(taking_part) < 2 else "no item was answered by two annotators"
         return HumanCeiling(make_value_without_interval(float("nan"), len(items), reason), {}, len(items))
     parts: dict[str, Callable[[Floats], Floats]] = {}
     dropped = 0
     for name, answers in taking_part.items():
         others = [other for key, other in taking_part.items() if key != name]
         parts[name] = make_annotator_scorer(people, answers, others, items)
-        dropped += _count_without_relevant(people, answers, others, items)
+        dropped += _count_items_without_relevant(people, answers, others, items)
     # Every item once gives the value itself, not one of a resample.
     once = np.ones((1, len(items)))
     scores = {name: float(part(once)[0]) for name, part in parts.items()}
@@ -406,7 +411,7 @@ def _make_marks_scorer(people: PeopleAnswers) -> Callable[[Any, Sequence[Any]], 
     return value
 
 
-def _count_without_relevant(
+def _count_items_without_relevant(
     people: PeopleAnswers, answers: Mapping[str, Any], others: Held, items: Sequence[str]
 ) -> int:
     if people.task.family != "reranking":
@@ -494,7 +499,7 @@ def _mean_score_against_golds(
     shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
-        reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer from the system"
+        reason = ONE if len(taking_part) < 2 else "no item was answered by two annotators and the system"
         return make_value_without_interval(float("nan"), len(items), reason)
     parts = [make_annotator_scorer(people, system, gold, items) for gold in golds]
 
@@ -522,7 +527,7 @@ def share_of_people_below(score: float, annotators: Sequence[float], *, confiden
     """
     people = check_sample(list(annotators), "annotators")
     if score != score:
-        raise UsageError("The system has no score.", mend="Leave it out and say why.")
+        raise UsageError("The system's score is NaN.", mend="Leave the system out and report why.")
     below = float((people < score).sum() + (people == score).sum() / 2)
     return interval_for_share_of_people(below / len(people), len(people), confidence=confidence)
 
@@ -542,7 +547,8 @@ def interval_for_share_of_people(share: float, n: int, *, confidence: float = 0.
     check_confidence(confidence)
     if not 0 <= share <= 1 or n < 1:
         raise UsageError(
-            f"A share of {share} is not possible with {n} annotators.", mend="Give 0 <= share <= 1, n >= 1."
+            f"The share is {share} of {n} annotators.",
+            mend="Use a share from 0 to 1 and at least 1 annotator.",
         )
     below, tail = share * n, (1 - confidence) / 2
     low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
@@ -591,25 +597,27 @@ def items_needed(
     (137, None, 0.28)
     """
     if not (0 < alpha < 1 and alpha < power < 1):
-        raise UsageError(f"Power {power} at level {alpha} is impossible.", mend="Use 0.8 and 0.05.")
+        raise UsageError(
+            f"Power is {power}, alpha {alpha}.", mend="Use 0 < alpha < power < 1, such as 0.05 and 0.8."
+        )
     items = sorted(set(people.scored_items) & system.keys())
     k = 1 if people.aggregation == "first" else len(people.active_annotators)
     nothing = SampleSizeNeeded(None, None, None, len(items), k)
     if people.task.family == "clustering":
-        return replace(nothing, note="Clusterings have no test over items.")
+        return replace(nothing, note="Clustering scores cannot be tested over items.")
     if len(items) < _LEAST_ITEMS:
-        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
+        return replace(nothing, note=f"At least {_LEAST_ITEMS} items are needed for an estimate.")
     reach = compute_test_quantiles(power, alpha)
     laid = arrange_people_rows(people, items)
     values = replace_none_by_nan([system[item] for item in items])
     if people.task.family == "sts":
-        return _estimate_need_by_correlation(
+        return _estimate_sizes_by_correlation(
             correlate_people_and_system(people, laid, values), nothing, reach
         )
     single = arrange_people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
     mean = np.nanmean(np.stack([replace_none_by_nan(row) for row in laid.rows]), axis=0)
     parts = estimate_variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
-    return _estimate_need_by_variance(values - mean, parts, nothing, reach)
+    return _estimate_sizes_by_variance(values - mean, parts, nothing, reach)
 
 
 @dataclass(frozen=True)
@@ -621,7 +629,7 @@ class TestAndPowerQuantiles:
 
     @property
     def test_and_power_quantile(self) -> float:
-        """Those of a difference that is found so often."""
+        """How many standard errors a difference must have for the test and the power together."""
         return self.test + self.power
 
 
@@ -641,18 +649,18 @@ def annotators_needed_by_variance(
     """
 
     def is_annotator_count_enough(k: int) -> bool:
-        # Guenther's correction, as in `_estimate_need_by_variance`.
+        # Guenther's correction, as in `_estimate_sizes_by_variance`.
         over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
 
-    return _find_first_sufficient(is_annotator_count_enough, least)
+    return _find_first_sufficient_count(is_annotator_count_enough, least)
 
 
 def annotators_needed_for_sts(
     at: PeopleSystemCorrelations, n: int, least: int, reach: TestAndPowerQuantiles
 ) -> int | None:
-    """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
+    """How many annotators find the difference in STS, where their mean becomes more reliable."""
     if at.between is None or at.between <= 0:
         return None
 
@@ -661,10 +669,10 @@ def annotators_needed_for_sts(
         # Fisher's z has a variance of about 1 / (n - 3).
         return abs(then.gap) >= reach.test_and_power_quantile * then.spread / math.sqrt(max(n - 3, 1))
 
-    return _find_first_sufficient(is_annotator_count_enough, least)
+    return _find_first_sufficient_count(is_annotator_count_enough, least)
 
 
-def _estimate_need_by_variance(
+def _estimate_sizes_by_variance(
     differences: Floats,
     parts: VarianceComponents | None,
     need: SampleSizeNeeded,
@@ -672,7 +680,7 @@ def _estimate_need_by_variance(
 ) -> SampleSizeNeeded:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
-        return replace(need, note="The difference is the same on every item.")
+        return replace(need, note="No estimate: the difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
     smallest = reach.test_and_power_quantile * math.sqrt(variance / max(need.n - extra, 1))
@@ -689,11 +697,11 @@ def _estimate_need_by_variance(
     )
 
 
-def _estimate_need_by_correlation(
+def _estimate_sizes_by_correlation(
     at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestAndPowerQuantiles
 ) -> SampleSizeNeeded:
     if at is None:
-        return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
+        return replace(need, note="A correlation is undefined because ratings or similarities do not vary.")
     smallest = at.convert_z_to_correlation_gap(
         reach.test_and_power_quantile * at.spread / math.sqrt(max(need.n - 3, 1))
     )
@@ -710,7 +718,7 @@ def _estimate_need_by_correlation(
     )
 
 
-def _find_first_sufficient(enough: Callable[[int], bool], least: int) -> int | None:
+def _find_first_sufficient_count(enough: Callable[[int], bool], least: int) -> int | None:
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
@@ -719,14 +727,14 @@ def _round_up_item_count(number: float) -> int | None:
 
 
 def _explain_missing_sample_size(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
-    """With why there is no number; `known` is whether annotators can be told from chance at all."""
+    """Explain in a sample size why there is no number."""
     notes = []
     if need.items is None:
-        notes.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
+        notes.append(f"Even {MOST_ITEMS:,} items would not be enough.")
     if need.k < 2:
-        notes.append("One annotator says nothing about others.")
+        notes.append("One annotator does not show how annotators vary.")
     elif not known:
-        notes.append("These items do not show what more annotators would change.")
+        notes.append("The effect of more annotators cannot be estimated from these items.")
     elif need.annotators is None:
-        notes.append(f"With these items, no number of annotators up to {MOST_ANNOTATORS} would be enough.")
+        notes.append(f"With these items, even {MOST_ANNOTATORS} annotators would not be enough.")
     return replace(need, note=" ".join(notes))

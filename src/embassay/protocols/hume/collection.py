@@ -45,16 +45,18 @@ def collect_study_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -
         for line, row in read_jsonl_rows(path, AnnotationRow, _MEND):
             key = row.annotator_id, row.item_id
             if row.item_id not in known or key in by_key:
-                what = "appears twice" if key in by_key else "answers an item that the study does not have"
+                what = "appears twice" if key in by_key else "is for an item that is not in the study"
                 raise DataError(
-                    f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
-                    mend="Keep one line for each annotator and item of this study."
+                    f"The answer by {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
+                    mend="Keep one line per annotator and item of this study."
                 )  # fmt: skip
             by_key[key] = make_annotation_from_row(row)
-    return (*by_key.values(), *(() if files else _stored_rows(folder, by_key)))
+    return (*by_key.values(), *(() if files else _read_stored_annotations(folder, by_key)))
 
 
-def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+def _read_stored_annotations(
+    folder: StudyFolder, filed: Container[tuple[str, str]]
+) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
 
     if not has_answer_store(folder):
@@ -67,9 +69,9 @@ def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tupl
     for annotation in stored:
         if (annotation.annotator_id, annotation.item_id) in filed:
             raise DataError(
-                f"The answer of {annotation.annotator_id} to {annotation.item_id} is in a file of "
-                f"{folder.path / ANNOTATIONS} and also in {store.database.place}.",
-                mend="Move the file away if it came from this store, or name the files to use.",
+                f"The answer by {annotation.annotator_id} to {annotation.item_id} is both in a file in "
+                f"{folder.path / ANNOTATIONS} and in {store.database.place}.",
+                mend="If the file came from this store, move it away; otherwise name the files to use.",
             )
     return stored
 
@@ -120,7 +122,7 @@ def list_decided_answer_rows(store: AnswerStore) -> list[AnnotationRow]:
         )
         for annotator, answers in store.list_all_answers().items()
         for answer in answers.values()
-        if answer.is_decided
+        if answer.is_item_decided
     ]
 
 
@@ -148,13 +150,13 @@ def read_all_answer_rows(folder: StudyFolder, database: str | None = None) -> li
         if row.item_id not in order:
             raise DataError(
                 f"{row.annotator_id} answered {row.item_id}, which is not an item of the study.",
-                mend="Keep only answers to this study.",
+                mend="Keep only answers to items of this study.",
             )
         held = by_key.setdefault((row.annotator_id, row.item_id), row)
         if (held.value, held.flag) != (row.value, row.flag):
             raise DataError(
-                f"There are two different answers of {row.annotator_id} to {row.item_id}, in files or in the store.",
-                mend=f"Keep one: edit or delete the file in {folder.path / ANNOTATIONS}.",
+                f"{row.annotator_id} has two different answers to {row.item_id} in the files or the store.",
+                mend=f"Keep one of them: edit or delete the file in {folder.path / ANNOTATIONS}.",
             )
     return sorted(by_key.values(), key=lambda row: (row.annotator_id, order[row.item_id]))
 
@@ -167,14 +169,14 @@ SKIPPED = "skipped"
 
 @dataclass(frozen=True)
 class FileLocation:
-    """Where something stands: a file, and a line or the words for a place in it."""
+    """The location of something: a file, and a line or the words for a place in it."""
 
     path: Path
     line: int | None = None
     words: str = ""
 
     def make_data_error(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
-        """What is wrong there."""
+        """Make the error that says what is wrong at this place of a file."""
         words = f"{self.words}: {what}" if self.words else what
         return DataError(words, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
 
@@ -201,8 +203,8 @@ class AnswerFromFile:
                 str(text).encode()
             except UnicodeEncodeError:
                 raise self.at.make_data_error(
-                    "half of a surrogate pair, which is not a text", found=ascii(text)[:60],
-                    mend="Write the whole character, or leave it out."
+                    "half of a surrogate pair, which is not valid text", found=ascii(text)[:60],
+                    mend="Write the complete character, or remove it."
                 ) from None  # fmt: skip
 
 
@@ -250,7 +252,7 @@ def simulate_task_answers(
     answers do not depend on the order of items. Raises UsageError for a noise outside [0, 1].
     """
     if not 0 <= noise <= 1:
-        raise UsageError(f"The noise is {noise:g}.", mend="Give a share between 0 and 1.")
+        raise UsageError(f"The noise is {noise:g}.", mend="Use a share from 0 to 1.")
 
     def draw_random_number(*names: str) -> float:
         # Half a step from both ends: 0 and 1 have no finite normal quantile.
@@ -327,8 +329,8 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     people = sorted({annotation.annotator_id for annotation in answers if annotation.kind == "person"})
     if people:
         raise UsageError(
-            f"People have answered this study ({', '.join(people)}): scripts would count in every score.",
-            mend="Sample it again into another folder, and simulate there.",
+            f"People have answered this study ({', '.join(people)}), and simulated answers would count in every score.",
+            mend="Sample the study again into another folder and simulate there.",
         )
 
 
@@ -344,7 +346,7 @@ def round_rating_to_scale_step(rating: float, scale: RatingScale) -> float:
 
 
 def _maybe_replace_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
-    """With the chance `noise` another one of `among`."""
+    """Replace a value, with the chance `noise`, by another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:
         return own

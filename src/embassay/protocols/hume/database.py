@@ -35,10 +35,10 @@ class Transaction(Protocol):
         """Carry it out; how many rows it changed."""
 
     def all(self, statement: str, *values: Any) -> list[Row]:
-        """Its rows."""
+        """Fetch all rows of a statement."""
 
     def first(self, statement: str, *values: Any) -> Row | None:
-        """Its first row, None where there is none."""
+        """Fetch the first row of a statement, None where there is none."""
 
 
 class StudyDatabase(Protocol):
@@ -52,10 +52,10 @@ class StudyDatabase(Protocol):
     """Where it is, for messages: never with a password."""
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` makes of a transaction that may change rows."""
+        """Run `work` in a transaction that may change rows, and return what it makes."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` makes of a transaction that only reads."""
+        """Run `work` in a transaction that only reads, and return what it makes."""
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -108,7 +108,7 @@ _BUSY_SECONDS = 20
 
 
 class SqliteStudyDatabase:
-    """The file at `path`, made where it is absent.
+    """A study database in an SQLite file, made where it is absent.
 
     One connection writes and others read beside it (write-ahead log). Every transaction is forced to the disk before it
     is acknowledged (`synchronous = FULL`): it survives a killed process, and a power cut too where the disk keeps what
@@ -131,14 +131,14 @@ class SqliteStudyDatabase:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Who answered what is between them and the owner of the study.
             make_private_file(path)
-            self._writer = self._connect()
+            self._writer = self._open_database_connection()
             self._writer.execute("BEGIN IMMEDIATE")
             for table in TABLES:
                 self._writer.execute(table)
             self._writer.execute("COMMIT")
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Whoever gets their turn carries out what all who wait want, and finds their own done if another did it."""
+        """Run `work` in a transaction, together with that of all others who wait for their turn."""
         mine = _TransactionWork(work)
         self._waiting.put(mine)
         with self._turn:
@@ -148,7 +148,7 @@ class SqliteStudyDatabase:
             return cast("T", mine.outcome())
 
     def _run_works_in_one_transaction(self, works: Sequence[_TransactionWork]) -> None:
-        """All in one transaction, of which a work that fails leaves nothing."""
+        """Run works in one transaction, of which a work that fails leaves nothing."""
         try:
             with _run_transaction(self._require_writer(), "BEGIN IMMEDIATE") as transaction:
                 for work in works:
@@ -165,12 +165,12 @@ class SqliteStudyDatabase:
         return self._writer
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """On a connection that no other thread uses meanwhile."""
+        """Run `work` on a connection that no other thread uses meanwhile."""
         with self._translate_file_errors():
             try:
                 connection = self._readers.get_nowait()
             except Empty:
-                connection = self._connect()
+                connection = self._open_database_connection()
             try:
                 with _run_transaction(connection, "BEGIN") as transaction:
                     return work(transaction)
@@ -186,7 +186,7 @@ class SqliteStudyDatabase:
                 self._writer.close()
             self._writer = None
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open_database_connection(self) -> sqlite3.Connection:
         if self._read_only:
             return self._connect_read_only()
         connection = _open_sqlite(str(self._path))
@@ -219,10 +219,7 @@ class SqliteStudyDatabase:
         except (OSError, sqlite3.Error) as error:
             raise ModelError(
                 f"The answers in {self.place} cannot be read or written: {error}.",
-                mend=(
-                    "Free some disk space, or check the file and its permissions; every answer that was "
-                    "acknowledged is kept."
-                ),
+                mend="Free up disk space, or check the file and its permissions. Acknowledged answers are kept.",
             ) from error
 
 
@@ -236,7 +233,7 @@ class _TransactionWork:
         self.is_done = False
 
     def do(self, transaction: Transaction) -> None:
-        """As a step of its own of the transaction."""
+        """Run the work as a step of its own of the transaction."""
         transaction.run("SAVEPOINT work")
         try:
             self._value = self._work(transaction)
@@ -248,11 +245,11 @@ class _TransactionWork:
         self.is_done = True
 
     def mark_as_failed(self, error: BaseException) -> None:
-        """The transaction came to nothing."""
+        """Mark the work as failed, as its transaction came to nothing."""
         self._error, self.is_done = error, True
 
     def outcome(self) -> Any:
-        """What the work made. Raises what it raised."""
+        """Return what the work made, or raise what it raised."""
         if self._error is not None:
             raise self._error
         return self._value
@@ -274,7 +271,7 @@ def _open_sqlite(address: str) -> sqlite3.Connection:
     )  # fmt: skip
 
 
-class _SqliteStatements:
+class _SqliteStatementRunner:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
@@ -293,7 +290,7 @@ class _SqliteStatements:
 def _run_transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
     connection.execute(begin)
     try:
-        yield _SqliteStatements(connection)
+        yield _SqliteStatementRunner(connection)
         connection.execute("COMMIT")
     except BaseException:
         # SQLite may have rolled back by itself, as it does on a full disk.
@@ -310,7 +307,7 @@ _NAME = re.compile(r"\$?([A-Z_][A-Z0-9_]*)")
 
 
 class PostgresStudyDatabase:
-    """The schema `schema` of the server at `address`, made where it is absent.
+    """A study database in a schema of a Postgres server, made where it is absent.
 
     A connection for each thread. `synchronous_commit` is on: what is acknowledged survives a crash of this process, of
     the server, and a power cut.
@@ -319,22 +316,24 @@ class PostgresStudyDatabase:
     def __init__(self, address: SecretServerUrl, schema: str) -> None:
         self._schema = schema
         self._server = PgVectorServer(address, self._prepare_connection, client=_TITLE, needs="psycopg")
-        self.place = f"schema {schema} of PostgreSQL at {self._server.place}"
+        self.place = f"PostgreSQL schema {schema} at {self._server.place}"
         # Nothing is asked: a connection is made, which tells at once where it cannot be.
         try:
             self._server.do(lambda _: None)
         except ModelError as error:
-            mend = f"Let the user create a schema, or make it: CREATE SCHEMA {schema} AUTHORIZATION user."
+            mend = (
+                f"Let the user create schemas, or create this one: CREATE SCHEMA {schema} AUTHORIZATION user."
+            )
             raise ModelError(
                 error.message, mend=mend if "permission denied" in error.message else error.mend
             ) from error
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """One transaction; those of one annotator take turns by the lock of their row."""
+        """Run `work` in one transaction; those of one annotator take turns by the lock of their row."""
         return self._server.do(lambda connection: _commit_work(connection, work))
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """The same: reading needs no other connection here."""
+        """Run `work` in a transaction: reading needs no other connection here."""
         return self.write(work)
 
     def close(self) -> None:
@@ -358,7 +357,7 @@ class PostgresStudyDatabase:
 
 
 def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
-    """The server at a URL, or at the one that an environment variable of this name holds.
+    """Open the database at a URL, or at the one that an environment variable holds.
 
     Raises UsageError for what is neither, and for a URL with a password, which everyone on the machine could read in
     the list of processes; ModelError where it does not answer, or the extra is missing.
@@ -371,14 +370,14 @@ def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
     if not name and not address.startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)):
         raise UsageError(
             "The database address is neither a URL nor the name of an environment variable.",
-            mend=f"Write it like {_EXAMPLE}, or leave it out for a file in the study's folder.",
+            mend=f"Write it like {_EXAMPLE}, or omit it to use a file in the study's folder.",
         )
     try:
         check_no_password(f"{_TITLE}:{address}")
     except UsageError:
         raise UsageError(
-            "The database address contains a password, and everyone on this machine can see commands.",
-            mend=f"Put it into an environment variable, export {VARIABLE}=..., and write --database {VARIABLE}.",
+            "The database address contains a password, and other users of this machine can see command lines.",
+            mend=f"Put the address in an environment variable (export {VARIABLE}=...) and pass --database {VARIABLE}.",
         ) from None
     return PostgresStudyDatabase(
         resolve_server_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema
@@ -395,14 +394,14 @@ class _PostgresStatementRunner:
         self._connection = connection
 
     def run(self, statement: str, *values: Any) -> int:
-        return self._execute(statement, values).rowcount
+        return self._execute_statement(statement, values).rowcount
 
     def all(self, statement: str, *values: Any) -> list[Row]:
-        return self._execute(statement, values).fetchall()
+        return self._execute_statement(statement, values).fetchall()
 
     def first(self, statement: str, *values: Any) -> Row | None:
-        row: Row | None = self._execute(statement, values).fetchone()
+        row: Row | None = self._execute_statement(statement, values).fetchone()
         return row
 
-    def _execute(self, statement: str, values: tuple[Any, ...]) -> Cursor[Any]:
+    def _execute_statement(self, statement: str, values: tuple[Any, ...]) -> Cursor[Any]:
         return self._connection.execute(statement.replace("?", "%s"), values)

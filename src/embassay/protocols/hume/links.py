@@ -41,17 +41,17 @@ class StudyLinks:
         self._database, self._key = database, key
 
     def make(self, holder: LinkHolder, *, renew: bool = False) -> str:
-        """The token of somebody's link, the same at every call; with `renew` another, and the earlier ones are void.
+        """Make the token of a person's link, the same at every call unless it is renewed.
 
         Raises UsageError where the link was made with another key, and would silently become void.
         """
-        return self._database.write(lambda do: self._make_token(do, holder, renew))
+        return self._database.write(lambda do: self._load_or_make_link_token(do, holder, renew))
 
     def find(self, token: str) -> LinkHolder | None:
-        """Whose token it is, None for one that is nobody's."""
+        """Find the person whose link has this token; None where it is nobody's."""
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
-        wanted = _hash_of(token)
+        wanted = _hash_token(token)
         row = self._database.read(
             lambda do: do.first("SELECT role, id, hash FROM links WHERE hash = ?", wanted)
         )
@@ -59,36 +59,40 @@ class StudyLinks:
         return LinkHolder(row[0], row[1]) if row and hmac.compare_digest(row[2], wanted) else None
 
     def make_csrf_key(self, token: str) -> str:
-        """What a page that was opened with `token` must show with every change: nobody can make it for another."""
-        return _encode_digest(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
+        """Make the key against forged requests that a page opened with `token` must send."""
+        return _encode_digest_as_text(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
 
     def is_csrf_key(self, token: str, shown: str) -> bool:
         """Whether that is what the page shows, compared in constant time."""
         return hmac.compare_digest(self.make_csrf_key(token).encode(), shown.encode("utf-8", "replace"))
 
-    def _make_token(self, do: Transaction, holder: LinkHolder, renew: bool) -> str:
+    def _load_or_make_link_token(self, do: Transaction, holder: LinkHolder, renew: bool) -> str:
         row = do.first("SELECT generation, hash FROM links WHERE role = ? AND id = ?", holder.role, holder.id)
         generation = 1 if row is None else int(row[0]) + renew
         token = self._derive_link_token(holder, generation)
         if row is None:
             do.run(
-                "INSERT INTO links VALUES (?, ?, ?, ?)", holder.role, holder.id, generation, _hash_of(token)
+                "INSERT INTO links VALUES (?, ?, ?, ?)",
+                holder.role,
+                holder.id,
+                generation,
+                _hash_token(token),
             )
         elif renew:
             do.run(
                 "UPDATE links SET generation = ?, hash = ? WHERE role = ? AND id = ?",
-                generation, _hash_of(token), holder.role, holder.id
+                generation, _hash_token(token), holder.role, holder.id
             )  # fmt: skip
-        elif row[1] != _hash_of(token):
+        elif row[1] != _hash_token(token):
             raise UsageError(
-                "The links of this study were made with a key other than the one in its folder.",
-                mend=f"Restore the {KEY_FILE} they were made with, or make new links: --new-links.",
+                "The study's links were created with a key that differs from the one in its folder.",
+                mend=f"Restore the original {KEY_FILE}, or pass --new-links to create new links.",
             )
         return token
 
     def _derive_link_token(self, holder: LinkHolder, generation: int) -> str:
         words = "\0".join(("link", holder.role, holder.id, str(generation)))
-        return _encode_digest(hmac.digest(self._key, words.encode(), "sha256"))
+        return _encode_digest_as_text(hmac.digest(self._key, words.encode(), "sha256"))
 
 
 def load_or_make_study_key(folder: Path) -> bytes:
@@ -105,14 +109,14 @@ def load_or_make_study_key(folder: Path) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise DataError(
-            "This file contains no key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            mend="Restore the original, or delete it and make new links: --new-links."
+            "The file contains no valid key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            mend="Restore the original, or delete the file and pass --new-links."
         )  # fmt: skip
     return key
 
 
 def _write_study_key_file(path: Path) -> None:
-    """In one step and readable by nobody else from the first moment; one that another process made meanwhile stays."""
+    """Write a study's secret key in one step, so that only its owner can read it."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         stream.write(secrets.token_hex(_KEY_BYTES) + "\n")
@@ -128,9 +132,9 @@ def _write_study_key_file(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _hash_of(token: str) -> str:
+def _hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _encode_digest(digest: bytes) -> str:
+def _encode_digest_as_text(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -27,17 +27,21 @@ from embassay.protocols.kernel.inputs import charge_calls_to_account, open_reque
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
-from embassay.protocols.tasks.classification import ONE_LABEL, classify_by_neighbours, classify_by_regression
+from embassay.protocols.tasks.classification import (
+    ONE_LABEL,
+    classify_by_neighbours,
+    label_by_logistic_regression,
+)
 from embassay.protocols.tasks.task import (
     PtebContext,
     PtebOptions,
     VectorSimilarity,
     make_task_outcome,
-    measure_nearest_anchor,
+    measure_similarity_to_anchors,
 )
 from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredTextPairs, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.forecast import Hear, RehearsalSimilarity
+from embassay.runs.forecast import Hear, RehearsalSimilarityStandIn
 from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -73,7 +77,7 @@ def evaluate_few_label_system(
     ]
     # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
-    learnt = _take_rows(data.training.rows, used)
+    learnt = _select_labelled_rows(data.training.rows, used)
     how, predict = _make_label_predictor(system, data, learnt, used, context)
     train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
     train.note_unencoded_texts(learnt.texts)
@@ -123,7 +127,7 @@ def _make_label_predictor(
 
         def predict_by_neighbours(rows: list[int]) -> tuple[Labels, list[str]]:
             return classify_by_neighbours(
-                system, Classification(_take_rows(data.training.rows, rows), test), k
+                system, Classification(_select_labelled_rows(data.training.rows, rows), test), k
             ), []
 
         return f"{k} nearest neighbours", predict_by_neighbours
@@ -134,7 +138,9 @@ def _make_label_predictor(
 
     def predict_by_regression(rows: list[int]) -> tuple[Labels, list[str]]:
         labels = np.array([data.training.rows.labels[row] for row in rows])
-        return classify_by_regression(vectors[[place[row] for row in rows]], labels, asked, context.seed)
+        return label_by_logistic_regression(
+            vectors[[place[row] for row in rows]], labels, asked, context.seed
+        )
 
     return "logistic regression", predict_by_regression
 
@@ -153,10 +159,10 @@ def _list_scarce_labels(data: FewLabelledTexts) -> list[str]:
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
     short = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
     missing = [label for label in data.labels if label not in counts]
-    return short + [f"label {label}: no training text, so it is never given" for label in missing]
+    return short + [f"label {label}: no training texts, so it is never predicted" for label in missing]
 
 
-def _take_rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
+def _select_labelled_rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
     )
@@ -191,14 +197,14 @@ def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: i
         opened = open_request_dataset(request)
         split = has_training_rows(opened)
         shape = "classification" if split else "labelled"
-        loaded = _language_rows(opened, shape, source.lang).load(shape)
+        loaded = _select_language_rows(opened, shape, source.lang).load(shape)
     except EmbassayError as error:
         raise DataError(
             f"The training texts for {task.name} cannot be read from {source.dataset}: {error.message}",
             mend="Run where the study was sampled, or choose other tasks with --task.",
         ) from error
     rows: LabelledTexts = loaded.data.train if split else loaded.data
-    kept = _training_rows(rows, items, task)
+    kept = _select_training_rows(rows, items, task)
     if len(set(kept.labels)) < 2:
         raise DataError(
             f"The source of {task.name}, {source.dataset}, no longer has two labels to train on.",
@@ -234,7 +240,7 @@ def draw_training_rows(training: TrainingRows, repeat: int, seed: int, task: str
     return sorted(place for of_label in taken.values() for place in of_label)
 
 
-def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
+def _select_language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     """The rows of the task's language, cut as items were drawn from them, so that the fingerprint is the same."""
     subsets = opened.subsets(shape)
     if lang and len(subsets) > 1 and lang not in subsets:
@@ -242,7 +248,7 @@ def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     return subsets.get(lang, next(iter(subsets.values())))
 
 
-def _training_rows(rows: LabelledTexts, items: Sequence[StudyItem], task: StudyTask) -> LabelledTexts:
+def _select_training_rows(rows: LabelledTexts, items: Sequence[StudyItem], task: StudyTask) -> LabelledTexts:
     seen = {normalise_text_for_comparison(str(item.payload.get("text", ""))) for item in items}
     values = {str(label.value) for label in task.labels}
     kept = [
@@ -276,12 +282,12 @@ def choose_family_evaluation(family: Family, settings: EvaluationSettings) -> Ev
         "classification": evaluate_few_label_system,
         "clustering": partial(clustering.evaluate_system, give_k=settings.give_k),
         "reranking": evaluate_reranking_system,
-        "sts": _evaluate_pairs,
+        "sts": _evaluate_pair_similarity,
     }
     return every[family]
 
 
-def build_family_data(
+def build_evaluation_data(
     task: StudyTask, items: Sequence[StudyItem], gold: Mapping[str, Any], settings: EvaluationSettings
 ) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
@@ -318,7 +324,7 @@ def collect_seen_texts(data: Any) -> list[str]:
     return list(data.texts)
 
 
-def _evaluate_pairs(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
+def _evaluate_pair_similarity(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
     return rewrite_score_methods(
         sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}"
     )
@@ -328,7 +334,7 @@ def labelled_texts(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> Label
     """Texts with their gold label or cluster, as one set."""
     return LabelledTexts(
         tuple(item.id for item in items),
-        tuple(_payload_text(item, "text") for item in items),
+        tuple(_read_item_text(item, "text") for item in items),
         tuple(str(gold[item.id]) for item in items),
         ("",) * len(items),
     )
@@ -338,8 +344,8 @@ def scored_pairs(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> ScoredT
     """Pairs of texts with their gold rating."""
     return ScoredTextPairs(
         tuple(item.id for item in items),
-        tuple(_payload_text(item, "text1") for item in items),
-        tuple(_payload_text(item, "text2") for item in items),
+        tuple(_read_item_text(item, "text1") for item in items),
+        tuple(_read_item_text(item, "text2") for item in items),
         np.array([gold[item.id] for item in items], dtype=np.float64),
     )
 
@@ -348,29 +354,29 @@ def reranking_set(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> Rerank
     """Queries with their candidates in the order shown, and the gold grades of these."""
     return RerankingSet(
         tuple(item.id for item in items),
-        tuple((_payload_text(item, "query"),) for item in items),
-        tuple(_payload_documents(item, len(gold[item.id])) for item in items),
+        tuple((_read_item_text(item, "query"),) for item in items),
+        tuple(_read_item_documents(item, len(gold[item.id])) for item in items),
         tuple(np.array(gold[item.id], dtype=np.float64) for item in items),
     )
 
 
-def _payload_text(item: StudyItem, name: str) -> str:
+def _read_item_text(item: StudyItem, name: str) -> str:
     value = item.payload.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(
-            f"Item {item.id} of {item.task} has no {name}.", mend="Use the study as it was sampled."
+            f"Item {item.id} of {item.task} has no {name}.", mend="Restore the study as it was sampled."
         )
     return value
 
 
-def _payload_documents(item: StudyItem, grades: int) -> tuple[str, ...]:
+def _read_item_documents(item: StudyItem, grades: int) -> tuple[str, ...]:
     documents = item.payload.get("documents")
     texts = [document.get("text") for document in documents or () if isinstance(document, Mapping)]
     # An empty document is one that people saw, too: only what is no text is a fault.
     if len(texts) != grades or not all(isinstance(text, str) for text in texts):
         raise DataError(
-            f"Item {item.id} of {item.task} has {len(texts)} documents and {grades} grades.",
-            mend="Use the study as it was sampled.",
+            f"Item {item.id} of {item.task} has {len(texts)} documents but {grades} grades.",
+            mend="Restore the study as it was sampled.",
         )
     return tuple(map(str, texts))
 
@@ -382,8 +388,8 @@ TIES = "ties: irrelevant documents first"
 def evaluate_reranking_system(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
-    similar = measure_nearest_anchor(system, data.queries, data.candidates)
-    task_outcome = reranking.score_similarities(system, data, similar, context)
+    similar = measure_similarity_to_anchors(system, data.queries, data.candidates)
+    task_outcome = reranking.evaluate_known_similarities(system, data, similar, context)
     columns = {name: list(values) for name, values in task_outcome.items.items()}
     for query, values in zip(data.ids, similar, strict=True):
         for place, value in enumerate(values.tolist()):
@@ -395,7 +401,7 @@ def evaluate_reranking_system(system: Similarity, data: RerankingSet, context: P
 
 
 def rewrite_score_methods(task_outcome: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
-    """The outcome with what `said` makes of the method of every row that has one."""
+    """Rewrite the method that every row of an outcome names, by the function `said`."""
     scores = tuple(
         replace(score, method=said(score.method)) if score.method else score for score in task_outcome.scores
     )
@@ -403,7 +409,7 @@ def rewrite_score_methods(task_outcome: TaskOutcome, said: Callable[[str], str])
 
 
 @dataclass(frozen=True)
-class StudyJob(inputs.EvaluationJob):
+class StudyCellJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell. `content` is the study's, so that a changed study is read anew."""
 
     study: Path
@@ -415,16 +421,16 @@ class StudyJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: StudyJob,
+    job: StudyCellJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
     spread: CellPartExecutor = HERE,
 ) -> TaskOutcome:
-    """The outcome of one cell, with how many texts were encoded and taken from the cache."""
+    """Evaluate one system on one task; its outcome, with the texts encoded and cached."""
     tokenizer = open_tokenizer(job.tokenizer)
     data, family = load_task_data(job.study, job.content, job.task, job.settings)
-    context = _cell_context(job, tokenizer)
+    context = _make_cell_context(job, tokenizer)
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     with (
         reserve_memory(estimate_cell_memory(opened.system, data, job.resamples)),
@@ -436,12 +442,12 @@ def evaluate_cell(
     return opened.add_usage_and_warnings(outcome, calls, compares=family in ("reranking", "sts"))
 
 
-def rehearse_cell_encoder_calls(job: StudyJob, hear: Hear) -> bool:
-    """Tell of the calls that a cell makes of an encoder."""
+def rehearse_cell_encoder_calls(job: StudyCellJob, hear: Hear) -> bool:
+    """Report the encoder calls that a cell would make, without doing its work."""
     data, family = load_task_data(job.study, job.content, job.task, job.settings)
-    context = _cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
+    context = _make_cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
     choose_family_evaluation(family, replace(job.settings, give_k=True))(
-        RehearsalSimilarity(hear), data, context
+        RehearsalSimilarityStandIn(hear), data, context
     )
     return True
 
@@ -449,17 +455,19 @@ def rehearse_cell_encoder_calls(job: StudyJob, hear: Hear) -> bool:
 @lru_cache(maxsize=64)
 def load_task_data(study: Path, content: str, task: str, settings: EvaluationSettings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
-    folder = _cached_study(study, content)
+    folder = _read_study_cached(study, content)
     spec = folder.task(task)
-    return build_family_data(spec, folder.select_task_items(task), folder.gold(task), settings), spec.family
+    return build_evaluation_data(
+        spec, folder.select_task_items(task), folder.gold(task), settings
+    ), spec.family
 
 
 @lru_cache(maxsize=2)
-def _cached_study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of what is remembered
+def _read_study_cached(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of what is remembered
     return read_study(path)
 
 
-def _cell_context(job: StudyJob, tokenizer: Tokenizer) -> PtebContext:
+def _make_cell_context(job: StudyCellJob, tokenizer: Tokenizer) -> PtebContext:
     options = PtebOptions(resamples=job.resamples, neighbours=job.neighbours)
     return PtebContext(job.task, tokenizer, job.seed, options)
 
@@ -469,8 +477,8 @@ _LEARNT = 4 * 8
 
 
 def estimate_cell_memory(system: Similarity, data: Any, resamples: int) -> WorkMemoryEstimate:
-    """The estimate for one system on the items of a task (`build_family_data`): that of PTEB for as many texts, with
-    what a classifier of vectors takes."""
+    """The estimate for one system on the items of a task (`build_evaluation_data`): that of PTEB for as many texts,
+    with what a classifier of vectors takes."""
     texts, dim = collect_seen_texts(data), count_vector_dimensions(system)
     found = footprint.estimate_dataset_part_memory(system, data, texts, resamples)
     parts = dict(found.parts)

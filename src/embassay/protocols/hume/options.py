@@ -50,15 +50,15 @@ Words = list[str] | None
 
 @dataclass(frozen=True)
 class LlmAnswerAcceptanceOptions:
-    """When a model's answer stands."""
+    """The options by which a model's answer is accepted."""
 
-    check: float = option(0.2, "Share of the items with agreeing draws that people also answer.")
-    least: int = option(10, "Minimum items in that sample; all if there are fewer.")
+    check: float = option(0.2, "Share of the consistently answered items that people also answer.")
+    least: int = option(10, "Minimum number of items in that sample; all, if there are fewer.")
     most_wrong: float = option(
         0.1,
-        "Share of the sample that people may contradict; if the interval lies above it, people get the whole task.",
+        "Maximum share of contradicted answers; if the interval is above it, people do the whole task.",
     )
-    tolerance: float = option(1.0, "Largest difference between ratings that count as equal.")
+    tolerance: float = option(1.0, "Maximum difference between ratings that still count as equal.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -80,19 +80,23 @@ class AnnotateRequest:
         MISSING, "A chat model, such as ollama:gemma3:27b?temperature=0.7.", name="--llm", group=SYSTEMS
     )
     mode: Mode = option(
-        "ranking", "In reranking, mark relevant documents as people do, instead of ranking all.",
+        "ranking", "For reranking, have the model mark relevant documents, as people do, instead of ranking all.",
         name="--binary", flag="binary"
     )  # fmt: skip
-    runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
+    runs: int = option(1, "Answers per item; scores are averaged.", least=1, most=RUNS, group=STATISTICS)
     seed: int = redeclare_option(RunRequest, "seed")
-    tasks: tuple[str, ...] = option((), "A task of the study. Default: all but clustering.", name="--task -t")
+    tasks: tuple[str, ...] = option(
+        (), "A task in the study. Default: all except clustering.", name="--task -t"
+    )
     limit: int | None = redeclare_option(RunRequest, "limit")
 
     def __post_init__(self) -> None:
         if not self.llms:
-            raise UsageError("No language model is named.", mend="Name one: --llm ollama:gemma3:27b.")
+            raise UsageError(
+                "No language model was given.", mend="Pass one, such as --llm ollama:gemma3:27b."
+            )
         if not 1 <= self.runs <= RUNS:
-            raise UsageError(f"--runs is {self.runs}.", mend=f"Ask for 1 to {RUNS}.")
+            raise UsageError(f"--runs is {self.runs}.", mend=f"Use 1 to {RUNS}.")
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"The limit is {self.limit}.", mend="Give 1 or more.")
 
@@ -105,25 +109,27 @@ class AnnotateRequest:
 class TaskDrawOptions:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
-    label: Words = option(None, "What a label means: joy='Happy, pleased.'.")
-    label_name: Words = option(None, "A label's name on its button: 0=sadness.")
+    label: Words = option(None, "Description of a label, such as joy='Happy, pleased.'.")
+    label_name: Words = option(None, "Name on a label's button, such as 0=sadness.")
     guidelines: str | None = option(None, "Your own guidelines, in Markdown.")
-    question: str = option("", "Your own question above every item.")
+    question: str = option("", "Your own question, shown above every item.")
     scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
-    groups: int | None = option(None, "Gold clusters to draw from. Default: 6 or 5.")
-    relevant: int = option(3, "Maximum relevant documents per query.")
+    groups: int | None = option(
+        None, "Number of gold clusters to draw from. Default: 6, or 5 if that fits better."
+    )
+    relevant: int = option(3, "Maximum number of relevant documents per query.")
     candidates: int = option(7, "Documents per query.")
     negatives: Literal["auto", "lists", "bm25"] = option(
-        "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
+        "auto", "Source of hard negatives: the data's lists or bm25. auto prefers lists."
     )
     against: Words = option(None, "Training data to search for leaked items.")
-    drop_leaked: bool = option(False, "Leave leaked texts out.")
+    drop_leaked: bool = option(False, "Leave out leaked texts.")
     practice: int = option(3, "Practice items per task.")
-    whole: bool = option(False, "Use every item unchanged, for an annotated set. Default for the suite hume.")
-    give_k: bool = option(False, "Tell people the number of groups, which models also know.")
+    whole: bool = option(False, "Use every item of an annotated set unchanged. Default for the hume suite.")
+    give_k: bool = option(False, "Tell people the number of groups, as models are told.")
 
     def build_task_entry(self) -> dict[str, Any]:
-        """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
+        """Build a task's keys for a file; UsageError for a label or scale that cannot be read."""
         from embassay.protocols.hume.sampling.options import read_guidelines_file
 
         return {
@@ -152,40 +158,42 @@ class StudyDataOptions:
     families: tuple[Family, ...] = option(
         (), "A task family. Default: all that fit the data.", name="--task -t"
     )
-    n: int | None = option(None, "Items per task. Default: 40; clustering and reranking 30.", least=2)
-    name: str | None = option(None, "The study's name. Default: that of --out.", group=DATA)
+    n: int | None = option(None, "Items per task. Default: 40 (30 for clustering and reranking).", least=2)
+    name: str | None = option(None, "Name of the study. Default: the name of the --out folder.", group=DATA)
     lang: tuple[str, ...] = option(
-        (), "Only this language, such as eng; also used for data that do not state one.", group=DATA
+        (), "Use only this language, such as eng, and assume it for data that states none.", group=DATA
     )
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
     grades: str | None = redeclare_option(RunRequest, "grades")
-    ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
-    limit: int | None = option(None, "Maximum items per task, for a trial.", least=2, group=DATA)
+    ask: tuple[Question, ...] = option((), "What to ask annotators about themselves. Default: nothing.")
+    limit: int | None = option(None, "Maximum number of items per task, for a trial.", least=2, group=DATA)
     seed: int | None = redeclare_option(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
     own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
 
     @property
-    def is_empty(self) -> bool:
+    def has_no_options(self) -> bool:
         """Whether none was given."""
         return not any(
             (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
         )
 
     def request(self, name: str) -> StudySampleRequest:
-        """The request for one study of all datasets. Raises UsageError where there are none."""
+        """Make the request to draw one study of all datasets; UsageError where there are none."""
         from embassay.protocols.hume.sampling.options import check_sampling_config
 
         if not self.datasets:
             raise UsageError(
                 "There is no data to sample from.",
-                mend="Give -d DATASET, or --config FILE; -d sample to try it out.",
+                mend="Pass -d DATASET or --config FILE. To try it out, use -d sample.",
             )
         entry = {
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
             "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.build_task_entry()
         }  # fmt: skip
-        tasks = [task for data in self._resolve_dataset_paths() for task in self._tasks(data, entry)]
+        tasks = [
+            task for data in self._resolve_dataset_paths() for task in self._list_dataset_tasks(data, entry)
+        ]
         return check_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
@@ -200,7 +208,7 @@ class StudyDataOptions:
 
         return [prefer_path_over_catalogue(data) for data in self.datasets]
 
-    def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _list_dataset_tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
         from embassay.data.catalogue.suites import find_suite
         from embassay.protocols.hume.sampling.options import make_suite_member_task
@@ -256,7 +264,7 @@ class AnnotationImportOptions:
         "auto", "Format of the files; auto detects it.", name="--format", group=OUTPUT
     )
     annotators: tuple[str, ...] = option(
-        (), "Who answered, or a new name for one of the file's annotators.",
+        (), "Who answered, or a new name for an annotator in the file.",
         name="--annotator", value="NAME|OLD=NAME", group=SYSTEMS
     )  # fmt: skip
     replace: bool = option(False, "Replace earlier answers with these.", name="--replace", group=SPEED)
@@ -267,23 +275,23 @@ class AnnotationExportOptions:
     """What goes out of a study, and whose answers."""
 
     form: Form | None = option(
-        None, "Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb).",
+        None, "Export answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb).",
         name="--to --format", group=OUTPUT
     )  # fmt: skip
     gold: GoldKind | None = option(
         None,
-        "Write a dataset and a study with gold: unchanged, decided by adjudicators, or also unanimous.",
+        "Write a dataset and a study whose gold is original, adjudicated, or adjudicated plus consensus.",
         group=DATA,
     )
     tasks: tuple[str, ...] = option((), "Only this task.", name="--task -t")
     answers: bool = option(False, "Add people's answers to the tasks.", name="--answers", group=OUTPUT)
     profiles: bool = option(
-        False, "Add what annotators said about themselves (csv, jsonl).", name="--profiles"
+        False, "Include what annotators said about themselves (csv, jsonl).", name="--profiles"
     )
-    revision: str = option("1", "Revision of the MTEB baseline Human.", group=OUTPUT)
+    revision: str = option("1", "Revision of MTEB's baseline Human to write.", group=OUTPUT)
     exposed: bool = option(
         False,
-        "Include answers from browsers that had shown someone else's answers.",
+        "Include answers given in a browser that had shown someone else's answers.",
         name="--exposed",
         group=OUTPUT,
     )
@@ -291,12 +299,12 @@ class AnnotationExportOptions:
     def __post_init__(self) -> None:
         if self.gold is None and self.form is None:
             raise UsageError(
-                "There is nothing to write.", mend="Say what: --format csv, or --gold adjudicated."
+                "Nothing to export was selected.", mend="Pass --format csv or --gold adjudicated."
             )
         if self.gold is not None and (self.form is not None or self.profiles):
             raise UsageError(
                 f"{'--format' if self.form else '--profiles'} has no effect with --gold.",
-                mend="Leave one of the two out.",
+                mend="Use only one of the two.",
             )
 
 
@@ -309,7 +317,7 @@ class _HumeRequest:
 
 @dataclass(frozen=True)
 class StudyRequest(_HumeRequest):
-    """A study to score. `tasks` empty: all; `answers` empty: all that the study's folder holds.
+    """A request to score a study; empty `tasks` or `answers` stand for all of them.
 
     `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
     draws of training texts, and `neighbours` those that classify for a system without vectors. Annotators count from
@@ -325,10 +333,13 @@ class StudyRequest(_HumeRequest):
     systems: tuple[str, ...] = redeclare_option(RunRequest, "systems", default=())
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all.", name="--task -t")
     answers: tuple[str, ...] = option(
-        (), "Only these annotations (JSONL). Default: all of the study.", value="FILE", group=DATA
+        (),
+        "Use only these annotations (JSONL). Default: all of the study's annotations.",
+        value="FILE",
+        group=DATA,
     )
-    aggregation: Aggregation = option("paper", "How several people's answers become one score.")
-    human_ap_mode: ApMode = option("tie_aware", "How people's MAP orders documents with equal marks.")
+    aggregation: Aggregation = option("paper", "How to combine several people's answers into one score.")
+    human_ap_mode: ApMode = option("tie_aware", "How people's MAP handles documents with equal marks.")
     one_annotator: OneAnnotator = option(
         "wilson", "Interval for a single annotator's clusters or marks; the paper gives none."
     )
@@ -343,7 +354,7 @@ class StudyRequest(_HumeRequest):
     seed: int = redeclare_option(RunRequest, "seed")
     tokenizer: str = redeclare_option(RunRequest, "tokenizer")
     min_answered: float = option(
-        0.5, "Leave out annotators with less than this share of the most active one's answers.",
+        0.5, "Leave out annotators with less than this share of the most active annotator's answers.",
         least=0, most=1, value="SHARE", group=STATISTICS
     )  # fmt: skip
     min_shared: int = option(
@@ -371,12 +382,12 @@ class StudyRequest(_HumeRequest):
         }
 
     def __post_init__(self) -> None:
-        _check_request(self)
+        _check_scoring_choices(self)
         if self.smallest_group < 2:
             raise UsageError(
                 f"smallest_group is {self.smallest_group}.", mend="Use 2 or more: one person is not a group."
             )
-        _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
+        _check_option_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
         if not 0 <= self.min_answered <= 1:
             raise UsageError(f"min_answered is {self.min_answered}.", mend="Use a share from 0 to 1.")
         for name in ("resamples", "samples_per_label", "repeats", "neighbours", "min_shared"):
@@ -399,11 +410,11 @@ class PublishedRequest(_HumeRequest):
         "systems", "samples_per_label", "resamples", "tokenizer", "repeats", "neighbours"
     )  # fmt: skip
     results: tuple[str, ...] = option(
-        MISSING, "MTEB result files, instead of a study.",
+        MISSING, "Score MTEB result files instead of a study.",
         name="--from-mteb", value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     llm_scores: tuple[str, ...] = option(
-        (), "With --from-mteb: CSV of dataset, lang, human, and a column per language model.",
+        (), "With --from-mteb: CSV with columns dataset, lang and human, plus one per language model.",
         value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     models: Models = option(
@@ -420,8 +431,8 @@ class PublishedRequest(_HumeRequest):
     neighbours: int = 10
 
     def __post_init__(self) -> None:
-        _check_request(self)
-        _check_choice("models", self.models, get_args(Models))
+        _check_scoring_choices(self)
+        _check_option_choice("models", self.models, get_args(Models))
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume; of systems only where there are some."""
@@ -429,11 +440,11 @@ class PublishedRequest(_HumeRequest):
         return plain if self.systems else {key: plain[key] for key in plain if key not in self.OF_SYSTEMS}
 
 
-def _check_request(request: Any) -> None:
-    _check_choice("aggregation", request.aggregation, get_args(Aggregation))
-    _check_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
+def _check_scoring_choices(request: Any) -> None:
+    _check_option_choice("aggregation", request.aggregation, get_args(Aggregation))
+    _check_option_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
 
 
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def _check_option_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise UsageError(f"--{name} is {value!r}.", mend=f"Use one of {', '.join(allowed)}.")

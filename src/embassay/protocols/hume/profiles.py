@@ -37,7 +37,7 @@ Profiles = Mapping[str, Mapping[str, str]]
 _CHOICES: Mapping[Question, Choices] = {
     "language": (
         ("native", "It is my first language"), ("near-native", "Nearly as well as my first language"),
-        ("good", "Well, though I look up a word now and then"), ("basic", "With effort"),
+        ("good", "Well, but I sometimes look up a word"), ("basic", "With effort"),
     ),
     "expertise": (
         ("expert", "I do research on language or language technology"),
@@ -93,7 +93,7 @@ def _expand_profile_question(question: Question, study: StudyFile) -> Iterator[P
 
 
 def check_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
-    """What somebody said, by key; an empty answer stays one, which takes an earlier one away.
+    """Check what somebody answered to the profile questions; the answers by key.
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
@@ -101,11 +101,12 @@ def check_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str
     for key, answer in said.items():
         if key not in choices:
             raise DataError(
-                f"The study does not ask {key!r}.", mend=f"It asks {', '.join(choices) or 'nothing'}."
+                f"The study does not ask about {key!r}.",
+                mend=f"It asks about {', '.join(choices) or 'nothing'}.",
             )
         if answer and answer not in choices[key]:
             raise DataError(
-                f"{answer!r} is not an answer to {key!r}.", mend=f"Use one of {', '.join(choices[key])}."
+                f"{answer!r} is not a valid answer to {key!r}.", mend=f"Use one of {', '.join(choices[key])}."
             )
     return {key: str(answer or "") for key, answer in said.items()}
 
@@ -130,7 +131,7 @@ def read_annotator_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
 
 
 def read_profiles_file(folder: StudyFolder) -> dict[str, dict[str, str]]:
-    """Those of `profiles.jsonl`; of two answers to a question the last."""
+    """Read the answers of `profiles.jsonl`; of two answers to a question the last counts."""
     path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
     for line, row in read_jsonl_rows(path, AnnotatorProfileRow) if path.is_file() else ():
         try:
@@ -181,19 +182,19 @@ def scores_by_profile_table(
         for pair in pairs
         for asked in questions
         if asked.key.partition(":")[2] in ("", pair.lang)
-        for group in _profile_groups(pair, asked, profiles, smallest)
+        for group in _group_annotators_by_profile(pair, asked, profiles, smallest)
     ]
     return ColumnTable.of(
         "hume_profiles", "HUME: annotators by what they said about themselves", groups, *OF_PAIR, text("question"),
         text("group", "answer"), whole_number_column("annotators", lambda group: len(group.people)),
         whole_number_column("answers", lambda group: sum(annotator.items for annotator in group.people)),
         *interval_columns("score", ("score", "low", "high")), text("reason", "score.reason"),
-        note="Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
-        f"Groups of fewer than {smallest} people are withheld together.",
+        note="Score is the mean of the annotators' scores; low and high are 95% Student's t intervals over annotators. "
+        f"Groups of fewer than {smallest} people are merged and withheld.",
     )  # fmt: skip
 
 
-def _profile_groups(
+def _group_annotators_by_profile(
     pair: DatasetLanguageRecord, asked: ProfileQuestion, profiles: Profiles, smallest: int
 ) -> Iterator[AnnotatorProfileGroup]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
@@ -205,7 +206,7 @@ def _profile_groups(
     hidden = find_groups_too_small_to_show({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
-            score = _group_score([annotator.score for annotator in people])
+            score = _estimate_group_mean([annotator.score for annotator in people])
             yield AnnotatorProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
@@ -227,10 +228,10 @@ def find_groups_too_small_to_show(sizes: Mapping[str, int], smallest: int) -> tu
     return tuple(name for name in sizes if name in small)
 
 
-def _group_score(scores: Sequence[float]) -> Estimate:
+def _estimate_group_mean(scores: Sequence[float]) -> Estimate:
     # fsum gives the same sum in any order of the scores.
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return Estimate(value=mean, reason="one annotator has no interval over annotators")
+        return Estimate(value=mean, reason="no interval over annotators because there is only one")
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
     return Estimate(value=mean, low=mean - half, high=mean + half)

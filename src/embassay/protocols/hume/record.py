@@ -29,7 +29,7 @@ class _FrozenRecord(BaseModel):
 
 
 class SystemScore(_FrozenRecord):
-    """A model, a metric or a language model on the items of a pair.
+    """The score of a model, a metric or a language model on the items of a pair.
 
     `outside`: strictly outside the interval of people, None where there is none. `difference`: system minus people on
     the same items by paired bootstrap, with two-sided `p`; None for published results, which have no items.
@@ -140,7 +140,7 @@ class DatasetLanguageRecord(_FrozenRecord):
 
     @property
     def system_scores(self) -> tuple[SystemScore, ...]:
-        """Models, and then language models."""
+        """The scores of the models, and then of the language models."""
         return (*self.models, *self.llms)
 
     @property
@@ -183,13 +183,13 @@ class PeopleWinCount(_FrozenRecord):
         return self.wins / self.pairs
 
     @property
-    def rate_interval(self) -> Estimate | None:
+    def win_rate_interval(self) -> Estimate | None:
         """The 95% Wilson interval of that share; None without a pair."""
         return wilson(self.rate, self.pairs) if self.pairs else None
 
 
 class Summary(_FrozenRecord):
-    """`summary.json`."""
+    """The summary of a HUME run, as `summary.json` keeps it."""
 
     schema_version: int = SCHEMA
     title: str

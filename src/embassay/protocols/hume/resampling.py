@@ -152,11 +152,14 @@ def resampled_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
     """
     kept = counts * (one.sum(axis=1) * other.sum(axis=1))
     # Pairs of two draws of one item, which every count below would hold as well.
-    again = _count_pairs(kept).sum(axis=1)
-    total = _count_pairs(kept.sum(axis=1)) - again
+    again = _count_pairs_within_groups(kept).sum(axis=1)
+    total = _count_pairs_within_groups(kept.sum(axis=1)) - again
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
-    both = _count_pairs(kept @ cells[:, cells.any(axis=0)]).sum(axis=1) - again
-    left, right = _count_pairs(kept @ one).sum(axis=1) - again, _count_pairs(kept @ other).sum(axis=1) - again
+    both = _count_pairs_within_groups(kept @ cells[:, cells.any(axis=0)]).sum(axis=1) - again
+    left, right = (
+        _count_pairs_within_groups(kept @ one).sum(axis=1) - again,
+        _count_pairs_within_groups(kept @ other).sum(axis=1) - again,
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = left * right / total
         most = (left + right) / 2
@@ -181,7 +184,7 @@ def resampled_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
     return np.where(total > 0, v, np.nan)
 
 
-def _count_pairs(sizes: Floats) -> Floats:
+def _count_pairs_within_groups(sizes: Floats) -> Floats:
     return sizes * (sizes - 1) / 2
 
 
@@ -201,7 +204,7 @@ SHARE, CORRELATION, DISTANCE = (0.0, 1.0), (-1.0, 1.0), (0.0, float("inf"))
 _DRAWS = 1 << 16
 _MOST_UNDEFINED = 0.05
 _ROUNDING = 1e-12
-ALIKE = "the same in every resample: these items do not show how it varies"
+ALIKE = "the value is the same in every resample, so its variation cannot be estimated"
 """Perfect agreement on 20 items is common at a true kappa of 0.9: an interval without width would be wrong."""
 _LEAST = 3
 
@@ -247,7 +250,7 @@ def resample_statistics(
     check_confidence(draws.confidence)
     draws = replace(draws, kind=draws.kind or "bca")
     if n < 1:
-        raise UsageError("There are no items to resample.", mend="Give the answers to at least one item.")
+        raise UsageError("There are no items to resample.", mend="Pass answers to at least one item.")
     # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
     estimates = _reshape_to_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
@@ -288,10 +291,12 @@ def make_value_without_interval(
 def _jackknife_values(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
     blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
-    return np.concatenate([_reshape_to_columns(statistic(_rows_without_each(block, n))) for block in blocks])
+    return np.concatenate(
+        [_reshape_to_columns(statistic(_count_items_without_each(block, n))) for block in blocks]
+    )
 
 
-def _rows_without_each(items: NDArray[np.int64], n: int) -> Floats:
+def _count_items_without_each(items: NDArray[np.int64], n: int) -> Floats:
     counts = np.ones((len(items), n))
     counts[np.arange(len(items)), items] = 0
     return counts
@@ -326,7 +331,7 @@ def _bca_interval(
     low, high = np.quantile(defined, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
     if undefined:
-        method += f", {undefined} of them without a value"
+        method += f", {undefined} of them undefined"
     p = _two_sided_p(defined, shift, skew)
     return ResampledEstimate(
         estimate, float(low), float(high), n, method, p=p, undefined=undefined, resamples=every
@@ -432,7 +437,11 @@ def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> PeopleAn
     if people.task.family in ("sts", "clustering"):
         rows = [tuple(said.get(item) for item in items) for said in every]
         return PeopleAnswerRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
-    value = _is_right if people.task.family == "classification" else _make_ap_function(people.human_ap_mode)
+    value = (
+        _is_answer_right
+        if people.task.family == "classification"
+        else _choose_average_precision(people.human_ap_mode)
+    )
     rows = [
         tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
     ]
@@ -467,28 +476,26 @@ def _list_answers_by_convention(people: PeopleAnswers) -> list[Mapping[str, Any]
         raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
     every = list(people.active_annotators.values())
     if not every:
-        raise UsageError(
-            f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
-        )
+        raise UsageError(f"Nobody answered any item of {task.name}.", mend="Pass annotations of this task.")
     if aggregation == "first":
         return every[:1]
     if aggregation == "mean" or (aggregation == "paper" and task.family not in POOLED_FIRST):
         return every
     together = pool_annotator_answers(task, people.answers)
     if together is None:
-        raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
+        raise UsageError("Clusterings by several people cannot be pooled.", mend="Use paper or mean.")
     return [together]
 
 
-def _is_right(gold: Any, answer: Any) -> float:
+def _is_answer_right(gold: Any, answer: Any) -> float:
     return float(gold == answer)
 
 
-def _make_ap_function(mode: ApMode) -> Any:
+def _choose_average_precision(mode: ApMode) -> Any:
     return lambda gold, marks: average_precision_of_marks(gold, marks, human_ap_mode=mode)
 
 
-COPIES = "resampled items inflate a V-measure: copies of an item are always together"
+COPIES = "resampling items inflates V-measure because copies of an item always share a cluster"
 _WITHIN = {"percent_agreement": SHARE, "v_measure": SHARE, "absolute_difference": DISTANCE}
 Rows = Sequence[tuple[Any, ...]]
 
@@ -521,10 +528,10 @@ def agreement_intervals(
         return {}
     least = choose_min_shared_items(taking_part, min_shared)
     of: Mapping[Family, Callable[[Rows, int], dict[str, Drawn]]] = {
-        "classification": _label_coefficients,
-        "clustering": _group_coefficients,
-        "reranking": _mark_coefficients,
-        "sts": _rating_coefficients,
+        "classification": _resample_label_agreement,
+        "clustering": _resample_group_agreement,
+        "reranking": _resample_mark_agreement,
+        "sts": _resample_rating_agreement,
     }
     statistics = of[family](list(zip(*shared, strict=True)), least)
 
@@ -546,14 +553,14 @@ def agreement_intervals(
     return intervals
 
 
-def _label_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
+def _resample_label_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     inside = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
     votes = np.sum(inside, axis=0)
     over = _AnnotatorPairs(rows, least)
     sizes = votes.sum(axis=1)
     # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
-    kept = sizes == _find_commonest_rating_count(sizes)
+    kept = sizes == _find_usual_ratings_per_item(sizes)
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
@@ -573,13 +580,13 @@ def _label_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _find_commonest_rating_count(sizes: Floats) -> float:
+def _find_usual_ratings_per_item(sizes: Floats) -> float:
     """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
     usual, times = np.unique(sizes[sizes > 1], return_counts=True)
     return float(usual[times == times.max()].max())
 
 
-def _group_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
+def _resample_group_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     groups, over = [value_indicators(row) for row in rows], _AnnotatorPairs(rows, least)
     return {
         "ari": over.mean(groups, lambda one, other: lambda counts: resampled_ari(counts, one, other)),
@@ -589,7 +596,7 @@ def _group_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _rating_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
+def _resample_rating_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     ratings, over = [replace_none_by_nan(row) for row in rows], _AnnotatorPairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
@@ -611,13 +618,13 @@ def _rating_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _mark_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
+def _resample_mark_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
     pairs = [(rows[one], rows[other]) for one, other, _ in _AnnotatorPairs(rows, least).shared]
 
     def average_over_comparisons(measure: Callable[[Any, Any], Any]) -> Drawn:
         values = np.array(
-            [[_measure_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
+            [[_compute_measure_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
         )
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
@@ -631,7 +638,7 @@ def _mark_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _measure_or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
+def _compute_measure_or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
     return math.nan if one is None or other is None else float(measure(one, other))
 
 
@@ -647,7 +654,7 @@ class _AnnotatorPairs:
         self.shared = [pair for pair in every if pair[2].sum() >= least]
 
     def mean(self, given: Sequence[Floats], of: Callable[[Floats, Floats], Drawn]) -> Drawn:
-        """The mean over pairs of what is defined in a resample, each weighed by the items of it that both answered."""
+        """The mean of a statistic over annotator pairs, weighed by the items both answered."""
         pairs = [(of(given[one], given[other]), both) for one, other, both in self.shared]
 
         def mean(counts: Floats) -> Floats:

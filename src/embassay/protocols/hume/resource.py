@@ -37,7 +37,7 @@ FEWEST_PAIRS = 10
 
 
 @lru_cache(maxsize=1)
-def _read_languages() -> Mapping[str, tuple[int, str]]:
+def _read_language_table() -> Mapping[str, tuple[int, str]]:
     text = (files("embassay.protocols.hume") / "resource.csv").read_text("utf-8")
     return {row["code"]: (int(row["class"]), row["name"]) for row in csv.DictReader(text.splitlines())}
 
@@ -48,7 +48,7 @@ def language_resource_class(lang: str) -> int | None:
     >>> language_resource_class("eng"), language_resource_class("nob"), language_resource_class("tlh")
     (5, 1, None)
     """
-    row = _read_languages().get(lang)
+    row = _read_language_table().get(lang)
     return row[0] if row else None
 
 
@@ -68,7 +68,7 @@ def language_name(lang: str) -> str:
     >>> language_name("dan"), language_name("tlh")
     ('Danish', 'tlh')
     """
-    row = _read_languages().get(lang)
+    row = _read_language_table().get(lang)
     return row[1] if row else lang
 
 
@@ -89,9 +89,9 @@ class ResourceLevelMeans:
     wins: int | None
 
     @property
-    def why_no_interval(self) -> str:
+    def missing_interval_reason(self) -> str:
         """Empty where there is one."""
-        few = f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
+        few = f"no interval over fewer than {FEWEST_PAIRS} pairs"
         return few if self.pairs < FEWEST_PAIRS else ""
 
 
@@ -102,31 +102,32 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     """
     models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
-        "hume_resources", "HUME: people and models by language resources", _level_rows(models, seed),
+        "hume_resources", "HUME: people and models by language resource level",
+        _average_by_resource_level(models, seed),
         text("level"), text("class", "resource_class"), text("languages"), whole_number_column("pairs"),
         *interval_columns("human", ("human", "human_low", "human_high")), points_column("best"),
         points_column("median"),
         number_column("best_percent_of_human", "percent", 1),
         *interval_columns("gap", ("gap", "gap_low", "gap_high"), "signed"), whole_number_column("wins"),
-        text("reason", "why_no_interval"),
-        note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median refer to a "
-            "pair's ranked models; gap is people minus best, and wins are the pairs where people beat the best."),
+        text("reason", "missing_interval_reason"),
+        note=("Classes follow Joshi et al. (2020): high is 4-5, mid is 3 and low is 0-2. Best and median are over a "
+            "pair's ranked models; gap is people minus best, and wins counts pairs where people beat the best."),
     )  # fmt: skip
 
 
-def _level_rows(models: Sequence[PairStanding], seed: int) -> Iterator[ResourceLevelMeans]:
+def _average_by_resource_level(models: Sequence[PairStanding], seed: int) -> Iterator[ResourceLevelMeans]:
     for level in LEVELS:
         of_level = [model for model in models if language_resource_level(model.pair.lang) == level]
         if not of_level:
             continue
-        yield _level_means(level, "all", of_level, seed)
+        yield _average_resource_level(level, "all", of_level, seed)
         classes = {language_resource_class(model.pair.lang) for model in of_level}
         for place in sorted((place for place in classes if place is not None), reverse=True):
             of_class = [model for model in of_level if language_resource_class(model.pair.lang) == place]
-            yield _level_means(level, str(place), of_class, seed)
+            yield _average_resource_level(level, str(place), of_class, seed)
 
 
-def _level_means(
+def _average_resource_level(
     level: Level, resource_class: str, models: Sequence[PairStanding], seed: int
 ) -> ResourceLevelMeans:
     ranks = [model.standing for model in models if model.standing]

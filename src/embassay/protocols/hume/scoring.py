@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, groupby
+from itertools import combinations, groupby, starmap
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +36,7 @@ from embassay.stats import Estimate, bootstrap_ci, fisher_z, observed_range, wil
 
 
 def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> dict[str, float]:
-    """`accuracy`, macro `f1`, `precision` and `recall`, and `f1_weighted` (by how often gold has a label), 0 to 1.
+    """Scores of a classification, 0 to 1: accuracy, macro f1, precision, recall, and weighted f1.
 
     Over the labels that gold or answers hold; 0 where a label was never answered (precision) or is never gold (recall).
     Source: spec hume 4, with scikit-learn's names and zero_division=0. Raises UsageError for unequal lengths or no
@@ -48,7 +48,7 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
     if len(gold) != len(answers) or not len(gold):
         raise UsageError(
             f"There are {len(gold)} gold labels and {len(answers)} answers.",
-            mend="Give one of each per item, for at least one item.",
+            mend="Pass one of each per item, and at least one item.",
         )
     true, predicted = Counter(gold), Counter(answers)
     right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
@@ -83,19 +83,20 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
         unknown = counted.keys() - set(order)
         if unknown:
             raise UsageError(
-                f"{sorted(map(str, unknown))} is not a label of the task.", mend="Name every label, in order."
+                f"Not a label of the task: {', '.join(sorted(map(str, unknown)))}.",
+                mend="List every label, in order.",
             )
         return min(best, key=list(order).index)
     try:
         return min(best)
     except TypeError:
         raise UsageError(
-            "Labels that mix numbers and texts have no order.", mend="Name the labels of the task in order."
+            "Labels that mix numbers and text cannot be ordered.", mend="List the task's labels in order."
         ) from None
 
 
 def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> dict[str, float]:
-    """`v_measure` (beta 1), `ari` and `ami` of one annotator's groups against gold groups.
+    """Scores of one annotator's groups against gold groups: `v_measure`, `ari` and `ami`.
 
     All are 0 where the annotator made one group of everything, or gold has only one: also where these are the same.
     Source: spec hume 4. Raises UsageError for unequal lengths or no items.
@@ -110,7 +111,7 @@ def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> 
 
 
 def sts_scores(gold: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
-    """`spearman`, `pearson` and `mse` (mean squared error, only of meaning on one scale) of ratings against gold.
+    """Scores of ratings against gold ratings: `spearman`, `pearson` and `mse`.
 
     The correlations are 0 where either side is constant. Source: spec hume 4. Raises UsageError for unequal lengths,
     no items or values that are not finite.
@@ -135,7 +136,7 @@ def _check_equal_lengths(gold: int, answers: int) -> None:
     if gold != answers or not gold:
         raise UsageError(
             f"There are {gold} gold values and {answers} answers.",
-            mend="Give one of each per item, for at least one item.",
+            mend="Pass one of each per item, and at least one item.",
         )
 
 
@@ -156,13 +157,13 @@ def reranking_scores(
     if len(gold) != len(answers) or not len(gold):
         raise UsageError(
             f"There are {len(gold)} gold queries and {len(answers)} answers.",
-            mend="Give one of each per query, for at least one query.",
+            mend="Pass one of each per query, and at least one query.",
         )
     pairs = list(zip(gold, answers, strict=True))
     every = {
         "map": [average_precision_of_marks(*pair, human_ap_mode=human_ap_mode) for pair in pairs],
-        "mrr_at_10": [_reciprocal_rank(*pair) for pair in pairs],
-        "ndcg_at_10": [_marks_ndcg(*pair) for pair in pairs],
+        "mrr_at_10": list(starmap(_reciprocal_rank, pairs)),
+        "ndcg_at_10": list(starmap(_marks_ndcg, pairs)),
     }
     return {name: math.fsum(values) / len(values) for name, values in every.items()}
 
@@ -184,9 +185,9 @@ def average_precision_of_marks(
     _check_marks(gold, marks)
     if human_ap_mode not in AP_MODES:
         raise UsageError(f"human_ap_mode is {human_ap_mode!r}.", mend=f"Use one of {', '.join(AP_MODES)}.")
-    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _ordered_gold(gold, marks)]
+    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _order_gold_by_marks(gold, marks)]
     if human_ap_mode != "display_order":
-        order = _order_marks(marks)
+        order = _order_documents_by_marks(marks)
         groups = groupby(order, key=lambda place: marks[place])
         blocks = [[int(gold[place] > 0) for place in group] for _, group in groups]
     terms, above, hits = [], 0, 0
@@ -211,33 +212,37 @@ def _expected_precisions_in_tie(above: int, hits: int, size: int, relevant: int)
     ]
 
 
-def _order_marks(marks: Sequence[float]) -> list[int]:
+def _order_documents_by_marks(marks: Sequence[float]) -> list[int]:
     # Python's sort is stable: documents with equal marks stay in the order displayed.
     return sorted(range(len(marks)), key=lambda place: -marks[place])
 
 
-def _ordered_gold(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
-    return [gold[place] for place in _order_marks(marks)]
+def _order_gold_by_marks(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
+    return [gold[place] for place in _order_documents_by_marks(marks)]
 
 
 def _reciprocal_rank(gold: Sequence[int], marks: Sequence[float]) -> float:
-    ranks = (rank for rank, grade in enumerate(_ordered_gold(gold, marks)[:CUTOFF], start=1) if grade > 0)
+    ranks = (
+        rank for rank, grade in enumerate(_order_gold_by_marks(gold, marks)[:CUTOFF], start=1) if grade > 0
+    )
     return 1 / rank if (rank := next(ranks, 0)) else 0.0
 
 
 def _marks_ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
-    gains = np.array([_ordered_gold(gold, marks)], dtype=np.float64)
+    gains = np.array([_order_gold_by_marks(gold, marks)], dtype=np.float64)
     return float(ndcg_arrays(gains, np.array([gold], dtype=np.float64), CUTOFF, gain="exponential")[0])
 
 
 def _check_marks(gold: Sequence[int], marks: Sequence[float]) -> None:
     if len(gold) != len(marks):
         raise UsageError(
-            f"A query has {len(gold)} gold grades and {len(marks)} marks.",
-            mend="Give one of each per document.",
+            f"A query has {len(gold)} gold grades but {len(marks)} marks.",
+            mend="Pass one of each per document.",
         )
     if not any(grade > 0 for grade in gold):
-        raise UsageError("A query has no relevant document.", mend="Leave it out: it has no score.")
+        raise UsageError(
+            "A query has no relevant document.", mend="Leave the query out, because it has no score."
+        )
 
 
 Coefficient = Literal["fleiss_kappa", "ari", "spearman"]
@@ -329,7 +334,7 @@ def _explain_missing_agreement(family: Family, answers: Answers, least: int) -> 
     if len(answers) < 2:
         return "fewer than two annotators"
     if not count_shared_items(answers):
-        return "no item has two annotators"
+        return "no item was answered by two annotators"
     most = max(len(one.keys() & other.keys()) for one, other in combinations(answers.values(), 2))
     if most < least:
         return f"no two annotators share {least} items"
@@ -435,11 +440,11 @@ class PeopleScores:
         if aggregation != "pooled":
             raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
         if self.pooled is None:
-            raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
+            raise UsageError("Clusterings by several people cannot be pooled.", mend="Use paper or mean.")
         return self.pooled.scores
 
     def score(self, aggregation: Aggregation = "paper") -> float:
-        """The family's main measure by one convention."""
+        """People's score by the family's main measure and by one convention."""
         return self.scores(aggregation)[MAIN[self.family]]
 
     def main_score_per_annotator(self) -> list[float]:
@@ -479,12 +484,10 @@ def score_people_answers(
     answered = {annotator: given for annotator, given in sorted(answers.items()) if given}
     items = sorted({item for given in answered.values() for item in given})
     if not items:
-        raise UsageError(
-            f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
-        )
+        raise UsageError(f"Nobody answered any item of {task.name}.", mend="Pass annotations of this task.")
     if missing := [item for item in items if item not in gold]:
         raise UsageError(
-            f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
+            f"Item {missing[0]} of {task.name} has no gold.", mend="Pass the gold of every item."
         )
     scorer = _family_scorer(task.family, human_ap_mode)
     annotators = {
@@ -556,12 +559,12 @@ def human_score_interval(
         return wilson(score, n, confidence=confidence)
     if family == "sts":
         if n < _LEAST_PAIRS:
-            return _no_interval(score, n, f"none: fewer than {_LEAST_PAIRS} items")
+            return _make_score_without_interval(score, n, f"none: fewer than {_LEAST_PAIRS} items")
         return fisher_z(score, n, confidence=confidence, error=error)
     if len(annotators) > 1:
         return replace(observed_range(annotators, n, "annotators"), value=score)
     if one_annotator == "none":
-        return _no_interval(score, n, "none: one annotator")
+        return _make_score_without_interval(score, n, "none: one annotator")
     return wilson(score, n, confidence=confidence)
 
 
@@ -578,7 +581,7 @@ def bootstrap_map_over_queries(
     """
     queries = sorted({query for given in answers.values() for query in given})
     if not queries:
-        raise UsageError("Nobody answered a query.", mend="Give the annotations of this task.")
+        raise UsageError("Nobody answered any query.", mend="Pass annotations of this task.")
     every = [
         [
             average_precision_of_marks(gold[query], given[query], human_ap_mode=human_ap_mode)
@@ -590,7 +593,7 @@ def bootstrap_map_over_queries(
     return bootstrap_ci([math.fsum(values) / len(values) for values in every], seed=seed)
 
 
-def _no_interval(score: float, n: int, why: str) -> Estimate:
+def _make_score_without_interval(score: float, n: int, why: str) -> Estimate:
     return Estimate(score, n=n, method=why)
 
 
@@ -601,5 +604,5 @@ def _check_interval_arguments(family: str, annotators: Sequence[float], n: int, 
         raise UsageError(f"one_annotator is {one_annotator!r}.", mend="Use wilson or none.")
     if not len(annotators) or n < 1:
         raise UsageError(
-            f"{len(annotators)} annotators and {n} items have no score.", mend="Give at least one of each."
+            f"{len(annotators)} annotators and {n} items give no score.", mend="Pass at least one of each."
         )

@@ -94,14 +94,14 @@ class SavedAnswer:
     saved_at: str
 
     @property
-    def is_complete(self) -> bool:
+    def has_scorable_value(self) -> bool:
         """Whether it has a value that scoring can use."""
         return self.value is not None and not is_draft(self.value)
 
     @property
-    def is_decided(self) -> bool:
+    def is_item_decided(self) -> bool:
         """Whether the annotator is done with the item: with a value, or a reason why there can be none."""
-        return self.is_complete or (self.value is None and bool(self.flag))
+        return self.has_scorable_value or (self.value is None and bool(self.flag))
 
     @property
     def is_taken_back(self) -> bool:
@@ -142,20 +142,20 @@ def check_answer_value(task: StudyTask, payload: Mapping[str, Any], value: Any) 
     where = "This answer"
     # Only documents are judged one by one, so that only there an answer can be half done.
     if is_draft(value) and task.family == "reranking":
-        return {DRAFT: _check_draft(value[DRAFT], _count_documents(payload))}
+        return {DRAFT: _check_draft_marks(value[DRAFT], _count_shown_documents(payload))}
     if isinstance(value, Mapping | float) and not _is_number(value):
-        raise DataError(f"{where} has no kind that this task knows.", mend="Answer it on its page.")
-    like = (0,) * _count_documents(payload) if task.family == "reranking" else None
+        raise DataError(f"{where} has the wrong type for this task.", mend="Answer the item on its page.")
+    like = (0,) * _count_shown_documents(payload) if task.family == "reranking" else None
     try:
         read = convert_value_for_scoring(task.spec, value, where, like=like)
     except OverflowError:
-        raise DataError(f"{where} is not a number that can be read.") from None
+        raise DataError(f"{where} is not a valid number.") from None
     if read is None:
         return None
     if task.family == "sts":
         return _check_rating(read, task.scale or RatingScale(), where)
     if task.family == "clustering":
-        return _check_group(read, where)
+        return _check_group_id(read, where)
     return list(read) if isinstance(read, tuple) else read
 
 
@@ -170,22 +170,22 @@ def _check_rating(rating: float, scale: RatingScale, where: str) -> float:
     return rating
 
 
-def _check_group(group: str, where: str) -> str:
+def _check_group_id(group: str, where: str) -> str:
     if len(group) > _LONGEST_GROUP or not can_be_stored_as_text(group):
         raise DataError(
-            f"{where} is not a group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
+            f"{where} is not a valid group id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
         )
     return group
 
 
-def _check_draft(marks: Any, documents: int) -> list[int | None]:
+def _check_draft_marks(marks: Any, documents: int) -> list[int | None]:
     whole = isinstance(marks, Sequence) and not isinstance(marks, str) and len(marks) == documents
     if not whole or not all(mark is None or mark in (0, 1) for mark in marks):
         raise DataError("This draft does not have one mark per document.", mend="Give 0, 1 or null for each.")
     return [None if mark is None else int(mark) for mark in marks]
 
 
-def _count_documents(payload: Mapping[str, Any]) -> int:
+def _count_shown_documents(payload: Mapping[str, Any]) -> int:
     return len(payload.get("documents", ()))
 
 
@@ -232,7 +232,7 @@ class AnswerStore:
         """
         if not _NAME.fullmatch(annotator):
             raise UsageError(
-                f"{annotator!r} cannot be the name of an annotator.",
+                f"{annotator!r} is not a valid annotator name.",
                 mend="Use up to 80 letters, digits, '_', '-', '.' or '@', and begin with a letter or digit.",
             )
         token = self.database.write(
@@ -245,7 +245,7 @@ class AnswerStore:
         if held is not None and held.kind != kind:
             raise UsageError(
                 f"{annotator} is already {_AS[held.kind]} in this study.",
-                mend="Give another name: answers of scripts, people and adjudicators are never mixed.",
+                mend="Choose another name, because answers by scripts, people and adjudicators are never mixed.",
             )
         return bool(token)
 
@@ -263,14 +263,16 @@ class AnswerStore:
             lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
         )
         # In the order of characters, whatever the database's language.
-        return tuple(sorted((_read_annotator(row) for row in rows), key=lambda annotator: annotator.id))
+        return tuple(
+            sorted((_make_annotator_from_row(row) for row in rows), key=lambda annotator: annotator.id)
+        )
 
     def annotator(self, annotator: str) -> Annotator | None:
-        """One of them."""
+        """The annotator of this id; None where there is none."""
         row = self.database.read(
             lambda do: do.first("SELECT id, kind, name, settings FROM annotators WHERE id = ?", annotator)
         )
-        return _read_annotator(row) if row else None
+        return _make_annotator_from_row(row) if row else None
 
     def save_name_and_settings(self, annotator: str, name: str | None, settings: Mapping[str, Any]) -> None:
         """Keep the name somebody gave themselves and how their page is set."""
@@ -283,7 +285,7 @@ class AnswerStore:
 
     def save_profile_answers(self, annotator: str, answers: Mapping[str, str]) -> None:
         """Keep what somebody said of themselves, by question; an empty answer takes an earlier one away."""
-        self.database.write(lambda do: _store_profile(do, annotator, answers))
+        self.database.write(lambda do: _store_profile_answers(do, annotator, answers))
 
     def list_profile_answers(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
@@ -299,9 +301,9 @@ class AnswerStore:
 
     def save(self, annotator: str, task: str, draft: SubmittedAnswer) -> SavedAnswer | RefusedAnswer:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
-        return self.database.write(lambda do: _save_draft(do, annotator, task, draft))
+        return self.database.write(lambda do: _save_submitted_answer(do, annotator, task, draft))
 
-    def take_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
+    def take_write_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
         """Whether `tab` may write: it does already, no other does, or it shall `take` the right from one that does."""
         return self.database.write(lambda do: _take_write_lease(do, annotator, tab, take=take))
 
@@ -310,7 +312,7 @@ class AnswerStore:
         return self.database.write(lambda do: _finish_task(do, annotator, task, items))
 
     def answers(self, annotator: str) -> dict[str, SavedAnswer]:
-        """What somebody answered, by item; also what was taken back."""
+        """A person's answers by item, also those that were taken back."""
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
         )
@@ -319,7 +321,7 @@ class AnswerStore:
         }
 
     def list_all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
-        """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
+        """Every annotator's answers, by annotator and item; no decisions of adjudicators."""
         return self._read_answers_of_group(f"annotator NOT IN {_ADJUDICATES}")
 
     def list_adjudicator_decisions(self) -> dict[str, dict[str, SavedAnswer]]:
@@ -363,36 +365,35 @@ class AnswerStore:
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
             "guidelines_version": study.guidelines_version
         }  # fmt: skip
-        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check_study_facts`
-        # judges both.
+        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and
+        # `_check_stored_study_facts` judges both.
         if not read_only and not self._read_stored_study_facts():
             self.database.write(lambda do: _write_study_facts(do, facts))
-        _check_study_facts(self._read_stored_study_facts(), facts, self.database.place)
+        _check_stored_study_facts(self._read_stored_study_facts(), facts, self.database.place)
 
     def _read_stored_study_facts(self) -> dict[str, str]:
         rows = self.database.read(lambda do: do.all("SELECT key, value FROM study"))
         return dict(rows)
 
 
-def _check_study_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
+def _check_stored_study_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
     if held.get("version") != facts["version"]:
         raise UsageError(
-            f"{place} was written by another version of the store.", mend="Use the version that wrote it."
+            f"{place} was written by a different store version.",
+            mend="Use the Embassay version that wrote it.",
         )
     if held.get("content") != facts["content"]:
         raise UsageError(
             f"{place} contains answers to other items, from the study {held.get('name')!r}.",
-            mend="Serve the study they were given to, or this one with another database.",
+            mend="Serve that study, or serve this one with another database.",
         )
     if (held.get("guidelines"), held.get("guidelines_version")) != (
         facts["guidelines"], facts["guidelines_version"]
     ):  # fmt: skip
         raise UsageError(
-            f"{place} contains answers under guidelines {held.get('guidelines_version')!r}, but the study's "
-            "guidelines are "
-            f"{facts['guidelines_version']!r} now.",
-            mend="Guidelines cannot change once people have answered: restore the old ones, or sample into a new "
-            "folder.",
+            f"{place} contains answers given under guidelines {held.get('guidelines_version')!r}, but the study now "
+            f"has guidelines {facts['guidelines_version']!r}.",
+            mend="Guidelines cannot change once people have answered. Restore the old ones or sample a new study.",
         )
 
 
@@ -401,7 +402,7 @@ def _write_study_facts(do: Transaction, facts: Mapping[str, str]) -> None:
         do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
 
 
-def _save_draft(
+def _save_submitted_answer(
     do: Transaction, annotator: str, task: str, draft: SubmittedAnswer
 ) -> SavedAnswer | RefusedAnswer:
     free = _take_write_lease(do, annotator, draft.tab, take=False)
@@ -416,14 +417,14 @@ def _save_draft(
         return RefusedAnswer("frozen", held)
     if held and held.seq >= draft.seq:
         return RefusedAnswer("older", held)
-    return _store_draft(do, annotator, draft) if free else RefusedAnswer("another_tab", held)
+    return _write_submitted_answer(do, annotator, draft) if free else RefusedAnswer("another_tab", held)
 
 
 def _is_same_answer(held: SavedAnswer, draft: SubmittedAnswer) -> bool:
     return (held.value, held.flag, held.comment) == (draft.value, draft.flag, draft.comment)
 
 
-def _store_draft(do: Transaction, annotator: str, draft: SubmittedAnswer) -> SavedAnswer:
+def _write_submitted_answer(do: Transaction, annotator: str, draft: SubmittedAnswer) -> SavedAnswer:
     saved = SavedAnswer(
         draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq,
         clock.current_time_in_iso()
@@ -459,7 +460,7 @@ def _take_write_lease(do: Transaction, annotator: str, tab: str, *, take: bool) 
     )  # fmt: skip
 
 
-def _store_profile(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
+def _store_profile_answers(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
     at = clock.current_time_in_iso()
     for question, answer in answers.items():
         do.run("DELETE FROM profiles WHERE annotator = ? AND question = ?", annotator, question)
@@ -471,7 +472,7 @@ def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str
     # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_decided}
+    decided = {answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_item_decided}
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(
@@ -481,7 +482,7 @@ def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str
     return left
 
 
-def _read_annotator(row: Row) -> Annotator:
+def _make_annotator_from_row(row: Row) -> Annotator:
     return Annotator(row[0], row[1], row[2], json.loads(row[3]))
 
 
@@ -511,10 +512,10 @@ def open_answer_store(
         return _open_file_store(folder, read_only=read_only)
     if remembered not in (None, wanted):
         raise UsageError(
-            f"The answers to this study are kept at {remembered}.",
-            mend=f"Leave --database out, or delete {folder.path / ADDRESS} to start again elsewhere.",
+            f"The answers to this study are stored at {remembered}.",
+            mend=f"Omit --database, or delete {folder.path / ADDRESS} to start again elsewhere.",
         )
-    if file.is_file() and _holds_answers(folder):
+    if file.is_file() and _has_stored_answers(folder):
         raise UsageError(
             f"{file} already contains answers to this study.",
             mend="Serve it without --database, or export these answers and move the file away first.",
@@ -543,7 +544,7 @@ def check_annotators_independent(folder: StudyFolder) -> None:
     if exposures:
         raise UsageError(
             describe_answer_exposures(exposures),
-            mend="Leave these out, or include all of them and say so wherever you use them.",
+            mend="Exclude these answers, or include all of them and report it wherever you use them.",
         )
 
 
@@ -569,7 +570,7 @@ def _open_file_store(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
     return AnswerStore(database, folder.study, read_only=read_only)
 
 
-def _holds_answers(folder: StudyFolder) -> bool:
+def _has_stored_answers(folder: StudyFolder) -> bool:
     store = _open_file_store(folder, read_only=True)
     try:
         return any(store.list_all_answers().values())
@@ -594,11 +595,13 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
 
 
 def _select_informative_answers(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
-    return (answer for answer in answers.values() if answer.is_complete or answer.flag or answer.comment)
+    return (
+        answer for answer in answers.values() if answer.has_scorable_value or answer.flag or answer.comment
+    )
 
 
 def _make_annotation(annotator: Annotator, answer: SavedAnswer) -> Annotation:
-    value: Any = answer.value if answer.is_complete else None
+    value: Any = answer.value if answer.has_scorable_value else None
     return Annotation(
         answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
         answer.seconds, annotator.who, answer.flag, answer.comment
@@ -631,13 +634,13 @@ class SharedBrowserExposure:
 
 
 def describe_answer_exposures(exposures: Iterable[SharedBrowserExposure]) -> str:
-    """What happened, in a sentence.
+    """Say in a sentence who answered where another's answers were shown.
 
     >>> describe_answer_exposures([SharedBrowserExposure("ann", ("bob", "eve"))])
-    "Answers were given in a browser that had shown other people's: ann (of bob, eve)."
+    "Answers were given in a browser that had shown other people's answers: ann (shown: bob, eve)."
     """
-    who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)
-    return f"Answers were given in a browser that had shown other people's: {who}."
+    who = ", ".join(f"{exposure.annotator} (shown: {', '.join(exposure.others)})" for exposure in exposures)
+    return f"Answers were given in a browser that had shown other people's answers: {who}."
 
 
 class BrowserLog:

@@ -65,7 +65,7 @@ class TaskSpec:
             )
         # Files of annotations do not tell the label 1 from the label "1".
         if len({str(label) for label in self.labels}) < len(self.labels):
-            raise DataError(f"Two labels of {self.name} look the same.", mend="Name every label once.")
+            raise DataError(f"Two labels of {self.name} look the same.", mend="List each label once.")
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ def gold_values(task: TaskSpec, items: Iterable[StudyItem]) -> dict[str, Any]:
     for item in items:
         if item.id in gold:
             raise DataError(
-                f"Item {item.id} of {task.name} appears twice.", mend="Give every item its own id."
+                f"Item {item.id} of {task.name} appears twice.", mend="Give every item a unique id."
             )
         value = convert_value_for_scoring(task, item.gold, f"The gold of item {item.id} of {task.name}")
         if value is None:
             raise DataError(
-                f"Item {item.id} of {task.name} has no gold.", mend="Give the file with the gold."
+                f"Item {item.id} of {task.name} has no gold.", mend="Pass the file with the gold."
             )
         gold[item.id] = value
     return gold
@@ -125,15 +125,15 @@ def answers_by_annotator(
     """
     answers: dict[str, dict[str, Any]] = {}
     for annotation in annotations:
-        where = f"The answer of {annotation.annotator_id} to item {annotation.item_id} of {task.name}"
+        where = f"The answer by {annotation.annotator_id} to item {annotation.item_id} of {task.name}"
         if annotation.item_id not in gold:
             raise DataError(
-                f"{where} answers an item that the study does not have.",
-                mend="Give the annotations of this sample.",
+                f"{where} is for an item that is not in the study.",
+                mend="Pass the annotations of this sample.",
             )
         given = answers.setdefault(annotation.annotator_id, {})
         if annotation.item_id in given:
-            raise DataError(f"{where} appears twice.", mend="Keep only the last one of each.")
+            raise DataError(f"{where} appears twice.", mend="Keep only the last answer.")
         given[annotation.item_id] = convert_value_for_scoring(
             task, annotation.value, where, like=gold[annotation.item_id]
         )
@@ -159,13 +159,13 @@ def _check_label(value: Any, where: str, labels: Sequence[Label]) -> Label:
     # A CSV file turns the label 1 into the text 1.
     by_text = {str(label): label for label in labels}
     if not isinstance(value, str | int) or (by_text and str(value) not in by_text):
-        raise _wrong_value(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
+        raise _make_wrong_value_error(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
     return by_text.get(str(value), value)
 
 
 def _check_cluster(value: Any, where: str) -> str | None:
     if not isinstance(value, str | int):
-        raise _wrong_value(where, value, "the id of a group")
+        raise _make_wrong_value_error(where, value, "a group id")
     return str(value).strip() or None
 
 
@@ -175,22 +175,24 @@ def _check_rating(value: Any, where: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise _wrong_value(where, value, "a number")
+        raise _make_wrong_value_error(where, value, "a number")
     return number
 
 
 def _check_marks(value: Any, where: str, like: Marks | None) -> Marks:
     whole = isinstance(value, Sequence) and all(isinstance(mark, int) and mark >= 0 for mark in value)
     if not whole or not len(value):
-        raise _wrong_value(where, value, "a list of whole numbers from 0")
+        raise _make_wrong_value_error(where, value, "a list of whole numbers of 0 or more")
     if like is None and not any(value):
-        raise DataError(f"{where} has no relevant document.", mend="Leave the query out: it has no score.")
+        raise DataError(
+            f"{where} has no relevant document.", mend="Leave the query out, because it has no score."
+        )
     if like is not None and (len(value) != len(like) or max(value) > 1):
-        raise _wrong_value(where, value, f"{len(like)} times 0 or 1")
+        raise _make_wrong_value_error(where, value, f"{len(like)} times 0 or 1")
     return tuple(int(mark) for mark in value)
 
 
-def _wrong_value(where: str, value: Any, expected: str) -> DataError:
+def _make_wrong_value_error(where: str, value: Any, expected: str) -> DataError:
     return DataError(f"{where} is {value!r}.", mend=f"It must be {expected}.")
 
 
@@ -278,7 +280,7 @@ class StudyTask(_StrictStudyModel):
 
     @property
     def spec(self) -> TaskSpec:
-        """What scoring needs of it."""
+        """What scoring needs of the task."""
         return TaskSpec(self.name, self.family, self.lang, tuple(label.value for label in self.labels))
 
 
@@ -343,7 +345,7 @@ def _raise_missing_task(name: str) -> StudyTask:
 STUDY, ITEMS, GOLD, ANNOTATIONS, ANSWERS = (
     "study.json", "items.jsonl", "gold.jsonl", "annotations", "answers.sqlite3"
 )  # fmt: skip
-_MEND = "Give the folder that `embassay hume sample` wrote."
+_MEND = "Pass the folder that `embassay hume sample` wrote."
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -374,7 +376,7 @@ class StudyFolder:
         """
         rows = {row.id: row.gold for _, row in read_jsonl_rows(self.path / GOLD, GoldRow)}
         items = [
-            StudyItem(item.id, item.task, item.lang, gold=_as_tuple(rows.get(item.id)))
+            StudyItem(item.id, item.task, item.lang, gold=_convert_list_to_tuple(rows.get(item.id)))
             for item in self.select_task_items(task)
         ]
         return gold_values(self.task(task).spec, items)
@@ -387,7 +389,7 @@ def read_study(path: Path) -> StudyFolder:
     items, seen = [], set()
     for line, row in read_jsonl_rows(path / ITEMS, ShownItemRow):
         if row.task not in langs or row.id in seen:
-            what = "appears twice" if row.id in seen else f"is of the unknown task {row.task!r}"
+            what = "appears twice" if row.id in seen else f"belongs to the unknown task {row.task!r}"
             raise DataError(f"Item {row.id} {what}", path=path / ITEMS, line=line, mend=_MEND)
         seen.add(row.id)
         items.append(StudyItem(row.id, row.task, langs[row.task], row.payload))
@@ -404,7 +406,7 @@ def read_jsonl_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tu
         try:
             row = kind.model_validate_json(text)
         except ValidationError as error:
-            raise _line_fault(error, path, number, mend) from None
+            raise _make_line_error(error, path, number, mend) from None
         yield number, row
 
 
@@ -414,16 +416,18 @@ def _read_study_file(path: Path) -> StudyFile:
     try:
         study = StudyFile.model_validate_json(read_bounded_file(path))
     except ValidationError as error:
-        raise _line_fault(error, path) from None
+        raise _make_line_error(error, path) from None
     if study.version != VERSION:
         raise DataError(
-            "The study was written by another version", path=path, expected=f"version {VERSION}",
+            "The study was written by a different version", path=path, expected=f"version {VERSION}",
             found=f"version {study.version}", mend="Sample it again, or install the version it was written with."
         )  # fmt: skip
     return study
 
 
-def _line_fault(error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND) -> DataError:
+def _make_line_error(
+    error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND
+) -> DataError:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the line"
     return DataError(
@@ -432,7 +436,7 @@ def _line_fault(error: ValidationError, path: Path, line: int | None = None, men
     )  # fmt: skip
 
 
-def _as_tuple(value: Any) -> Any:
+def _convert_list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -446,7 +450,9 @@ def write_study(path: Path, study: StudyFile, items: Sequence[ShownItemRow], gol
     text = study.model_dump_json(indent=1) + "\n"
     held = path / STUDY
     if held.is_file() and held.read_text("utf-8") != text:
-        raise UsageError(f"{path} holds another study.", mend="Give another --out, or delete it first.")
+        raise UsageError(
+            f"{path} contains another study.", mend="Choose another --out, or delete the folder first."
+        )
     # The study last: a folder that holds it is whole.
     write_file_atomically(path / GOLD, _json_lines(gold))
     write_file_atomically(path / ITEMS, _json_lines(items))

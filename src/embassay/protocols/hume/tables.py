@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from embassay.protocols.hume.published.paper import round_percent_first
@@ -58,16 +59,16 @@ class PairAnswerer(NamedTuple):
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
     every = [pair.agreement for pair in summary.pairs if pair.agreement]
-    note = "Agreement needs two annotators. The column value has the chosen coefficient, the next ones the others."
+    note = "Agreement needs two annotators. The value column has the chosen coefficient; later columns have the others."
     if any(agreement.value.low is not None for agreement in every):
-        note += " Intervals are bootstrap over items, with these annotators."
+        note += " Intervals come from a bootstrap over items, with these annotators."
     return ColumnTable.of(
         "agreement",
         "HUME: how well annotators agree",
         summary.pairs,
         *PAIR,
-        whole_number_column("annotators", _count_annotators),
-        whole_number_column("items", _count_items),
+        whole_number_column("annotators", _count_pair_annotators),
+        whole_number_column("items", _count_pair_items),
         whole_number_column("annotations", "agreement.annotations"),
         text("coefficient", "agreement.coefficient"),
         *(number_column(name, f"agreement.value.{name}", 3) for name in ("value", "low", "high")),
@@ -75,20 +76,20 @@ def agreement_table(summary: Summary) -> ColumnTable:
         text("trust"),
         *_further_coefficient_columns(every),
         text("answered_by", lambda pair: name_annotator_kind(pair.annotators)),
-        text("reason", _why_no_agreement),
+        text("reason", _explain_missing_agreement),
         note=note,
     )
 
 
-def _count_annotators(pair: DatasetLanguageRecord) -> int:
+def _count_pair_annotators(pair: DatasetLanguageRecord) -> int:
     return pair.agreement.annotators if pair.agreement else len(pair.annotators)
 
 
-def _count_items(pair: DatasetLanguageRecord) -> int:
+def _count_pair_items(pair: DatasetLanguageRecord) -> int:
     return pair.agreement.items if pair.agreement else pair.n
 
 
-def _why_no_agreement(pair: DatasetLanguageRecord) -> str:
+def _explain_missing_agreement(pair: DatasetLanguageRecord) -> str:
     if pair.agreement:
         return pair.agreement.value.reason
     return ONE_ANNOTATOR if len(pair.annotators) == 1 else ""
@@ -97,7 +98,7 @@ def _why_no_agreement(pair: DatasetLanguageRecord) -> str:
 def _further_coefficient_columns(every: Sequence[AnnotatorAgreement]) -> Iterator[ComputedColumn]:
     """Every further coefficient, and the ends of its interval where any pair has one."""
     sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
-    for name in _order_names((name for agreement in every for name in agreement.extras), _EXTRAS):
+    for name in _order_coefficient_names((name for agreement in every for name in agreement.extras), _EXTRAS):
         decimals = 0 if name in _WHOLE else 3
         yield number_column(name, partial(_find_extra_coefficient, name), decimals)
         for end in ("low", "high") if name in sure else ():
@@ -115,7 +116,9 @@ def _find_extra_interval_end(name: str, end: str, pair: DatasetLanguageRecord) -
 
 def annotator_scores_table(summary: Summary) -> ColumnTable:
     """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
-    names = _order_names((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    names = _order_coefficient_names(
+        (name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS
+    )
     rows = [PairAnswerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
     return ColumnTable.of(
         "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
@@ -127,14 +130,14 @@ def annotator_scores_table(summary: Summary) -> ColumnTable:
         number_column("seconds_per_item", "annotator.seconds", 1),
         whole_number_column("flagged", "annotator.flagged"),
         whole_number_column("counts", lambda row: row.annotator in row.pair.annotators),
-        note=("Score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
-            "chose another. by_pooled scores the pooled answers, by_mean averages the annotators' "
-            "scores. An annotator with too few items does not count (0)."),
+        note=("score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
+            "chose another. by_pooled scores the pooled answers; by_mean averages the annotators' "
+            "scores. counts is 0 for an annotator with too few items."),
     )  # fmt: skip
 
 
 def name_annotator_kind(annotators: Iterable[AnnotatorScore]) -> str:
-    """`people`, `simulated` where scripts answered, or both."""
+    """Name the kind of annotators: `people`, `simulated` where scripts answered, or both."""
     kinds = {annotator.kind for annotator in annotators}
     return " and ".join(
         word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds
@@ -157,8 +160,8 @@ def people_beside_best_model_table(
 ) -> ColumnTable:
     """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
     note = (
-        "The range of the annotators is not a 95% interval, and a model outside it is not a test "
-        "result: the model's own uncertainty is ignored. For that, see hume_systems."
+        "The range of the annotators is not a 95% interval, and being outside it is not a test result, "
+        "because the model's own uncertainty is ignored. For tests, see hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
     return _make_table_8(pairs, ranked, *_people_table_columns(points_column), answered, note=note)
@@ -170,8 +173,8 @@ def printed_people_table(
     """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
     and one that says whether they lie outside of people's interval."""
     note = (
-        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
-        "outside an interval is not a test result: the model's own uncertainty is ignored."
+        "Percentages were first rounded to two decimals. The range of the annotators is not a 95% interval, and being "
+        "outside an interval is not a test result, because the model's own uncertainty is ignored."
     )
     return _make_table_8(
         pairs,
@@ -186,11 +189,11 @@ def _make_table_8(
     pairs: Sequence[DatasetLanguageRecord], ranked: Collection[str], *fields: ComputedColumn, note: str
 ) -> ColumnTable:
     # The paper prints `outside_interval` as p < .05; it is no test (spec hume, ambiguity 13).
-    rows = [PairBestModel(pair, _best_model(pair, ranked)) for pair in pairs]
+    rows = [PairBestModel(pair, _find_best_model(pair, ranked)) for pair in pairs]
     return ColumnTable.of("hume_table8", "HUME table 8: people and the best model", rows, *fields, note=note)
 
 
-def _best_model(pair: DatasetLanguageRecord, ranked: Collection[str]) -> SystemScore | None:
+def _find_best_model(pair: DatasetLanguageRecord, ranked: Collection[str]) -> SystemScore | None:
     scored = [model for model in pair.models if model.system in ranked and model.score.value is not None]
     return max(scored, key=lambda model: model.score.value or 0.0, default=None)
 
@@ -223,16 +226,16 @@ def _round_percent(value: Any) -> float | None:
 
 def _list_own_system_columns(own: OwnScores) -> Iterator[ComputedColumn]:
     for name, scores in own.items():
-        yield _printed_points_column(name, partial(_find_own_score, scores))
-        yield whole_number_column(f"{name} outside", partial(_is_own_outside_people, scores))
+        yield _printed_points_column(name, partial(_find_own_system_score, scores))
+        yield whole_number_column(f"{name} outside", partial(_is_own_system_outside, scores))
 
 
-def _find_own_score(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> float | None:
+def _find_own_system_score(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> float | None:
     return scores.get((row.pair.dataset, row.pair.lang))
 
 
-def _is_own_outside_people(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> bool | None:
-    return row.pair.human.excludes(_find_own_score(scores, row))
+def _is_own_system_outside(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> bool | None:
+    return row.pair.human.excludes(_find_own_system_score(scores, row))
 
 
 def pair_quality_table(pairs: Sequence[DatasetLanguageRecord]) -> ColumnTable:
@@ -243,7 +246,7 @@ def pair_quality_table(pairs: Sequence[DatasetLanguageRecord]) -> ColumnTable:
         number_column("iaa", "agreement_value"), text("agreement", "trust"),
         whole_number_column("superhuman_on_noise"), text("advice"),
         text("flags", lambda pair: "; ".join(pair.flags)),
-        note="Agreement needs two annotators; with one, it is empty.",
+        note="Agreement needs two annotators and is empty if there is only one.",
     )  # fmt: skip
 
 
@@ -252,7 +255,7 @@ def agreement_coefficient_name(pair: DatasetLanguageRecord) -> str:
     return AGREEMENT_METRIC[pair.family] if pair.agreement else ""
 
 
-def _order_names(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+def _order_coefficient_names(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
     names = set(known)
     return (*(name for name in order if name in names), *sorted(names - set(order)))
 
@@ -288,8 +291,8 @@ def find_most_disputed_items(
     rows.sort(key=lambda row: (-row[0], row[1].id))
     return tuple(
         DisputedItem(
-            item=item.id, texts=_item_texts(item), gold=_say_answer(gold.get(item.id)),
-            answers={name: _say_answer(value) for name, value in given.items()}, apart=distance,
+            item=item.id, texts=_shorten_item_texts(item), gold=_describe_answer(gold.get(item.id)),
+            answers={name: _describe_answer(value) for name, value in given.items()}, apart=distance,
         )
         for distance, item, given in rows[:most]
     )  # fmt: skip
@@ -309,20 +312,20 @@ def _mean_annotator_distance(answers: Mapping[str, Any], distance: Callable[[str
     """The mean distance over all pairs of annotators."""
     names = list(answers)
     pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
-    return sum(distance(one, other) for one, other in pairs) / len(pairs)
+    return sum(starmap(distance, pairs)) / len(pairs)
 
 
-def _label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+def _mean_label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     return _mean_annotator_distance(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
-def _rating_distance(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+def _mean_rating_distance(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     every = [value for values in answers.values() for value in values.values()]
     widest = max(every) - min(every)
     return float(max(by_name.values()) - min(by_name.values())) / widest if widest else 0.0
 
 
-def _mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+def _mean_mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     def distance(one: str, other: str) -> float:
         differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
         return float(differ / len(by_name[one]))
@@ -330,7 +333,7 @@ def _mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     return _mean_annotator_distance(by_name, distance)
 
 
-def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+def _mean_group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     def distance(one: str, other: str) -> float:
         common = [id for id in answers[one] if id in answers[other] and id != item]
         apart = sum(
@@ -342,21 +345,21 @@ def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> 
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
-    "classification": _label_distance, "sts": _rating_distance, "reranking": _mark_distance,
-    "clustering": _group_distance
+    "classification": _mean_label_distance, "sts": _mean_rating_distance, "reranking": _mean_mark_distance,
+    "clustering": _mean_group_distance
 }  # fmt: skip
 
 
-def _item_texts(item: StudyItem) -> tuple[str, ...]:
+def _shorten_item_texts(item: StudyItem) -> tuple[str, ...]:
     texts = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
     return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in texts)
 
 
-def _say_answer(value: Any) -> str:
+def _describe_answer(value: Any) -> str:
     """An answer in words: marks by the places of the documents, shown order, that were marked.
 
-    >>> _say_answer((0, 1, 1)), _say_answer((0, 0)), _say_answer(3.0), _say_answer("joy"), _say_answer(None)
-    ('2, 3', 'none', '3', 'joy', '')
+    >>> _describe_answer((0, 1, 1)), _describe_answer((0, 0)), _describe_answer(3.0), _describe_answer("joy")
+    ('2, 3', 'none', '3', 'joy')
     """
     if value is None:
         return ""
@@ -376,13 +379,13 @@ def make_figure_tables(summary: Summary) -> Iterator[ColumnTable]:
     yield model_spread_figure(ranks)
     yield people_wins_figure(summary)
     yield best_model_gap_figure(ranks)
-    yield median_model_gap_figure(ranks)
+    yield people_to_median_gap_figure(ranks)
     yield pair_difficulty_figure(summary)
     yield model_range_figure(ranks)
     yield agreement_by_gap_figure(ranks)
 
 
-def _make_figure(
+def _make_figure_table(
     place: int, title: str, items: Iterable[Any], *fields: ComputedColumn, note: str
 ) -> ColumnTable:
     return ColumnTable.of(f"hume_figure{place}", f"HUME figure {place}: {title}", items, *fields, note=note)
@@ -390,7 +393,7 @@ def _make_figure(
 
 def overall_means_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
-    return _make_figure(
+    return _make_figure_table(
         1, "overall", sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0)),
         whole_number_column("rank"), text("system"), text("kind"),
         *interval_columns("mean", ("mean", "low", "high")),
@@ -403,82 +406,82 @@ def overall_means_figure(summary: Summary) -> ColumnTable:
 def model_spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F2: the range of the models per pair and where people are, by language."""
     family, dataset, lang = OF_PAIR
-    return _make_figure(
-        2, "people among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
+    return _make_figure_table(
+        2, "people ranked among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
         lang, family, dataset, whole_number_column("models", "n_models"),
         points_column("min", "worst"), points_column("median"),
         points_column("max", "best"), *interval_columns("pair.human", ("human", "human_low", "human_high")),
         number_column("position"), whole_number_column("human_rank", "rank"),
-        note="Position is 0 at the lowest model and 1 at the best.",
+        note="Position is 0 for the worst model and 1 for the best.",
     )  # fmt: skip
 
 
 def people_wins_figure(summary: Summary) -> ColumnTable:
     """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
-    return _make_figure(
-        3, "pairs that people win", [wins for by in PANELS for wins in summary.wins if wins.by == by],
+    return _make_figure_table(
+        3, "pairs won by people", [wins for by in PANELS for wins in summary.wins if wins.by == by],
         text("panel", lambda wins: PANELS[wins.by]),
         text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
         whole_number_column("wins"), whole_number_column("pairs"),
-        points_column("win_rate", "rate_interval.value"),
-        points_column("low", "rate_interval.low"), points_column("high", "rate_interval.high"),
-        note="A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share "
-        "datasets and annotators, so they are too narrow.",
+        points_column("win_rate", "win_rate_interval.value"),
+        points_column("low", "win_rate_interval.low"), points_column("high", "win_rate_interval.high"),
+        note="A tie does not count as a win. The 95% Wilson intervals are too narrow: they treat pairs as independent, "
+        "but pairs share datasets and annotators.",
     )  # fmt: skip
 
 
 def best_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F4: people minus the best model, from their largest lead to their largest deficit."""
-    return _make_figure(
+    return _make_figure_table(
         4, "gap to the best model", sorted(ranks, key=lambda rank: -rank.gap()), *OF_PAIR,
         points_column("gap", PeopleRank.gap, "signed"), points_column("human"),
         points_column("best"), text("best_model"),
         whole_number_column("outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside),
         text("agreement", "pair.trust"),
-        note="Human minus best model: above 0, people are better.",
+        note="Human minus best model. Above 0, people are better.",
     )  # fmt: skip
 
 
-def median_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def people_to_median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F5: people minus the median model, by language and in it from the largest lead."""
-    return _make_figure(
+    return _make_figure_table(
         5, "gap to the median model, by language",
         sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))), *OF_PAIR,
         points_column("gap", lambda rank: rank.gap("median"), "signed"), points_column("human"),
         points_column("median"),
-        note="Human minus median model: above 0, people are better.",
+        note="Human minus median model. Above 0, people are better.",
     )  # fmt: skip
 
 
 def pair_difficulty_figure(summary: Summary) -> ColumnTable:
     """F6: how people do, from the easiest pair to the hardest."""
     scored = [pair for pair in summary.pairs if pair.human.value is not None]
-    return _make_figure(
+    return _make_figure_table(
         6, "how hard pairs are for people", sorted(scored, key=lambda pair: -(pair.human.value or 0.0)), *PAIR,
         *interval_columns("human", ("human", "low", "high")), text("difficulty"),
-        note="Easy from 70, hard below 50.",
+        note="Easy: 70 or more. Hard: below 50.",
     )  # fmt: skip
 
 
 def model_range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F7: best minus lowest model, from the least consistent pair on."""
-    return _make_figure(
+    return _make_figure_table(
         7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
         points_column("range", "spread"), points_column("best"),
         points_column("lowest", "worst"), points_column("sd"), whole_number_column("models", "n_models"),
-        note="Best minus lowest model: the higher, the less consistent the models are.",
+        note="Best minus worst model. The higher this is, the less consistent the models are.",
     )  # fmt: skip
 
 
 def agreement_by_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
     correlation = agreement_against_gap(ranks)
-    note = "With fewer than three pairs, or no variation, there is no correlation."
+    note = "The correlation needs at least three pairs and some variation."
     if correlation.rho is not None and correlation.p is not None:
-        note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}): below 0, models "
-        note += "are above people where people agree least."
-    return _make_figure(
-        8, "agreement of people and lead of the best model",
+        note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}). Below 0, models "
+        note += "lead most where people agree least."
+    return _make_figure_table(
+        8, "agreement between people and the lead of the best model",
         [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,
         text("coefficient", "pair.agreement.coefficient"), number_column("agreement"),
         # The models' lead, not people's, so that the correlation falls where agreement is low.

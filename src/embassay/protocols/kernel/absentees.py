@@ -108,11 +108,13 @@ def list_absent_suite_datasets(suites: Sequence[PlannedSuite], request: Any) -> 
             if not part.present and part.dataset in members:
                 tasks.setdefault(part.dataset, {}).update(dict.fromkeys(part.tasks))
     return [
-        _make_absent(members[name], tuple(names)) for name, names in tasks.items() if members[name].record
+        _make_absent_dataset(members[name], tuple(names))
+        for name, names in tasks.items()
+        if members[name].record
     ]
 
 
-def _make_absent(member: SuiteMember, tasks: tuple[str, ...]) -> AbsentDataset:
+def _make_absent_dataset(member: SuiteMember, tasks: tuple[str, ...]) -> AbsentDataset:
     assert member.record is not None
     return AbsentDataset(member.record, member.langs, tasks)
 
@@ -132,7 +134,7 @@ def forecast_absent_datasets(
     only for the tasks that are wanted of it, by default those that its record names for `protocol`.
     """
     with TemporaryDirectory(prefix="embassay-plan-") as folder:
-        plan = _Miniatures(Path(folder), request, foresee, protocol, by_task)
+        plan = _MiniatureForecasts(Path(folder), request, foresee, protocol, by_task)
         first = plan.cells(absent, 0, timed=True)
         second = plan.cells([item for item in absent if len(item.planned_sizes) > 1], 1, timed=False)
     by_name = {item.record.name: item for item in absent}
@@ -143,7 +145,7 @@ def forecast_absent_datasets(
 
 
 @dataclass(frozen=True)
-class _Miniatures:
+class _MiniatureForecasts:
     folder: Path
     request: Any
     foresee: Foresee
@@ -202,10 +204,10 @@ def _scale_miniature_forecast(
         cached=0, requests=requests, usd=usd,
         disk_bytes=extrapolate_whole_field("disk_bytes"), memory_bytes=0, exact=False, fetched=False
     )  # fmt: skip
-    return replace(scaled, seconds=_scale_seconds(small, scaled, absent, real))
+    return replace(scaled, seconds=_scale_cell_seconds(small, scaled, absent, real))
 
 
-def _scale_seconds(
+def _scale_cell_seconds(
     small: CellForecast, scaled: CellForecast, absent: AbsentDataset, real: DatasetSizes
 ) -> float | None:
     """The time of a cell; None where it cannot be told from the miniature's."""
@@ -225,8 +227,8 @@ def _scale_seconds(
 
 
 def describe_catalogue_planning(names: Sequence[str], mark: str = "") -> str:
-    """What went by the catalogue, in a sentence without its full stop; the `mark` is that of their figures."""
-    return f"Not on this machine, so planned from the catalogue's figures{mark}: {', '.join(names)}"
+    """Say in a sentence what was planned by the catalogue, with the `mark` of its figures."""
+    return f"Not on this machine, so planned with sizes from the catalogue{mark}: {', '.join(names)}"
 
 
 def describe_absent_datasets(absent: Sequence[AbsentDataset], named: Collection[str]) -> Iterator[str]:
@@ -235,4 +237,4 @@ def describe_absent_datasets(absent: Sequence[AbsentDataset], named: Collection[
     if names:
         yield f"{describe_catalogue_planning(tuple(names), mark=' (~)')}."
     if alone := [name for name in names if name in named]:
-        yield f"`embassay data fetch {' '.join(alone)}` fetches those that are public."
+        yield f"`embassay data fetch {' '.join(alone)}` fetches the public ones."

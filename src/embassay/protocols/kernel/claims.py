@@ -38,7 +38,7 @@ Relation = Literal[
 
 @dataclass(frozen=True)
 class Claim:
-    """`subject` stands in a `relation` to `others` by a `measure`.
+    """A claim about results: how a `subject` stands to `others` by a `measure`.
 
     `value` is that of the subject where the claim states it, or its distance from the others, with the interval from
     `low` to `high`; `margin` a distance or a limit, `n` of `of` what is counted. `kind` tells claims of one run apart,
@@ -83,7 +83,7 @@ EQUAL = 1e-12
 
 
 def make_count_claim(kind: str, n: int, of: int, subject: str = "") -> Claim:
-    """That so many of so many are what `kind` says."""
+    """Make a claim that so many of so many are what `kind` says."""
     return Claim(subject, "counts", "", n=n, of=of, kind=kind)
 
 
@@ -91,7 +91,7 @@ def make_value_claim(
     subject: str, measure: str, value: float | None, low: float | None = None, high: float | None = None, *,
     kind: str = ""
 ) -> Claim:  # fmt: skip
-    """What a measure of the subject is."""
+    """Make a claim of what a measure of the subject is."""
     return Claim(subject, "is", measure, value=value, low=low, high=high, kind=kind)
 
 
@@ -120,7 +120,7 @@ def make_leader_claims(
     )  # fmt: skip
 
 
-def select_above_references(
+def select_names_above_references(
     names: Sequence[str],
     value: Callable[[str], float | None],
     floor: float | None,
@@ -130,9 +130,9 @@ def select_above_references(
     """Those that score better than `floor`, what the best reference scores, which knows nothing; all of them where
     none does, or where there is no reference.
 
-    >>> select_above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5)
+    >>> select_names_above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5)
     ('b',)
-    >>> select_above_references(["a"], {"a": 0.2}.get, 0.5)
+    >>> select_names_above_references(["a"], {"a": 0.2}.get, 0.5)
     ('a',)
     """
     if floor is None:
@@ -158,13 +158,13 @@ def make_pair_comparison_claim(
     is_ahead = (difference < 0) == is_less_better
     if is_ahead:
         return Claim(a, "beats", measure, (b,), difference, low=low, high=high)
-    return Claim(b, "beats", measure, (a,), -difference, low=_negate(high), high=_negate(low))
+    return Claim(b, "beats", measure, (a,), -difference, low=_negate_or_none(high), high=_negate_or_none(low))
 
 
 def make_change_claim(
     subject: str, measure: str, value: float, low: float | None, high: float | None, *, kind: str = ""
 ) -> Claim:
-    """Whether a change is surely below or above 0, or neither.
+    """Make a claim whether a change is surely below or above 0, or neither.
 
     >>> (make_change_claim("a", "delta", -0.2, -0.3, -0.1).relation,
     ... make_change_claim("a", "delta", -0.2, None, None).relation)
@@ -198,7 +198,7 @@ def describe_first_place_claim(
 
 
 def describe_beating_baselines(claim: Claim) -> str:
-    """What those that may be first also do, where others that may be do not.
+    """Say that leaders beat the baselines too, where other possible leaders do not.
 
     >>> describe_beating_baselines(Claim("a", "may be first", "", n=1, of=3, below=1))
     ' and scores above the baselines'
@@ -211,5 +211,5 @@ def select_claims_of_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Clai
     return (claim for claim in claims if claim.kind in kinds)
 
 
-def _negate(value: float | None) -> float | None:
+def _negate_or_none(value: float | None) -> float | None:
     return None if value is None else -value

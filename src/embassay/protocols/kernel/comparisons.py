@@ -22,7 +22,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, clip_interval_to_bounds
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, spell_count
-from embassay.records import HeadlineComponent, ResampledUnitGroup, Result
+from embassay.records import HeadlineComponent, ResampledUnitGroup, ResultRow
 from embassay.runs.folder import (
     CellRecord,
     convert_numbers_from_json,
@@ -114,7 +114,7 @@ class SystemHeadlineValue:
         n: int | None = None,
         bounds: tuple[float, float] = (-math.inf, math.inf),
     ) -> SystemHeadlineValue:
-        """The value of a component, of `n` items where these are counted otherwise."""
+        """A system's headline value from a component, of `n` items where these are counted otherwise."""
         many = part.n if n is None else n
         return cls(
             system,
@@ -129,7 +129,7 @@ class SystemHeadlineValue:
 
     @classmethod
     def none(cls, system: str, reason: str) -> SystemHeadlineValue:
-        """No value, and why."""
+        """Make a headline value that has no value, and says why."""
         return cls(system, None, 0, np.empty(0), reason=reason)
 
     @property
@@ -267,7 +267,7 @@ class SystemStanding:
 
     @property
     def system(self) -> str:
-        """Whose it is."""
+        """The name of the system whose standing it is."""
         return self.headline.system
 
     @property
@@ -303,7 +303,7 @@ def read_standings(folder: Path) -> tuple[SystemStanding, ...]:
         fault = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
             "The headlines cannot be read", path=path, found=fault[:80],
-            mend="Run the same command again: it writes them from the finished cells."
+            mend="Run the same command again to write them from the finished cells."
         ) from error  # fmt: skip
 
 
@@ -324,7 +324,7 @@ def _standing_row(standing: SystemStanding) -> dict[str, Any]:
     return {
         "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
-        "reason": headline.reason, "replicates": replicates, "strata": _format_strata(headline.strata),
+        "reason": headline.reason, "replicates": replicates, "strata": _format_resampled_strata(headline.strata),
         "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds])
     }  # fmt: skip
 
@@ -333,17 +333,18 @@ def _read_standing(row: Mapping[str, Any]) -> SystemStanding:
     headline = SystemHeadlineValue(
         row["system"], row["value"], int(row["n"]), convert_numbers_from_json(json.loads(row["replicates"])),
         row["method"],
-        row["reason"], _parse_strata(row.get("strata") or "[]"), _parse_bounds(row.get("bounds") or "[null, null]")
+        row["reason"], _parse_resampled_strata(row.get("strata") or "[]"),
+        _parse_value_bounds(row.get("bounds") or "[null, null]")
     )  # fmt: skip
     return SystemStanding(row["task"], row["dataset"], row["measure"], headline, row["group"])
 
 
-def _parse_bounds(text: str) -> tuple[float, float]:
+def _parse_value_bounds(text: str) -> tuple[float, float]:
     least, most = json.loads(text)
     return -math.inf if least is None else least, math.inf if most is None else most
 
 
-def _format_strata(strata: Sequence[ResampledUnitGroup]) -> str:
+def _format_resampled_strata(strata: Sequence[ResampledUnitGroup]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
         (stratum.units, [value and float(f"{value:.6g}") for value in convert_numbers_to_json(stratum.draws)])
@@ -352,7 +353,7 @@ def _format_strata(strata: Sequence[ResampledUnitGroup]) -> str:
     return json.dumps(short)
 
 
-def _parse_strata(text: str) -> tuple[ResampledUnitGroup, ...]:
+def _parse_resampled_strata(text: str) -> tuple[ResampledUnitGroup, ...]:
     return tuple(
         ResampledUnitGroup(units, convert_numbers_from_json(draws)) for units, draws in json.loads(text)
     )
@@ -360,7 +361,7 @@ def _parse_strata(text: str) -> tuple[ResampledUnitGroup, ...]:
 
 def summarise_rows_over_datasets(
     protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
-) -> tuple[list[Result], dict[str, Any]]:
+) -> tuple[list[ResultRow], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
     ranked = [system.name for system in plan.systems if system.kind != "reference"]
     by_task = {
@@ -384,7 +385,7 @@ def summarise_rows_over_datasets(
             group,
         )
         for name in plan.tasks
-        for group, members in _task_groups(plan, name).items()
+        for group, members in _find_dataset_groups(plan, name).items()
         for system in plan.systems
     ]
     overall = {
@@ -395,7 +396,7 @@ def summarise_rows_over_datasets(
         _headline_row(protocol, plan, "overall", "mean_of_present", present)
         for headline in overall.values()
         if headline.value is None
-        and (present := _mean_of_present(protocol, plan, by_task, headline.system)) is not None
+        and (present := _average_present_tasks(protocol, plan, by_task, headline.system)) is not None
     ]
     scopes = {"overall": overall, **by_task}
     comparisons = {
@@ -433,7 +434,7 @@ def make_standings(
         measure, datasets = protocol.tasks.build(task).headline, _task_datasets(plan, task)
         by_task[task] = {name: _task_headline(protocol, plan, records, task, name) for name in groups}
         for system, group in groups.items():
-            shown = {name: (name,) for name in datasets} | _task_groups(plan, task)
+            shown = {name: (name,) for name in datasets} | _find_dataset_groups(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
                 headline = _task_headline(protocol, plan, records, task, system, members)
                 yield SystemStanding(task, dataset, measure, headline, group)
@@ -442,7 +443,7 @@ def make_standings(
         yield SystemStanding(OVERALL, "", OVERALL, _overall_headline(protocol, plan, by_task, system), group)
 
 
-def _task_groups(plan: Plan, task: str) -> dict[str, list[str]]:
+def _find_dataset_groups(plan: Plan, task: str) -> dict[str, list[str]]:
     """The groups of two datasets or more that the task has, with their members."""
     members_of: dict[str, list[str]] = {}
     for dataset in plan.datasets:
@@ -529,7 +530,7 @@ def _describe_averaging_method(
     return "; ".join(words)
 
 
-def _describe_missing_sets(plan: Plan) -> str:
+def _describe_suite_sets(plan: Plan) -> str:
     """What the mean over tasks has of the run's suites, after what is said of it."""
     return "".join(f"; {suite.describe_present_sets().rstrip('.')}" for suite in plan.suites)
 
@@ -543,26 +544,26 @@ def _overall_headline(
             return SystemHeadlineValue.none(system, f"{name} was not part of the run")
         if by_task[name][system].value is None:
             return SystemHeadlineValue.none(system, f"{name}: {by_task[name][system].reason}")
-    return _mean_of_tasks(
+    return _average_task_headlines(
         protocol,
         [by_task[name][system] for name in protocol.paper],
         system,
-        f"mean of the {spell_count(len(protocol.paper))} tasks{_describe_missing_sets(plan)}",
+        f"mean of the {spell_count(len(protocol.paper))} tasks{_describe_suite_sets(plan)}",
     )
 
 
-def _mean_of_present(
+def _average_present_tasks(
     protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadlineValue]], system: str
 ) -> SystemHeadlineValue | None:
     headlines = [by_task[name][system] for name in protocol.paper if name in by_task]
     present = [headline for headline in headlines if headline.value is not None]
     if not present:
         return None
-    method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_describe_missing_sets(plan)}"
-    return _mean_of_tasks(protocol, present, system, method)
+    method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_describe_suite_sets(plan)}"
+    return _average_task_headlines(protocol, present, system, method)
 
 
-def _mean_of_tasks(
+def _average_task_headlines(
     protocol: TaskProtocol, headlines: list[SystemHeadlineValue], system: str, method: str
 ) -> SystemHeadlineValue:
     parts = [headline.component for headline in headlines]
@@ -579,18 +580,18 @@ def _headline_row(
     measure: str,
     headline: SystemHeadlineValue,
     dataset: str = "",
-) -> Result:
+) -> ResultRow:
     low, high = headline.interval
     method = (
         f"{headline.method}; {UNVARIED}" if are_replicates_constant(headline.replicates) else headline.method
     )
-    return Result(
+    return ResultRow(
         protocol.name, task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
         method, plan.request.seed, headline.reason
     )  # fmt: skip
 
 
-def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -> ColumnTable:
+def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[ResultRow]) -> ColumnTable:
     """Every system's headline of each task, and overall; references last."""
     values = {
         (row.task, row.system): row.value

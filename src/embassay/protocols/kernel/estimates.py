@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures.clusters import compute_v_measure_from_counts
 from embassay.protocols.kernel.inputs import Columns, EvaluationContext, find_rows_with_nan
-from embassay.records import HeadlineComponent, LabelledTexts, Result, Score, SkippedItems, TaskOutcome
+from embassay.records import HeadlineComponent, LabelledTexts, ResultRow, Score, SkippedItems, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import UNVARIED as UNVARIED
@@ -50,10 +50,10 @@ class Estimate:
 
     @property
     def reason(self) -> str:
-        """Why there is no value; empty where there is one."""
+        """The reason why there is no value; empty where there is one."""
         if math.isfinite(self.value):
             return ""
-        return "its value is not a number" if self.n else "no item can be scored"
+        return "the value is not a number" if self.n else "no item can be scored"
 
     def score(
         self,
@@ -142,7 +142,7 @@ def average_scores_over_sets(scores: Sequence[Score], context: EvaluationContext
     return estimate(values, lambda means: means[..., 0], context, "sets", method)
 
 
-def bootstrap_set_v_measure(
+def bootstrap_v_measure_over_texts(
     data: LabelledTexts, name: str, clusters: Mapping[int, int], context: EvaluationContext
 ) -> Estimate:
     """The V-measure of the set `name`, for a dataset that has no other, resampled over its texts with their clusters
@@ -167,7 +167,7 @@ def bootstrap_set_v_measure(
     ]
     draws = np.array([compute_v_measure_from_counts(table) for table in tables])
     value = compute_v_measure_from_counts(np.bincount(cells, minlength=1 + shape[0] * k)[1:].reshape(shape))
-    method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held"
+    method = f"bootstrap over {int(kept.sum()):,} {ONE_SET}, clusters held fixed"
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
 
@@ -258,7 +258,7 @@ class Items:
 
 def make_cell_rows(
     protocol: str, record: CellRecord, headline: str, *, lang: str, seed: int, by_language: bool = False
-) -> list[Result]:
+) -> list[ResultRow]:
     """The rows of a cell that has ended; of one that failed, its headline without a value, and the reason.
 
     `lang` is the dataset's language; with `by_language` subsets are languages, and their rows say so.
@@ -266,9 +266,9 @@ def make_cell_rows(
     where = (protocol, record.task, record.dataset)
     if not record.done:
         named = (record.variant, record.system, headline)
-        return [Result(*where, "", lang, *named, None, 0, seed=seed, reason=record.reason)]
+        return [ResultRow(*where, "", lang, *named, None, 0, seed=seed, reason=record.reason)]
     return [
-        Result(
+        ResultRow(
             *where, score.subset, (by_language and score.subset) or lang, score.variant, record.system,
             score.measure, score.value, score.n, score.ci_low, score.ci_high, score.method, seed, score.reason,
         )
@@ -336,7 +336,7 @@ class Lost:
         """Note the items whose similarity is NaN, (n,); `columns` are the texts that it compares, (n,) each."""
         for row in np.flatnonzero(np.isnan(similarity)).tolist():
             texts = (column[row] for column in columns)
-            self._note_lost_item(row, texts, "its similarity is not a number")
+            self._note_lost_item(row, texts, "the similarity is not a number")
 
     def note_unencoded_texts(self, texts: Iterable[str], first: int = 0) -> None:
         """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""

@@ -36,13 +36,13 @@ from embassay.protocols.kernel.plan import (
     PlannedSystem,
     PlannedTask,
     check_unique_dataset_names,
-    choose_tasks,
+    choose_tasks_for_dataset,
     order_tasks,
     plan_datasets,
     plan_systems,
     plan_task,
 )
-from embassay.protocols.kernel.protocol import CellEvaluator, Protocol
+from embassay.protocols.kernel.protocol import CellEvaluator, EvaluationProtocol
 from embassay.protocols.kernel.request import (
     DatasetRequest,
     Options,
@@ -55,14 +55,14 @@ from embassay.protocols.kernel.request import (
 )
 from embassay.protocols.kernel.session import RunConclusions, SilentListener
 from embassay.protocols.kernel.tables import RunTable, check_table_name
-from embassay.records import LoadedDataset, Result, TaskOutcome
+from embassay.records import LoadedDataset, ResultRow, TaskOutcome
 from embassay.registry import Registry, import_attribute, locate_error_in_package
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunCell, digest_json
 from embassay.runs.forecast import (
     CellForecast,
     Hear,
-    RehearsalSimilarity,
+    RehearsalSimilarityStandIn,
     RunForecast,
     count_tokens_by_sample,
 )
@@ -101,7 +101,7 @@ class Task:
 
 
 def loader(shape: str) -> Callable[[Dataset, int | None, int], LoadedDataset[Any]]:
-    """`Task.load` of a task whose data have one shape."""
+    """Make the `Task.load` of a task whose data have one shape."""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
         return dataset.load(shape, limit=limit, seed=seed)
@@ -125,7 +125,7 @@ class TaskContext(inputs.EvaluationContext):
 
 
 @dataclass(frozen=True)
-class TaskJob(inputs.EvaluationJob):
+class TaskCellJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell. `protocol` is "module:Class" of the declaration, `limit` the most items."""
 
     protocol: str
@@ -136,7 +136,7 @@ class TaskJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: TaskJob,
+    job: TaskCellJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
@@ -160,19 +160,21 @@ def evaluate_cell(
         opened.prefetch_vectors(partial(rehearse_encoder_calls, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
         again = (
-            partial(_evaluate_again, task, loaded.data, context) if job.task in protocol.order_alone else None
+            partial(_evaluate_headline_again, task, loaded.data, context)
+            if job.task in protocol.order_alone
+            else None
         )
         odd = opened.describe_cosine_effect(outcome, task.headline, again)
     outcome = replace(outcome, warnings=(*outcome.warnings, *odd))
     measures = {score.measure for score in outcome.scores}
     if outcome.scores and task.headline not in measures:
         raise ValueError(
-            f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(measures))}"
+            f"the task {task.name} declares {task.headline!r}, but it scores {', '.join(sorted(measures))}"
         )
     return opened.add_usage_and_warnings(outcome, calls)
 
 
-def _evaluate_again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
+def _evaluate_headline_again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
     """The task once more, for its headline alone."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     return task.evaluate(system, data, briefly)
@@ -185,7 +187,7 @@ def rehearse_encoder_calls(protocol: TaskProtocol, name: str, data: Any, context
     if protocol.texts(task, data, context.options) > REHEARSED:
         return False
     briefly = replace(context, options=replace(context.options, resamples=1), spread=HERE)
-    task.evaluate(RehearsalSimilarity(hear), data, briefly)
+    task.evaluate(RehearsalSimilarityStandIn(hear), data, briefly)
     return True
 
 
@@ -208,7 +210,7 @@ def load_task_dataset(
 _DECLARED: dict[str, type[TaskProtocol]] = {}
 
 
-class TaskProtocol(Protocol):
+class TaskProtocol(EvaluationProtocol):
     """A protocol over a registry of tasks, each evaluated for every system on every dataset that joins it."""
 
     version: ClassVar[int]
@@ -255,24 +257,24 @@ class TaskProtocol(Protocol):
         del options
         return int(task.size(data) * task.texts_per_item)
 
-    def estimate_length_factor(self, task: str, context: Any) -> float:
+    def estimate_text_length_factor(self, task: str, context: Any) -> float:
         """The tokens of all versions of a text together, in units of the text's."""
         del task, context
         return 1.0
 
     def units(self, system: PlannedSystem, task: PlannedTask) -> int:
-        """What progress counts in a cell: an encoder tells of its texts."""
+        """Count what progress shows in a cell: for an encoder its texts."""
         return task.texts if system.kind == "embedding" else 0
 
     def list_extra_key_fields(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
-        """What else the values of a cell depend on."""
+        """The further fields of a cell's key: what else its values depend on."""
         del system, task
         return {}
 
     def needed(
         self, task: str, system: Similarity, data: Any, fields: Any, options: Any
     ) -> WorkMemoryEstimate:
-        """What a cell will hold in memory: all texts of its `fields`, and what they become."""
+        """Estimate the memory of a cell: all texts of its `fields`, and what they become."""
         del task, data
         columns = [column for _, column in fields.values()]
         n = sum(map(len, columns))
@@ -294,13 +296,13 @@ class TaskProtocol(Protocol):
         del task, options
         return False
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
+    def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
         """The tables of a run, from all its rows: by default one, of every system on every task."""
         yield headline_table(self, plan, rows)
 
     # What is the same for all.
     @property
-    def import_path(self) -> str:
+    def protocol_import_path(self) -> str:
         """Where workers find the declaration."""
         return f"{type(self).__module__}:{type(self).__qualname__}"
 
@@ -310,9 +312,9 @@ class TaskProtocol(Protocol):
         return str(self.tasks.build(record.task).headline)
 
     def draw_conclusions(
-        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """Headlines over datasets, the overall score, who can be told apart from whom, and tables."""
+        """Draw a run's conclusions: headlines, overall score, comparisons of systems, and tables."""
         summary, comparisons = summarise_rows_over_datasets(self, plan, records)
         tables, warnings = self._build_tables_safely(plan, [*rows, *summary])
         return RunConclusions(
@@ -320,7 +322,7 @@ class TaskProtocol(Protocol):
         )
 
     def _build_tables_safely(
-        self, plan: Plan, rows: Sequence[Result]
+        self, plan: Plan, rows: Sequence[ResultRow]
     ) -> tuple[list[RunTable], tuple[str, ...]]:
         """The tables that could be made, and what went wrong with the others: another package's table costs no run."""
         tables: dict[str, RunTable] = {}
@@ -332,12 +334,12 @@ class TaskProtocol(Protocol):
                 tables[table.name] = table
         except Exception as error:
             # A fault in one of our own tables must not be hidden.
-            if self.import_path.startswith("embassay."):
+            if self.protocol_import_path.startswith("embassay."):
                 raise
             after = f" after {list(tables)[-1]}" if tables else ""
-            where = f"The tables of {self.import_path} stop{after}"
+            where = f"Writing the tables of {self.protocol_import_path} failed{after}"
             return list(tables.values()), (
-                f"{where}, {type(error).__name__}: {error}{locate_error_in_package(error, self.import_path)}",
+                f"{where}, {type(error).__name__}: {error}{locate_error_in_package(error, self.protocol_import_path)}",
             )
         return list(tables.values()), ()
 
@@ -418,7 +420,11 @@ class TaskProtocol(Protocol):
     def load_task_data(self, request: Any, source: str, task: str) -> LoadedDataset[Any]:
         """The data of a task on one of the request's datasets."""
         return load_task_dataset(
-            self.import_path, task, request.dataset(source), self.find_item_limit(task, request), request.seed
+            self.protocol_import_path,
+            task,
+            request.dataset(source),
+            self.find_item_limit(task, request),
+            request.seed,
         )
 
     def _list_requested_tasks(self, request: Any) -> tuple[str, ...]:
@@ -428,7 +434,7 @@ class TaskProtocol(Protocol):
         dataset = inputs.open_request_dataset(request.dataset(source))
         wanted = [self.tasks.build(name) for name in self._list_requested_tasks(request)]
         tasks = []
-        for task in choose_tasks(source, dataset, wanted, self.name, self.tasks):
+        for task in choose_tasks_for_dataset(source, dataset, wanted, self.name, self.tasks):
             loaded = self.load_task_data(request, source, task.name)
             texts = self.texts(task, loaded.data, request.options)
             tasks.append(plan_task(task.name, loaded, task.size, texts))
@@ -461,8 +467,8 @@ class TaskProtocol(Protocol):
                 **self.list_extra_key_fields(system, task),
             }
         )
-        job = TaskJob(
-            system.spec, request.seed, request.tokenizer, plan.cache, self.import_path, task.task,
+        job = TaskCellJob(
+            system.spec, request.seed, request.tokenizer, plan.cache, self.protocol_import_path, task.task,
             request.dataset(dataset.source), self.find_item_limit(task.task, request), request.options
         )  # fmt: skip
         units = self.units(system, task)
@@ -478,12 +484,12 @@ class TaskProtocol(Protocol):
                 for planned in dataset.tasks:
                     if planned.task == name:
                         for forecast in forecaster.cells(
-                            self._describe_task_effort(plan, planned, dataset.source, tokenizer)
+                            self._make_task_effort(plan, planned, dataset.source, tokenizer)
                         ):
                             yield forecast
                             self.listener.advanced_by(1)
 
-    def _describe_task_effort(
+    def _make_task_effort(
         self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer
     ) -> TaskEffort:
         request, name = plan.request, planned.task
@@ -493,7 +499,8 @@ class TaskProtocol(Protocol):
         tokens, _ = count_tokens_by_sample(texts, tokenizer)
         context = self.make_task_context(loaded, tokenizer, request.seed, request.options)
         return TaskEffort(
-            name, loaded.dataset, planned.n, planned.texts, round(tokens * self.estimate_length_factor(name, context)),
+            name, loaded.dataset, planned.n, planned.texts,
+            round(tokens * self.estimate_text_length_factor(name, context)),
             partial(rehearse_encoder_calls, self, name, loaded.data, context), texts, queries,
             self.kinds.get(name, "pairs"),
             footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)
@@ -516,7 +523,7 @@ PROTOCOLS.add(
 
 
 def advise_other_protocol(task: str) -> str:
-    """Whose task it is that another protocol was asked for."""
+    """Say which protocol has the task that another was asked for."""
     homes = [
         name for name in ("sage", "pteb") if task in import_attribute(f"embassay.protocols.{name}:TASKS")
     ]

@@ -98,22 +98,22 @@ class TaskCostForecaster:
         self.speed: dict[str, float | None] = {}
 
     def cells(self, work: TaskEffort) -> Iterator[CellForecast]:
-        """The cost of the work for every system, in their order."""
-        needs = self._count_encoder_needs(work)
+        """The forecast cost of the work for every system, in their order."""
+        needs = self._count_encoder_workloads(work)
         for system in self.planned:
             yield self._forecast_cell(work, system, needs)
 
-    def _count_encoder_needs(self, work: TaskEffort) -> dict[str, EncoderWorkload]:
+    def _count_encoder_workloads(self, work: TaskEffort) -> dict[str, EncoderWorkload]:
         """What each encoder needs for the work."""
         if not self.needs:
             return {}
-        first = self._rehearse_encoder_needs(work, work.rehearse)
+        first = self._rehearse_encoder_workloads(work, work.rehearse)
         if work.again is None:
             return first
-        round_ = self._rehearse_encoder_needs(work, work.again)
-        return {name: _multiply_need(round_[name], work.rounds, need) for name, need in first.items()}
+        round_ = self._rehearse_encoder_workloads(work, work.again)
+        return {name: _multiply_workload(round_[name], work.rounds, need) for name, need in first.items()}
 
-    def _rehearse_encoder_needs(
+    def _rehearse_encoder_workloads(
         self, work: TaskEffort, rehearse: Callable[[Hear], bool]
     ) -> dict[str, EncoderWorkload]:
         def count_encoder_call(texts: Sequence[str], role: Any) -> None:
@@ -149,7 +149,9 @@ class TaskCostForecaster:
             cached=need.cached,
             tokens=need.tokens,
             exact=need.exact,
-            disk_bytes=4 * (need.texts - need.cached) * _count_dimensions(self.needs[system.name].encoder),
+            disk_bytes=4
+            * (need.texts - need.cached)
+            * _count_encoder_dimensions(self.needs[system.name].encoder),
         )
         if system.remote is None:
             speed = self._measure_seconds_per_token(system.name, work) if need.tokens else 0.0
@@ -177,7 +179,7 @@ class TaskCostForecaster:
             self.speed[name] = self._measure_seconds_per_unit(
                 lambda probe: partial(encoder.encode, probe),
                 lambda probe: count_tokens_by_sample(probe, self.tokenizer, most=encoder.max_tokens)[0],
-                [_make_probe(work.examples, size) for size in (2, PROBE)],
+                [_sample_probe_texts(work.examples, size) for size in (2, PROBE)],
             )
         return self.speed[name]
 
@@ -187,7 +189,7 @@ class TaskCostForecaster:
             return trifle
         if work.kind == "search":
             return self._search_seconds(system, work)
-        probes = [_make_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
+        probes = [_sample_probe_texts(work.examples, size) for size in (PROBE, 6 * PROBE)]
         if work.kind == "distances":
             slope = self._measure_seconds_per_unit(
                 lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
@@ -200,8 +202,8 @@ class TaskCostForecaster:
 
     def _search_seconds(self, system: Similarity, work: TaskEffort) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
-        corpus = _make_probe(work.examples, 24 * PROBE)
-        probes = [_make_probe(work.queries, size) for size in (1, PROBE)]
+        corpus = _sample_probe_texts(work.examples, 24 * PROBE)
+        probes = [_sample_probe_texts(work.queries, size) for size in (1, PROBE)]
         slope = self._measure_seconds_per_unit(
             lambda queries: partial(system.search, queries, corpus, 10), len, probes
         )
@@ -251,7 +253,7 @@ def _time_small_work(system: Similarity, work: TaskEffort) -> float | None:
     return seconds if seconds < TRIFLE else None
 
 
-def _multiply_need(need: EncoderWorkload, rounds: int, first: EncoderWorkload) -> EncoderWorkload:
+def _multiply_workload(need: EncoderWorkload, rounds: int, first: EncoderWorkload) -> EncoderWorkload:
     """A first round, and `rounds` others that need as much as `need` each."""
     if not rounds:
         return first
@@ -267,7 +269,7 @@ def _find_inner_encoder(system: Any) -> Encoder:
     return system  # type: ignore[no-any-return]
 
 
-def _count_dimensions(encoder: Encoder) -> int:
+def _count_encoder_dimensions(encoder: Encoder) -> int:
     """The values of a text that are kept; 0 where only a request could tell."""
     try:
         return int(getattr(encoder, "floats", encoder.dim))
@@ -282,7 +284,7 @@ def _time_call(call: Callable[[], Any]) -> float:
     return min(time.perf_counter() - wall, time.process_time() - processor)
 
 
-def _make_probe(texts: Sequence[str], size: int) -> Probe:
+def _sample_probe_texts(texts: Sequence[str], size: int) -> Probe:
     return list(texts[:: max(1, len(texts) // size)][:size])
 
 
@@ -299,13 +301,13 @@ _PER_CHARACTER = 20
 
 
 def sum_memory_footprint(parts: Mapping[str, int], mend: str) -> WorkMemoryEstimate:
-    """The parts, and what every work takes: libraries that are still to be loaded, and windows."""
+    """Sum a work's parts, and what every work takes: libraries to load, and windows."""
     libraries = max(0, PROGRAM - (measure_resident_memory() or 0))
     return WorkMemoryEstimate({**parts, "the program": libraries + WINDOWS}, mend)
 
 
 def choose_largest_footprint(needs: Iterable[WorkMemoryEstimate]) -> WorkMemoryEstimate:
-    """The one that takes most."""
+    """Choose the memory footprint that is largest."""
     return max(needs, key=lambda need: need.bytes, default=WorkMemoryEstimate())
 
 
@@ -322,17 +324,17 @@ def count_vector_dimensions(system: Similarity) -> int:
 
 
 def vector_bytes(texts: int, dim: int) -> int:
-    """So many vectors while they are encoded and compared."""
+    """The bytes of so many vectors while they are encoded and compared."""
     return _COPIES * 4 * texts * dim
 
 
 def pairwise_distance_bytes(texts: int) -> int:
-    """The distances of every two texts, once."""
+    """The bytes of the distances between every two texts, held once."""
     return 2 * texts * (texts - 1)
 
 
 def remembered_vector_bytes(texts: int, dim: int) -> int:
-    """So many vectors as they are encoded, remembered by their texts, and compared."""
+    """The bytes of so many vectors when encoded, remembered by their texts, and compared."""
     return vector_bytes(texts, dim) + texts * (4 * dim + _REMEMBERED)
 
 
@@ -343,19 +345,19 @@ def estimate_reading_bytes(texts: Sequence[str], copies: int = 3) -> int:
 
 
 def text_bytes(texts: Sequence[str], n: int | None = None) -> int:
-    """What `n` of the texts (by default all) take as Python's strings: by a sample, and a quarter more."""
+    """The bytes of `n` texts (by default all) as Python's strings, by a sample."""
     n = len(texts) if n is None else n
-    return round(1.25 * n * _mean(sys.getsizeof(text) + 8 for text in sample_texts_evenly(texts)))
+    return round(1.25 * n * _mean_size(sys.getsizeof(text) + 8 for text in sample_texts_evenly(texts)))
 
 
 def token_bytes(texts: Sequence[str], n: int | None = None) -> int:
-    """What `n` of the texts (by default all) take as tokens and bags of tokens."""
+    """The bytes of `n` texts (by default all) as tokens and bags of tokens."""
     n = len(texts) if n is None else n
-    return round(1.25 * n * _PER_CHARACTER * _mean(map(len, sample_texts_evenly(texts))))
+    return round(1.25 * n * _PER_CHARACTER * _mean_size(map(len, sample_texts_evenly(texts))))
 
 
 def replicate_bytes(items: int, columns: int, resamples: int) -> int:
-    """The values of items, and their bootstrap replicates."""
+    """The bytes of the values of items, and of their bootstrap replicates."""
     return 4 * 8 * columns * (items + resamples)
 
 
@@ -364,6 +366,6 @@ def sample_texts_evenly(texts: Sequence[str]) -> list[str]:
     return [texts[i] for i in range(0, len(texts), max(1, -(-len(texts) // _SAMPLED)))]
 
 
-def _mean(sizes: Iterable[int]) -> float:
+def _mean_size(sizes: Iterable[int]) -> float:
     every = list(sizes)
     return sum(every) / max(1, len(every))

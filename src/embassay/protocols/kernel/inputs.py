@@ -40,7 +40,7 @@ from embassay.systems.own import (
     NamedVectorSimilarity,
     TextComparisonOptions,
     find_model_own_similarity,
-    list_replaced_similarities,
+    find_systems_forced_to_cosine,
 )
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -59,12 +59,12 @@ def resolve_dataset_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     return tuple(
         str(source)
         if isinstance(source, str | Path)
-        else str(_write_rows(source, folder / f"{name or f'data-{place}'}.jsonl"))
+        else str(_write_frame_rows(source, folder / f"{name or f'data-{place}'}.jsonl"))
         for place, (name, source) in enumerate(named, 1)
     )
 
 
-def _write_rows(frame: Any, path: Path) -> Path:
+def _write_frame_rows(frame: Any, path: Path) -> Path:
     text = "".join(
         json.dumps(_convert_row_to_json(row), ensure_ascii=False) + "\n" for row in _frame_rows(frame)
     )
@@ -99,9 +99,9 @@ def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     texts = isinstance(frame, list | tuple) and all(isinstance(row, str) for row in frame)
     raise UsageError(
         f"A {type(frame).__name__}{' of texts' if texts else ''} is not a dataset.",
-        mend="Write [{'text': text} for text in texts]."
+        mend="Pass [{'text': text} for text in texts]."
         if texts
-        else "Give a name of the catalogue, a path, a polars or pandas frame, or a list of dictionaries.",
+        else "Give a catalogue name, a path, a polars or pandas frame, or a list of dictionaries.",
     )
 
 
@@ -132,11 +132,11 @@ def open_request_dataset(request: DatasetRequest) -> Dataset:
 
 def open_embedding_cache(path: Path | None) -> EmbeddingCache:
     """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
-    return _open_cache(path or find_cache_folder() / EmbeddingCache.file)
+    return _open_cache_file(path or find_cache_folder() / EmbeddingCache.file)
 
 
 @lru_cache(maxsize=1)
-def _open_cache(file: Path) -> EmbeddingCache:
+def _open_cache_file(file: Path) -> EmbeddingCache:
     return EmbeddingCache.open(file)
 
 
@@ -182,7 +182,7 @@ class CachedSystem:
         self.encoders: list[CachedEncoder] = []
         self.memories: list[RememberedEncoder] = []
         journal = find_spending_journal(ledger)
-        kept = journal.encoded if journal is not None else None
+        kept = journal.note_texts_encoded if journal is not None else None
 
         make = partial(open_bare_encoder, spec, tokenizer.name, seed)
 
@@ -234,21 +234,21 @@ class CachedSystem:
         of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
         length 1, whose order is the same, nothing is said."""
         own = self.switch_to_own_similarity()
-        said = self.say_other_similarities()
+        said = self.describe_own_similarities()
         if own is None or evaluate is None or not said:
             return said
         values = (_find_headline_score(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
-        return (f"{said[0]}: {headline} is {here}, but {there} by its own similarity",)
+        return (f"{said[0]}: {headline} is {here}, but {there} with its own similarity",)
 
-    def say_other_similarities(self) -> tuple[str, ...]:
+    def describe_own_similarities(self) -> tuple[str, ...]:
         """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
         members of an ensemble too. Of vectors of length 1, whose order is the same, nothing is said."""
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
         are_all_units = units == {encoder.name for encoder in self.encoders}
         return tuple(
-            f"{name} was made for {NAMES[by]}, but is compared by cosine here, like all systems"
-            for name, by in list_replaced_similarities(self.system).items()
+            f"{name} was trained for {NAMES[by]}, but all systems are compared by cosine here"
+            for name, by in find_systems_forced_to_cosine(self.system).items()
             if by == "manhattan" or not (name in units or are_all_units)
         )
 
@@ -261,13 +261,13 @@ class CachedSystem:
         odd += self.describe_cosine_effect(outcome, "", None) if compares else ()
         nothing = self.encoders[0].conduct.no_score_reason if len(self.encoders) == 1 else ""
         return replace(
-            _remove_all_values(outcome, nothing) if nothing else outcome,
+            _remove_outcome_values(outcome, nothing) if nothing else outcome,
             counts={**outcome.counts, **self.counts(), **calls},
             warnings=tuple(dict.fromkeys((*outcome.warnings, *odd))),
         )
 
     def counts(self) -> dict[str, int]:
-        """Texts encoded, taken from the cache, cut and failed; empty without an encoder."""
+        """Counts of texts encoded, taken from the cache, cut and failed; empty without an encoder."""
         if not self.encoders:
             return {}
         return {
@@ -302,7 +302,7 @@ class EvaluationJob:
         )  # fmt: skip
 
 
-def _remove_all_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
+def _remove_outcome_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
     """The outcome of a system that tells no texts apart: what ties happen to give is no score of it."""
     return replace(
         outcome,

@@ -144,19 +144,19 @@ def make_run_manifest(
             }
             for system in plan.systems
         ],
-        "datasets": [_dataset_record(dataset) for dataset in plan.datasets],
+        "datasets": [_make_manifest_dataset(dataset) for dataset in plan.datasets],
         **({"suites": [suite.as_dict() for suite in plan.suites]} if plan.suites else {}),
         "hardware": collect_hardware_facts(),
         "versions": list_package_versions(),
         "resampling": RESAMPLING,
-        "cells": [_cell_record(cell, records.get(cell.key)) for cell in plan.cells],
+        "cells": [_make_manifest_cell(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
         **({} if (memory := report_memory_against_promise()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 
 
-def make_file_manifest(
+def make_file_run_manifest(
     folder: RunFolder,
     protocol: str,
     command: str,
@@ -225,7 +225,7 @@ def current_utc_time(precision: Literal["seconds", "milliseconds"] = "seconds", 
     return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
 
-def _cell_record(cell: RunCell, record: CellRecord | None) -> Plain:
+def _make_manifest_cell(cell: RunCell, record: CellRecord | None) -> Plain:
     where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
     where |= {"variant": cell.variant} if cell.variant else {}
     if record is None:
@@ -243,7 +243,7 @@ def _cell_record(cell: RunCell, record: CellRecord | None) -> Plain:
     }
 
 
-def _dataset_record(dataset: PlannedDataset) -> Plain:
+def _make_manifest_dataset(dataset: PlannedDataset) -> Plain:
     return {
         "name": dataset.name,
         "source": dataset.source,
@@ -325,7 +325,7 @@ class Run:
 
         if name == "overall":
             try:
-                return self._add_task_columns()
+                return self._add_task_value_columns()
             except UsageError:  # a run of another kind
                 name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
@@ -334,7 +334,7 @@ class Run:
             raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {names}.")
         return pl.read_csv(path)
 
-    def _add_task_columns(self) -> pl.DataFrame:
+    def _add_task_value_columns(self) -> pl.DataFrame:
         """`ranks()`, and a column of values per task."""
         import polars as pl
 
@@ -359,7 +359,7 @@ class Run:
         of_task = [standing for standing in every if standing.task == task]
         if not of_task:
             raise UsageError(
-                f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
+                f"The run has no ranking on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
             )
         places = self._read_rank_ranges(task)
         rows = [
@@ -423,7 +423,7 @@ class Run:
         return render_terminal_view("run_view", self.path)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the same. Times, which differ from run to run, are in the report."""
+        """Show the run as HTML in a notebook, without times, which differ from run to run."""
         return render_view_as_html("run_view", self.path)
 
     def compare(self, a: str, b: str, task: str = "") -> Any:

@@ -236,7 +236,7 @@ def order_tasks(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     return (*(name for name in paper if name in distinct), *(name for name in distinct if name not in paper))
 
 
-def choose_tasks(
+def choose_tasks_for_dataset(
     source: str, dataset: Dataset, wanted: Sequence[T], protocol: str = "", known: Registry[T] | None = None
 ) -> list[T]:
     """The wanted tasks that the dataset is for and has the columns of.
@@ -261,7 +261,7 @@ def choose_tasks(
 def _advise_on_unfit_dataset(dataset: Dataset) -> str:
     """What to do with data that fit no task: rated pairs have another protocol."""
     if "pairs" in dataset.shapes():
-        return "Rated pairs are for PTEB: embassay pteb run, or embassay.pteb.run in Python."
+        return "For rated pairs, use PTEB: embassay pteb run, or embassay.pteb.run in Python."
     return "Name its columns with --map, for example --map text=body,label=topic, or choose another task."
 
 
@@ -275,7 +275,7 @@ def _keep_tasks_of_dataset(
             near = find_nearest_name(name, every)
             raise UsageError(
                 f"{source!r} is meant for {name!r}, which is not a task.",
-                mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
+                mend=f"{f'Did you mean {near}? ' if near else ''}Use one of {', '.join(every)}.",
             )
     fitting = [task for task in wanted if task.name in meant]
     if not fitting:
@@ -317,7 +317,7 @@ def check_unique_dataset_names(names: Iterable[str]) -> None:
         if count > 1:
             raise UsageError(
                 f"Two datasets are called {name!r}.",
-                mend="Rename one file, or give it a description with a name.",
+                mend="Rename one of the files, or give it a name in a description.",
             )
 
 
@@ -393,11 +393,11 @@ def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) 
         if error.line is not None or member.record is None:
             raise
         return None, error.briefly if isinstance(error, AbsentData) else error.what.rstrip(".")
+    # A dataset of a suite may lack columns; one that the user named may not.
     except UnfitDataset:
-        # A dataset of a suite may lack columns; one that the user named may not.
         if member.record is None:
             raise
-        return None, "its tables lack what the task needs"
+        return None, "its tables lack columns that the task needs"
     return replace(dataset, group=member.group or dataset.group), ""
 
 
@@ -435,15 +435,16 @@ def check_suites_available(suites: Sequence[PlannedSuite]) -> None:
             raise DataError(
                 f"nothing from the suite {suite.name!r} is on this machine",
                 found=f"{first.dataset}: {first.reason}",
-                mend=f"`embassay data fetch {suite.name}` fetches it; "
-                f"`embassay data show {suite.name}` lists its sets.",
+                mend=f"Fetch it with `embassay data fetch {suite.name}`; "
+                f"`embassay data show {suite.name}` lists its datasets.",
             )
 
 
 def _describe_missing_parts(member: SuiteMember, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
     warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
-    yield from (warning for warning in warnings if warning.startswith("languages that are not in the mirror"))
+    # The words are those of data/catalogue/hub.py, which knows the languages.
+    yield from (warning for warning in warnings if warning.startswith("languages missing from the mirror"))
     joined = {task.task for task in dataset.tasks}
     yield from (f"not for {task}" for task in member.tasks if task not in joined)
 
@@ -461,12 +462,12 @@ class SuiteNamedTable(RunTable):
         object.__setattr__(self, "name", self.table.name)
 
     def as_csv(self) -> str:
-        """As without suites."""
+        """The table as CSV, the same as without suites."""
         return self.table.as_csv()
 
-    def format_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
         """Renamed, and with a note for each suite."""
-        table = self.table.format_for_printing(first)
+        table = self.table.format_table_for_printing(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}
         words = [align == "l" for align in table.aligns]
         body = [
@@ -509,7 +510,7 @@ def _describe_local_sets(suite: PlannedSuite) -> str:
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
         return suite.describe_present_sets()
-    return f"{told}; `embassay data fetch {suite.name}` fetches those others that are public."
+    return f"{told}; `embassay data fetch {suite.name}` fetches the other public ones."
 
 
 def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -523,6 +524,6 @@ def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         what = f"{told['said']} Missing: {first}{more}."
         yield (
             what,
-            "Means are over the available sets, and cannot be compared with the paper's.",
+            "Means are over the available datasets, so they cannot be compared with the paper's.",
             told["mend"],
         )

@@ -26,12 +26,12 @@ from embassay.protocols.kernel.session import (
     RunAttempt,
     RunConclusions,
     SilentListener,
-    check_same_arguments,
+    check_same_run_arguments,
     check_system_prices_known,
     lock_run_folder,
     open_run,
 )
-from embassay.records import Result, TaskOutcome
+from embassay.records import ResultRow, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.runs.forecast import RunForecast
@@ -52,7 +52,7 @@ class CellEvaluator(Contract):
     ) -> TaskOutcome: ...
 
 
-class Protocol:
+class EvaluationProtocol:
     """One attempt at a run of a protocol: the steps in which protocols differ.
 
     What a step finds out and later ones need is kept on the object, which serves one attempt.
@@ -77,7 +77,7 @@ class Protocol:
 
     def check(self, folder: RunFolder, request: Any) -> None:
         """UsageError if the folder holds a run that this one cannot go on with."""
-        check_same_arguments(folder, request)
+        check_same_run_arguments(folder, request)
 
     def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Open all that was named, and cut the work into cells; whatever is wrong is raised here, before any work."""
@@ -94,7 +94,7 @@ class Protocol:
 
         Datasets of the catalogue that are not on this machine are planned by the catalogue's figures.
         """
-        request, notes = _with_a_tokenizer_at_hand(request)
+        request, notes = _ensure_usable_tokenizer(request)
         named = find_absent_datasets(request) if hasattr(request, "datasets") else {}
         if not named:
             return self._forecast_with_absent_datasets(request, ledger, out, [], notes)
@@ -146,7 +146,7 @@ class Protocol:
         raise NotImplementedError
 
     def draw_conclusions(
-        self, plan: Any, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: Any, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
         """What follows from all cells that have ended, and their rows."""
         raise NotImplementedError
@@ -162,7 +162,7 @@ class Protocol:
         """UsageError if the cost is limited to `max_usd` and the price of something is not known."""
         check_system_prices_known(plan.systems, max_usd)
 
-    def describe_run(self, plan: Any) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: Any) -> dict[str, Any]:
         """What only this protocol's manifests say."""
         del plan
         return {}
@@ -170,7 +170,9 @@ class Protocol:
     def keep(self, plan: Any) -> None:
         """Keep what people look at beside the results, once: the texts of items."""
 
-    def start_attempt(self, plan: Any, accounts: RunAccounts, workers: Workers, command: str) -> RunAttempt:
+    def start_run_attempt(
+        self, plan: Any, accounts: RunAccounts, workers: Workers, command: str
+    ) -> RunAttempt:
         """How the work is done: cells that engines do, where a protocol has no stages of its own."""
         return CellRunAttempt(self.folder, plan, self, accounts, workers=workers, command=command)
 
@@ -186,7 +188,7 @@ class Protocol:
         del session
         return {}
 
-    def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
+    def rows(self, plan: Plan, record: CellRecord) -> list[ResultRow]:
         """The rows of a cell that has ended."""
         return make_cell_rows(
             self.name, record, self.headline(plan, record), lang=plan.lang(record.dataset),
@@ -217,17 +219,17 @@ class Protocol:
             check_suites_available(plan.suites)
             self.check_prices_known(plan, max_usd)
             lock_run_folder(self.folder, held)
-            session = self.start_attempt(
+            session = self.start_run_attempt(
                 plan, accounts, workers, command or self.format_python_call(request, out)
             )
-            session.extra = self.describe_run(plan)
-            session.begin_attempt(listener)
+            session.extra = self.list_own_manifest_fields(plan)
+            session.begin_run_attempt(listener)
             self.keep(plan)
             try:
                 self.run_cells(session, listener)
             finally:
                 session.extra |= self.list_closing_manifest_fields(session)
-                session.finish_attempt()
+                session.finish_run_attempt()
         return Run(out)
 
 
@@ -235,7 +237,7 @@ STAND_IN = "wordllama"
 """The tokenizer that a plan counts with where the run's own is not to be had; it comes with the package."""
 
 
-def _with_a_tokenizer_at_hand(request: Any) -> tuple[Any, tuple[str, ...]]:
+def _ensure_usable_tokenizer(request: Any) -> tuple[Any, tuple[str, ...]]:
     """The request as a plan can count its tokens, and what there is to say of that."""
     wanted = getattr(request, "tokenizer", "")
     if not wanted:
@@ -244,8 +246,8 @@ def _with_a_tokenizer_at_hand(request: Any) -> tuple[Any, tuple[str, ...]]:
         open_tokenizer(wanted)
     except ModelError:
         note = (
-            f"The tokenizer {wanted} is not on this machine and cannot be downloaded now; tokens are counted with "
-            f"{STAND_IN}, which gives about a sixth more in English."
+            f"The tokenizer {wanted} is not on this machine and cannot be downloaded now, so tokens are "
+            f"counted with {STAND_IN}, which gives about a sixth more in English."
         )
         return replace(request, tokenizer=STAND_IN), (note,)
     return request, ()

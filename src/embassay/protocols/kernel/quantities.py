@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +59,14 @@ class JudgeAssistedMean(Estimate):
         """What the judge is worth, in words."""
         if self.value is None:
             return (
-                "the judge left many units without a label, and people labelled too few of those: "
-                f"{FEWEST_REFUSED} drawn at random, or all of them, would be enough"
+                "the judge left many units without a label, and people labelled too few of these: "
+                f"they must label all of them, or {FEWEST_REFUSED} drawn at random"
             )
         if self.low is None:
-            return f"{self.n} labels from people: at least {FEWEST} are needed"
+            return f"people gave {self.n} labels, but at least {FEWEST} are needed"
         if not self.is_narrowed_by_judge:
             return "the judge does not help here: people's labels alone are as informative"
-        return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
+        return f"with the judge, {self.n:,} labels from people are worth {self.worth:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def measure_judge_biases(people: Floats, judge: Floats, strata: Sequence[str] = 
     if len(kinds) > 1:
         names = np.array(strata)
         parts += [(kind, off[names == kind]) for kind in kinds]
-    return tuple(estimate_judge_bias(name, part) for name, part in [*parts, ("all", off)])
+    return tuple(starmap(estimate_judge_bias, [*parts, ("all", off)]))
 
 
 def estimate_judge_bias(says: str, off: Floats) -> JudgeBias:
@@ -135,7 +136,9 @@ def estimate_judge_bias(says: str, off: Floats) -> JudgeBias:
     return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
-def forecast_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tuple[MoreLabelsOutlook, ...]:
+def forecast_gain_of_more_labels(
+    one: JudgeAssistedMean, bar: float | None = None
+) -> tuple[MoreLabelsOutlook, ...]:
     """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
     is nothing to decide). Up to all units: of these, and no others, the quantity is."""
     if one.value is None or one.low is None or one.high is None:
@@ -144,7 +147,7 @@ def forecast_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tu
     return forecast_extra_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
-def forecast_more_items_for_pair(
+def forecast_gain_of_more_items(
     difference: float, half: float, n: int, tests: int = 1, steps: Sequence[int] = STEPS
 ) -> tuple[MoreLabelsOutlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
@@ -184,8 +187,8 @@ def judge_assisted_means_table(
         whole_number_column("labels", "row.n"),
         whole_number_column("units", "row.total"), whole_number_column("worth", "row.worth"),
         text("use", "row.use"),
-        note=("People's estimated labels for all units, from theirs and the judge's "
-            "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
+        note=("An estimate of people's labels for all units, from the labels of people and of the judge "
+            "(docs/corrected_judges.md). It is valid if the units that people labelled are a random sample.")
     )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def parse_column_map(entries: Sequence[str] | None) -> dict[str, str]:
 
 
 def split_comma_separated_names(entries: Sequence[str]) -> tuple[str, ...]:
-    """What is named several times, with commas, or both.
+    """Split names that are given several times, with commas, or both.
 
     >>> split_comma_separated_names(["fra, deu", "eng"])
     ('fra', 'deu', 'eng')
@@ -90,7 +90,7 @@ def split_comma_separated_names(entries: Sequence[str]) -> tuple[str, ...]:
 
 
 def parse_column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
-    """The same as sorted pairs, for a request that is a key."""
+    """Parse a column map to sorted pairs, for a request that is a key."""
     return tuple(sorted(parse_column_map(entries).items()))
 
 
@@ -113,7 +113,7 @@ def make_request_from_call(
             near = get_close_matches(name, known, n=1)
             raise UsageError(
                 f"There is no argument {name!r}.",
-                mend=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}.",
+                mend=f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(known)}.",
             )
     types = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
     return kind(
@@ -124,7 +124,7 @@ def make_request_from_call(
 
 
 def convert_to_string_tuple(value: str | Sequence[str]) -> tuple[str, ...]:
-    """One name or several, as a call gives them.
+    """Convert one name or several, as a call gives them, to a tuple of texts.
 
     >>> convert_to_string_tuple("sts"), convert_to_string_tuple(["sts", "retrieval"])
     (('sts',), ('sts', 'retrieval'))
@@ -207,7 +207,7 @@ class RunRequest:
     )
     mapping: Mapping[str, str] = option(
         dict,
-        "Our column=your column: text=body,label=topic.",
+        "Map column names, ours=yours: text=body,label=topic.",
         name="--map",
         group=DATA,
         read=parse_column_map,
@@ -226,7 +226,7 @@ class RunRequest:
         return convert_tuples_to_lists(plain)
 
     def dataset(self, source: str) -> DatasetRequest:
-        """How to read one of the datasets.
+        """The request for one of the datasets: how to read it.
 
         Beside files, a catalogue dataset or a description keeps the columns it knows; alone it gets the mapping,
         and says that it takes none.
@@ -279,7 +279,7 @@ def parse_options_from_texts(cls: type[T], given: Iterable[str]) -> T:
         if name not in by_name or not equals:
             raise UsageError(
                 f"{text!r} is not an option of this protocol.",
-                mend="Write name=value; there is "
+                mend="Write name=value. Available options: "
                 + "; ".join(f"{entry.name} ({entry.metadata.get('help', '')})" for entry in by_name.values()),
             )
         try:
@@ -306,10 +306,10 @@ def make_run_folder(protocol: str) -> Path:
 
     named = Path("runs") / f"{protocol}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
-    return next(place for place in chain([named], numbered) if not _is_taken(place))
+    return next(place for place in chain([named], numbered) if not _is_run_folder_taken(place))
 
 
-def _is_taken(place: Path) -> bool:
+def _is_run_folder_taken(place: Path) -> bool:
     return place.exists() or data_frames_folder(place).exists()
 
 

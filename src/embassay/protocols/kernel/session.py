@@ -25,7 +25,7 @@ from embassay.protocols.kernel.outcome import (
 )
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, add_suite_names_to_tables
 from embassay.protocols.kernel.tables import RunTable, write_tables
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.execution import LazyCellEngine, ProcessWorkers, Workers
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, format_value_as_json, write_json
 from embassay.runs.spending import RunSpendingJournal
@@ -33,26 +33,26 @@ from embassay.systems.encoders.onnx_model import find_openvino_version
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
-    from embassay.protocols.kernel.protocol import Protocol as RunProtocol
+    from embassay.protocols.kernel.protocol import EvaluationProtocol as RunProtocol
 
 
 class SilentListener:
     """A listener that says nothing."""
 
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
-        """The folder holds a run of fewer systems, tasks or datasets: these are added to it."""
+        """Called when systems, tasks or datasets are added to the folder's run."""
 
     def on_systems_opening(self, names: Sequence[str]) -> None:
-        """Systems of these names, and the data, are about to be opened: some are loaded, or fetched from elsewhere."""
+        """Called when the systems of these names, and the data, are about to be opened."""
 
     def on_planning_begun(self, plan: Plan) -> None:
-        """What the cells will take is about to be counted; `advanced_by` counts the cells."""
+        """Called when counting begins of what the cells will take."""
 
     def announce_paraphrasing(self, title: str, total: int) -> None:
-        """Texts are about to be asked for; `advanced_by` counts them. A second call begins another stage."""
+        """Called before paraphrases are asked for; a second call begins another stage."""
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
-        """A stage of so many things (0: nobody knows) is about to begin; `advanced_by` counts them."""
+        """Called when a stage of so many things begins (0: nobody knows how many)."""
 
     def advanced_by(self, texts: int) -> None:
         """So many more of them are there."""
@@ -64,29 +64,29 @@ class SilentListener:
         """What the stage will cost in all, by what it has cost so far."""
 
     def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:
-        """The plan is made; these cells are still to be done, in so many seconds each (by key) where that is known."""
+        """Called when the plan is made, with the cells that are still to be done."""
 
     def started(self, cell: RunCell) -> None:
-        """A cell is in work."""
+        """Called when work on a cell starts."""
 
     def advanced(self, cell: RunCell, texts: int) -> None:
         """So many more texts of the cell are done."""
 
     def ended(self, cell: RunCell, record: CellRecord) -> None:
-        """A cell is done or has failed."""
+        """Called when a cell is done or has failed."""
 
     def interim(self, line: str) -> None:
         """What the cells that have ended show already."""
 
     def announce_run_end(self) -> None:
-        """The run has come to its end."""
+        """Say that the run has come to its end."""
 
 
 @dataclass(frozen=True)
 class RunConclusions:
     """What a protocol makes of the cells of a run: the rows beyond those of the cells, comparisons and tables."""
 
-    rows: Sequence[Result] = ()
+    rows: Sequence[ResultRow] = ()
     comparisons: Mapping[str, Any] = field(default_factory=dict)
     tables: Sequence[RunTable] = ()
     standings: Sequence[SystemStanding] = ()
@@ -111,7 +111,7 @@ def open_run(
     was there; a new one must not be made before the plan stands (`lock_run_folder`). UsageError for a run of other
     arguments, or whatever `check` finds wrong in place of that."""
     folder = RunFolder(out)
-    (check or check_same_arguments)(folder, request)
+    (check or check_same_run_arguments)(folder, request)
     with ExitStack() as held:
         # A folder that is there is held before its accounts are read.
         if out.exists():
@@ -152,7 +152,7 @@ def make_unknown_price_error(name: str) -> UsageError:
     )
 
 
-def check_same_arguments(folder: RunFolder, request: Any) -> None:
+def check_same_run_arguments(folder: RunFolder, request: Any) -> None:
     """UsageError, naming what differs, if the folder holds a run of other arguments. More systems, tasks or datasets
     than it has are none, where the request may grow by them."""
     manifest = folder.read_manifest()
@@ -174,13 +174,13 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
             "or repeat the old arguments to resume"
             + (
                 f"; to add {' or '.join(request.GROWS)}, name the old ones too."
-                if _growing_options(request)
+                if _list_extendable_options(request)
                 else "."
             ),
         )
 
 
-def _growing_options(request: Any) -> tuple[str, ...]:
+def _list_extendable_options(request: Any) -> tuple[str, ...]:
     return getattr(request, "GROWS", ())
 
 
@@ -188,7 +188,7 @@ def find_added_arguments(before: Mapping[str, Any], request: Any) -> dict[str, l
     """What `request` adds to the arguments of an earlier session, where it may: names in the order of the request. An
     argument that also lost a name is not among them. No tasks mean every task."""
     added = {}
-    for name in _growing_options(request):
+    for name in _list_extendable_options(request):
         was, now = before.get(name) or [], list(getattr(request, name))
         if name == "tasks" and was and not now:
             added[name] = ["all others"]
@@ -211,7 +211,9 @@ def read_previous_manifest(folder: RunFolder, systems: Sequence[PlannedSystem]) 
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to continue with the same backend, or choose another --out."
         else:
-            mend = f"Install it to continue with the same one: pip install {was.replace('-', '==')}; or another --out."
+            mend = (
+                f"Install the same backend (pip install {was.replace('-', '==')}), or choose another --out."
+            )
         raise UsageError(
             f"{folder.path} contains a run that used {row.name} in {was or 'onnxruntime'}; now it would "
             f"run in {now or 'onnxruntime'}.",
@@ -235,7 +237,7 @@ class RunAttempt:
         self.records: dict[str, CellRecord] = {}
         self._clock = time.perf_counter()
 
-    def begin_attempt(self, listener: SilentListener) -> None:
+    def begin_run_attempt(self, listener: SilentListener) -> None:
         """Find what is done, and write the manifest of a run that goes on."""
         raise NotImplementedError
 
@@ -243,7 +245,7 @@ class RunAttempt:
         """Do what is not done, keeping each part as it ends."""
         raise NotImplementedError
 
-    def finish_attempt(self) -> None:
+    def finish_run_attempt(self) -> None:
         """Write what follows from all that is done; whatever has happened."""
         raise NotImplementedError
 
@@ -310,7 +312,7 @@ class CellRunAttempt(RunAttempt):
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
         self._fresh: list[CellRecord] = []
 
-    def begin_attempt(self, listener: SilentListener) -> None:
+    def begin_run_attempt(self, listener: SilentListener) -> None:
         """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
         self._read_finished_cells()
         if self.added:
@@ -342,7 +344,7 @@ class CellRunAttempt(RunAttempt):
                 self.folder.append_results(self.protocol.rows(self.plan, record))
                 self.protocol.report_interim_results(self, listener)
 
-    def finish_attempt(self) -> None:
+    def finish_run_attempt(self) -> None:
         """Put the rows in order and write what follows from them; whatever has happened."""
         self.crew.close()
         self.accounts.spending.close()
@@ -382,11 +384,11 @@ class CellRunAttempt(RunAttempt):
         took = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
         return {key: seconds for key, seconds in took.items() if seconds is not None}
 
-    def _list_result_rows(self) -> list[Result]:
+    def _list_result_rows(self) -> list[ResultRow]:
         return [row for record in self.list_ended_cells() for row in self.protocol.rows(self.plan, record)]
 
     def counted(self) -> dict[str, Any]:
-        """Workers, cells and texts."""
+        """Count the workers, cells and texts of this attempt."""
         fresh = self._fresh
         return {
             "workers": self.crew.workers,

@@ -98,7 +98,7 @@ def format_p_value(p: float) -> str:
 
 
 def format_rank_range(low: int, high: int) -> str:
-    """The places that the tests allow.
+    """Format the range of places that the tests allow.
 
     >>> format_rank_range(1, 2), format_rank_range(3, 3)
     ('1–2', '3')
@@ -212,7 +212,7 @@ class MeasureFormat:
     prose: int
 
     def text(self, value: float) -> str:
-        """The value, in a table."""
+        """The value as text, for a table."""
         return format_score(value * self.factor, self.decimals)
 
     def format_value_in_text(self, value: float) -> str:
@@ -238,7 +238,7 @@ POINTS = MeasureFormat(100.0, 2, 1)
 
 
 def choose_measure_format(protocol: str) -> MeasureFormat:
-    """PTEB, HTEB and HUME speak in points, the others in scores."""
+    """Choose how a protocol's values are printed: as points for PTEB, HTEB and HUME, else as scores."""
     return POINTS if protocol in ("pteb", "hteb", "hume") else SCORE
 
 
@@ -259,19 +259,21 @@ class PrintedTable:
         """As Markdown; `first` is not in it."""
         marks = ["---" if align == "l" else "---:" for align in self.aligns]
         lines = [f"**{self.title}**", "", _format_markdown_row(self.heads), f"|{'|'.join(marks)}|"]
-        for row in self.body:
-            lines.append(
-                f"| *{row}* |" + " |" * (len(self.heads) - 1)
-                if isinstance(row, str)
-                else _format_markdown_row(row)
-            )
+        lines.extend(
+            f"| *{row}* |" + " |" * (len(self.heads) - 1)
+            if isinstance(row, str)
+            else _format_markdown_row(row)
+            for row in self.body
+        )
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
 
     def latex(self, name: str) -> str:
         r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
         note names the columns that are left out, as they hold no value."""
         shown, empty = self._select_printed_columns()
-        note = f"{self.note} Left out, as no system has a value: {', '.join(empty)}." if empty else self.note
+        note = (
+            f"{self.note} Left out because no system has a value: {', '.join(empty)}." if empty else self.note
+        )
         caption = escape_latex(self.title) + ". Bold: may be first according to the run's tests." * bool(
             self.first
         )
@@ -288,7 +290,7 @@ class PrintedTable:
                 lines.append(rf"\multicolumn{{{len(shown)}}}{{l}}{{\emph{{{escape_latex(row)}}}}} \\")
                 continue
             cells = [
-                _escape_cell(row[column], (place, column) in self.first)
+                _escape_latex_cell(row[column], (place, column) in self.first)
                 for column in shown
                 if column < len(row)
             ]
@@ -326,15 +328,15 @@ class RunTable(ABC):
 
     @abstractmethod
     def as_csv(self) -> str:
-        """Full precision, empty where there is no value."""
+        """The table as CSV with full precision, empty where there is no value."""
 
     @abstractmethod
-    def format_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
         """Rounded. Who is `first` on the task of a column is marked there."""
 
-    def as_markdown(self) -> str:
+    def format_table_as_markdown(self) -> str:
         """Rounded, as Markdown."""
-        return self.format_for_printing().markdown()
+        return self.format_table_for_printing().markdown()
 
 
 _NAME = re.compile(r"\w[\w.-]*")
@@ -343,13 +345,13 @@ _NAME = re.compile(r"\w[\w.-]*")
 def check_table_name(name: str) -> None:
     """ValueError for a name that is no file's."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a table name: use letters, digits, _, - and . only")
+        raise ValueError(f"{name!r} is not a table name: use only letters, digits, _, - and .")
 
 
 def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = None) -> None:
     """Write each table into the `tables/` of a run, as CSV, Markdown and LaTeX."""
     for table in tables:
-        printed = table.format_for_printing(first)
+        printed = table.format_table_for_printing(first)
         files = {"csv": table.as_csv(), "md": printed.markdown(), "tex": printed.latex(table.name)}
         for ending, text in files.items():
             write_file_atomically(run / "tables" / f"{table.name}.{ending}", text)
@@ -359,7 +361,7 @@ def _format_markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _escape_cell(text: str, bold: bool) -> str:
+def _escape_latex_cell(text: str, bold: bool) -> str:
     """A cell of LaTeX; what Markdown breaks is broken in it too."""
     lines = [escape_latex(line) for line in text.split("<br>")]
     plain = lines[0] if len(lines) == 1 else r"\shortstack[r]{" + r" \\ ".join(lines) + "}"
@@ -381,7 +383,9 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.style not in get_args(Style):
-            raise ValueError(f"the column {self.name} is {self.style!r}, not {', '.join(get_args(Style))}")
+            raise ValueError(
+                f"the column {self.name} has the style {self.style!r}, not {', '.join(get_args(Style))}"
+            )
 
     def format_value_for_people(self, value: Value) -> str:
         """The value for people: rounded, a missing number as n/a.
@@ -422,7 +426,7 @@ class ColumnTable(RunTable):
     def of(
         cls, name: str, title: str, items: Iterable[Any], *fields: ComputedColumn, note: str = ""
     ) -> ColumnTable:
-        """A row for each item, a column for each field.
+        """Make a table with a row for each item and a column for each field.
 
         >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole_number_column("Letters", len)).as_csv()
         'Word,Letters\\nab,2\\nc,1\\n'
@@ -434,7 +438,7 @@ class ColumnTable(RunTable):
         """Full precision, empty where there is no value."""
         return format_csv_rows([[column.name for column in self.columns], *self.rows])
 
-    def format_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
         """Rounded, `n/a` where there is no number."""
         del first  # its columns are measures
         body = [
@@ -458,7 +462,7 @@ class ComputedColumn:
     find: Callable[[Any], Value]
 
     def within(self, step: Callable[[Any], Any]) -> ComputedColumn:
-        """The same of what `step` finds in the item."""
+        """The same column, of what `step` finds in the item."""
         return ComputedColumn(self.column, lambda item: self.find(step(item)))
 
 
@@ -470,11 +474,11 @@ def number_column(
     if isinstance(path, str):
         path = path.split(".")
     value = path if callable(path) else partial(_follow_path, path)
-    return ComputedColumn(Column(name, style, decimals), partial(_scale_value, value, factor))
+    return ComputedColumn(Column(name, style, decimals), partial(_scale_found_value, value, factor))
 
 
 def text(name: str, find: Find = "") -> ComputedColumn:
-    """Words."""
+    """A column of words."""
     return number_column(name, find, style="text")
 
 
@@ -503,7 +507,7 @@ def _follow_path(path: Sequence[str], item: Any) -> Any:
     return item
 
 
-def _scale_value(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
+def _scale_found_value(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
     value: Value = find(item)
     if isinstance(value, bool):
         return int(value)
@@ -512,7 +516,7 @@ def _scale_value(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
 
 def format_csv_rows(rows: Iterable[Sequence[Value]]) -> str:
     """Lines of values, numbers with every digit, empty for None."""
-    return "".join(",".join(_format_exact(value) for value in row) + "\n" for row in rows)
+    return "".join(",".join(_format_csv_value(value) for value in row) + "\n" for row in rows)
 
 
 def escape_markdown_cell(text: str) -> str:
@@ -546,10 +550,10 @@ def escape_latex(text: str) -> str:
     >>> escape_latex("st:a_b & 100%"), escape_latex(r"\input{x}"), escape_latex("é中")
     ('st:a\\_b \\& 100\\%', '\\textbackslash{}input\\{x\\}', 'é{[}U+4E2D{]}')
     """
-    return _UNSAFE.sub(_escape_sign, " ".join(text.split()))
+    return _UNSAFE.sub(_escape_latex_letter, " ".join(text.split()))
 
 
-def _escape_sign(match: re.Match[str]) -> str:
+def _escape_latex_letter(match: re.Match[str]) -> str:
     letter = match[0]
     if letter == "-":
         return "{}-"
@@ -560,7 +564,7 @@ def _escape_sign(match: re.Match[str]) -> str:
 _UNSAFE = re.compile(rf"(?<=-)-|[{re.escape(''.join(_MARKS))}]|[^ -~{_PLAIN_LATIN}]")
 
 
-def _format_exact(value: Value) -> str:
+def _format_csv_value(value: Value) -> str:
     if value is None:
         return ""
     text = (

@@ -13,13 +13,13 @@ class RetrieverOption:
     """The retrievers that a command asks; its other records repeat the option."""
 
     retrievers: tuple[str, ...] = option(
-        (), "A retriever to ask now: MODULE:FUNCTION, http://..., TEMPLATE.json or mcp:COMMAND#TOOL; or NAME=SPEC.",
+        (), "A retriever to query: MODULE:FUNCTION, http://..., TEMPLATE.json, mcp:COMMAND#TOOL; or NAME=SPEC.",
         name="--retriever", value="SPEC", group=DATA
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class RetrieverRequest(TaskRequest):
+class RetrieverRunRequest(TaskRequest):
     """The arguments of a run over tasks whose systems may be retrievers, too."""
 
     GROWS: ClassVar[tuple[str, ...]] = (*TaskRequest.GROWS, "retrievers")

@@ -70,7 +70,7 @@ class LiveRetrieverRun:
         }  # fmt: skip
 
     def notes(self) -> Iterator[str]:
-        """What is to be said of it: what failed and why, how long answers took, whether it answers twice alike."""
+        """Notes on how the retriever answered: what failed, how long it took, whether it varies."""
         yield from self.failures()
         if (half := self.latency_percentiles["p50_ms"]) is not None:
             most, at_once = (
@@ -80,7 +80,7 @@ class LiveRetrieverRun:
             n = f"n = {len(self.seconds):,}{at_once}"
             yield (
                 f"answers took {_format_milliseconds(half)} (median), "
-                f"95% of them at most {_format_milliseconds(most)} ({n})"
+                f"and 95% of them at most {_format_milliseconds(most)} ({n})"
             )
         yield from self.changes()
 
@@ -90,14 +90,14 @@ class LiveRetrieverRun:
         if self.failed:
             reasons = sorted(set(self.failed.values()))
             more = f"; {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
-            yield f"{len(self.failed):,} of {total:,} questions failed and do not count: {reasons[0]}{more}"
+            yield f"{len(self.failed):,} of {total:,} questions failed and are left out: {reasons[0]}{more}"
 
     def changes(self) -> Iterator[str]:
         """Whether it answers twice alike, where it does not."""
         if self.changed:
             yield (
-                f"asked again, it gave different documents for {self.changed} of {self.again} questions: its scores "
-                "vary from call to call"
+                f"repeated calls gave different documents for {self.changed} of {self.again} questions, so "
+                "scores vary from call to call"
             )
 
 
@@ -136,7 +136,7 @@ def ask_retrievers_for_runs(
                 if retriever.name in {run.name for run in runs}:
                     raise UsageError(
                         f"Two retrievers are called {retriever.name!r}.",
-                        mend="Name them: --retriever new=SPEC.",
+                        mend="Give one another name: --retriever new=SPEC.",
                     )
                 path = folder / "retrieved" / f"{slugify_name(retriever.name)}.jsonl"
                 runs.append(ask_all_questions(retriever, questions, path, listener=listener))
@@ -258,18 +258,18 @@ class _RetrieverAnswers:
     def check_same_retriever(self) -> None:
         """UsageError unless the answers that are there are this retriever's, to this depth."""
         mine = {"retriever": redact_keys(self.retriever.identity), "depth": self.depth}
-        kept = self._read_kept_facts()
+        kept = self._read_retriever_facts()
         if kept and {name: kept.get(name) for name in mine} != mine:
             raise UsageError(
-                f"{self.path} contains answers from another retriever, or with another depth.",
-                mend="Give another --out, or remove the file.",
+                f"{self.path} contains answers from another retriever or for another depth.",
+                mend="Choose another --out, or remove the file.",
             )
-        self._write_kept_facts({**mine, **kept})
+        self._write_retriever_facts({**mine, **kept})
 
-    def _read_kept_facts(self) -> dict[str, Any]:
+    def _read_retriever_facts(self) -> dict[str, Any]:
         return json.loads(self._kept.read_text("utf-8")) if self._kept.exists() else {}
 
-    def _write_kept_facts(self, values: Mapping[str, Any]) -> None:
+    def _write_retriever_facts(self, values: Mapping[str, Any]) -> None:
         write_file_atomically(self._kept, format_value_as_json(values) + "\n")
 
     def ask_unanswered_questions(self) -> dict[str, str]:
@@ -280,7 +280,7 @@ class _RetrieverAnswers:
             return failed
         self.listener.stage(f"asking {self.retriever.name}", len(waiting), "questions")
         with self.path.open("ab") as file:
-            for query, answer in self._ask_in_parallel(waiting):
+            for query, answer in self._ask_questions_in_parallel(waiting):
                 self.listener.advanced_by(1)
                 if isinstance(answer, ModelError):
                     failed[query] = self._format_error_reason(answer)
@@ -297,21 +297,23 @@ class _RetrieverAnswers:
         """Of how many questions that were asked twice how many were answered in another way; one that fails the second
         time counts as alike. Of answers that are all there already it is known."""
         # Kept by how many were answered: a session that adds answers looks again.
-        kept = self._read_kept_facts()
+        kept = self._read_retriever_facts()
         if kept.get("answered") == len(self.answers):
             return kept["asked_twice"], kept["answered_otherwise"]
         answered = sorted(self.answers)
         twice = [answered[place] for place in draw(answered, AGAIN, self.seed)]
         changed = 0
-        for query, answer in self._ask_in_parallel(twice):
+        for query, answer in self._ask_questions_in_parallel(twice):
             if not isinstance(answer, ModelError):
                 row = make_answer_row(query, self.questions[query], answer)
                 changed += _drop_timing_fields(row) != _drop_timing_fields(self.answers[query])
         outcome = {"answered": len(self.answers), "asked_twice": len(twice), "answered_otherwise": changed}
-        self._write_kept_facts({**kept, **outcome})
+        self._write_retriever_facts({**kept, **outcome})
         return len(twice), changed
 
-    def _ask_in_parallel(self, queries: Sequence[str]) -> Iterator[tuple[str, RetrieverAnswer | ModelError]]:
+    def _ask_questions_in_parallel(
+        self, queries: Sequence[str]
+    ) -> Iterator[tuple[str, RetrieverAnswer | ModelError]]:
         jobs = [partial(self._answer_question, self.questions[query]) for query in queries]
         for number, answer in iterate_finished_jobs(jobs, at_once=self.retriever.manners.concurrency):
             yield queries[number], answer
@@ -329,12 +331,12 @@ class _RetrieverAnswers:
         if len(failed) >= least and not self.answers:
             raise ModelError(
                 f"{self.retriever.name} answered none of {len(failed)} questions: {self._format_error_reason(error)}.",
-                mend=error.mend or "Try it on one question: --dry-run.",
+                mend=error.mend or "Try a single question with --dry-run.",
             ) from error
 
 
 def find_live_answer_fault(value: Any) -> str:
-    """Why an answer is none; empty where it is one."""
+    """Say why a value is no answer of a retriever; empty where it is one."""
     # As a row of the file, for it will be read from there.
     row = make_answer_row("q", "", RetrieverAnswer(value, 0.0))
     return find_engine_answer_fault(

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
 from embassay.data.judged_runs import AnswerTextMatcher, rank_passages_by_question, read_run_entries
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.evaluation import TaskJob, TaskProtocol
+from embassay.protocols.kernel.evaluation import TaskCellJob, TaskProtocol
 from embassay.protocols.kernel.inputs import CachedSystem, charge_calls_to_account
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import CellRunAttempt, SilentListener
-from embassay.protocols.live import RetrieverRequest
+from embassay.protocols.live import RetrieverRunRequest
 from embassay.protocols.live.runs import (
     AskedQuestions,
     LiveRetrieverRun,
@@ -45,7 +45,7 @@ from embassay.runs.folder import (
     write_file_atomically,
     write_json_lines,
 )
-from embassay.runs.forecast import CellForecast, RehearsalSimilarity, RunForecast
+from embassay.runs.forecast import CellForecast, RehearsalSimilarityStandIn, RunForecast
 from embassay.systems.remote import Ledger, redact_keys, wait_in_remote_loop
 from embassay.systems.retrievers import PassagesToServe, Retriever
 from embassay.text import open_tokenizer
@@ -69,7 +69,7 @@ class TaskSearchRequest:
 
     @property
     def digest(self) -> str:
-        """Of the passages, in their order."""
+        """The digest of the passages, in their order."""
         return digest_passages(self.passages)
 
     def prepare_served_passages(self, dataset: str) -> PassagesToServe:
@@ -104,7 +104,7 @@ def make_question_id(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class SearchRehearsal(RehearsalSimilarity):
+class SearchRehearsal(RehearsalSimilarityStandIn):
     """Stands in for a system, and notes what it is asked to search. Every list is in the order of the passages."""
 
     kind: Kind = KIND
@@ -114,7 +114,7 @@ class SearchRehearsal(RehearsalSimilarity):
         self.calls: list[TaskSearchRequest] = []
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """The first k texts."""
+        """Note the search, and give the first k texts."""
         self.calls.append(
             TaskSearchRequest(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus)))
         )
@@ -133,11 +133,11 @@ class RetrieverListSystem:
         self.notes: dict[str, None] = {}
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
-        """Its lists. ModelError where it answered nothing, or was not asked for these passages."""
-        kept = read_kept_answers(self._folder, self.name, digest_passages(corpus))
+        """The retriever's own lists; ModelError where it was not asked for these passages."""
+        kept = read_kept_search_answers(self._folder, self.name, digest_passages(corpus))
         self.failures |= kept.failed
         self.notes |= dict.fromkeys(kept.notes)
-        ranked = RankedCandidates.make_empty(len(queries), k)
+        ranked = RankedCandidates.make_empty_candidates(len(queries), k)
         for row, query in enumerate(queries):
             hits = kept.lists.get(query, ())[:k]
             ranked.indices[row, : len(hits)] = [place for place, _ in hits]
@@ -152,17 +152,17 @@ class RetrieverListSystem:
         *,
         spread: CellPartExecutor | None = None,  # noqa: ARG002 - it was searched elsewhere
     ) -> Iterator[RankedCandidates]:
-        """Its lists, of one shard."""
+        """The retriever's own lists, as those of one shard."""
         (shard,) = shards
         yield self.search(queries, shard, k)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
-        """UsageError: a list has no similarity of two texts."""
+        """Raise UsageError: a list has no similarity of two texts."""
         del a, b
         raise self._make_no_similarity_error()
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """UsageError: a list has no similarity of two texts."""
+        """Raise UsageError: a list has no distances between texts."""
         del texts
         raise self._make_no_similarity_error()
 
@@ -183,21 +183,19 @@ class KeptSearchAnswers:
     notes: tuple[str, ...] = ()
 
 
-def read_kept_answers(folder: Path, name: str, digest: str) -> KeptSearchAnswers:
+def read_kept_search_answers(folder: Path, name: str, digest: str) -> KeptSearchAnswers:
     """What is kept in a run's `folder`. ModelError where there is nothing."""
-    path = _make_summary_path(folder, name, digest)
+    path = _make_answer_summary_path(folder, name, digest)
     if not path.exists():
-        raise ModelError(
-            f"{name} has not been asked to search these passages.", mend="Run the same command again."
-        )
+        raise ModelError(f"{name} has not searched these passages yet.", mend="Run the same command again.")
     kept = json.loads(path.read_text("utf-8"))
     if kept["error"]:
-        raise ModelError(kept["error"], mend="The same command tries again.")
+        raise ModelError(kept["error"], mend="Run the same command to try again.")
     lists = {query: [tuple(hit) for hit in hits] for query, hits in kept["lists"].items()}
     return KeptSearchAnswers(lists, kept["failed"], tuple(kept["notes"]))
 
 
-def _make_summary_path(folder: Path, name: str, digest: str) -> Path:
+def _make_answer_summary_path(folder: Path, name: str, digest: str) -> Path:
     return folder / RETRIEVED / f"{slugify_name(name)}-{digest[:8]}.lists.json"
 
 
@@ -211,21 +209,21 @@ class _KeptListSystem(CachedSystem):
     def add_usage_and_warnings(
         self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False
     ) -> TaskOutcome:
-        """With how it answered."""
+        """Add to the outcome how the retriever answered."""
         warned = super().add_usage_and_warnings(outcome, calls, compares=compares)
         return replace(warned, warnings=(*warned.warnings, *self.system.notes))
 
 
 @dataclass(frozen=True)
-class RetrieverListJob(TaskJob):
-    """The cell of a retriever, which was asked before."""
+class RetrieverListJob(TaskCellJob):
+    """The job of a retriever's cell, which was asked before."""
 
     name: str
     identity: str
     folder: Path
 
     def open_cached_system(self, *_: Any, **__: Any) -> CachedSystem:
-        """What it answered."""
+        """Open what the retriever answered as a system."""
         return _KeptListSystem(RetrieverListSystem(self.name, self.identity, self.folder))
 
 
@@ -233,10 +231,10 @@ class RetrieverProtocol(TaskProtocol):
     """A protocol over tasks that are searches alone, so that a retriever can take part as a system."""
 
     reads_folder = True
-    request = RetrieverRequest
+    request = RetrieverRunRequest
 
     def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
-        """With the retrievers as systems. UsageError for two of one name."""
+        """Plan the run with the retrievers as systems; UsageError for two of one name."""
         plan = super().plan_run(request, cache, ledger)
         if not getattr(request, "retrievers", ()):
             return plan
@@ -246,7 +244,8 @@ class RetrieverProtocol(TaskProtocol):
             with open_retriever_for_questions(given, 1) as retriever:
                 if retriever.name in named:
                     raise UsageError(
-                        f"Two systems are called {retriever.name!r}.", mend="Name it: --retriever new=SPEC."
+                        f"Two systems are called {retriever.name!r}.",
+                        mend="Use another name: --retriever new=SPEC.",
                     )
                 named.add(retriever.name)
                 systems.append(_plan_retriever(given, retriever))
@@ -262,14 +261,14 @@ class RetrieverProtocol(TaskProtocol):
         if system.kind != KIND:
             return cell
         job: Any = cell.job
-        kept = {name: getattr(job, name) for name in (entry.name for entry in fields(TaskJob))}
+        kept = {name: getattr(job, name) for name in (entry.name for entry in fields(TaskCellJob))}
         return replace(
             cell,
             job=RetrieverListJob(**kept, name=system.name, identity=system.identity, folder=self.folder.path),
         )
 
     def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
-        """Besides what the others take, how many questions retrievers are asked."""
+        """Forecast what the others take, and how many questions retrievers are asked."""
         # Opened by their specs, which retrievers do not have among the systems.
         others = tuple(system for system in plan.systems if system.kind != KIND)
         cells = super().forecast_cost(replace(plan, systems=others), measure=measure)
@@ -280,7 +279,7 @@ class RetrieverProtocol(TaskProtocol):
             )
             for system in plan.systems if system.kind == KIND
             for dataset in plan.datasets
-            for n in [sum(len(call.questions) for call in self._calls(plan, dataset))]
+            for n in [sum(len(call.questions) for call in self._list_searches_of_dataset(plan, dataset))]
         ]  # fmt: skip
         return replace(cells, cells=(*cells.cells, *asked))
 
@@ -296,19 +295,19 @@ class RetrieverProtocol(TaskProtocol):
         self.live: dict[str, dict[str, Any]] = {}
         for given in getattr(plan.request, "retrievers", ()):
             for dataset in plan.datasets:
-                for call in self._calls(plan, dataset):
+                for call in self._list_searches_of_dataset(plan, dataset):
                     served = call.prepare_served_passages(dataset.name)
                     write_served_passages(folder, served)
                     collection = _RetrieverAndPassages(given, call, served, folder, plan.request.seed)
                     collection.ask(session.accounts.ledger, listener, self.live)
 
     def list_closing_manifest_fields(self, session: Any) -> Mapping[str, Any]:
-        """How retrievers answered."""
+        """The manifest's fields on how retrievers answered."""
         more = super().list_closing_manifest_fields(session)
         live = getattr(self, "live", {})
         return {**more, "retrievers": live} if live else more
 
-    def _calls(self, plan: Plan, dataset: PlannedDataset) -> list[TaskSearchRequest]:
+    def _list_searches_of_dataset(self, plan: Plan, dataset: PlannedDataset) -> list[TaskSearchRequest]:
         """What the tasks search on a dataset, each collection of passages once with all its questions."""
         calls: dict[str, TaskSearchRequest] = {}
         for planned in dataset.tasks:
@@ -339,10 +338,10 @@ class RetrieverProtocol(TaskProtocol):
         self.folder = RunFolder(out)
         plan = self.plan_run(request, None, Ledger())
         for dataset in plan.datasets:
-            for call in self._calls(plan, dataset):
+            for call in self._list_searches_of_dataset(plan, dataset):
                 served = call.prepare_served_passages(dataset.name)
                 place = out / SERVED / f"{served.name}.jsonl"
-                yield f"{len(call.passages):,} passages to serve, which the run writes to {place}"
+                yield f"{len(call.passages):,} passages to serve; the run writes them to {place}"
                 asked = AskedQuestions(
                     {make_question_id(text): text for text in call.questions}, call.depth + 1
                 )
@@ -382,7 +381,7 @@ class _RetrieverAndPassages:
         # One more than is wanted: the passage that marks the collection may be among them.
         with open_retriever_for_questions(self.given, self.call.depth + 1, ledger, self.served) as retriever:
             path = self.folder / RETRIEVED / f"{slugify_name(retriever.name)}-{self.served.name}.jsonl"
-            summary = _make_summary_path(self.folder, retriever.name, self.call.digest)
+            summary = _make_answer_summary_path(self.folder, retriever.name, self.call.digest)
             texts = {make_question_id(text): text for text in self.call.questions}
             try:
                 with charge_calls_to_account(ledger, retriever.name):
@@ -412,9 +411,9 @@ class _RetrieverAndPassages:
             return
         place = self.folder / SERVED / f"{self.served.name}.jsonl"
         raise UsageError(
-            f"{retriever.name} does not search the passages of this run: it did not find the passage that marks them.",
-            mend=f"Have it serve the {len(self.served.texts):,} passages of {place} by their ids, and run this again; "
-            "a function can take them: find(question, k, corpus).",
+            f"{retriever.name} does not search the passages of this run: it did not find the marker passage.",
+            mend=f"Make it serve the {len(self.served.texts):,} passages of {place} with their ids, and run "
+            "this again. A function can take them as an argument: find(question, k, corpus).",
         )
 
     def _keep_ranked_lists(self, run: LiveRetrieverRun, summary: Path, texts: Mapping[str, str]) -> None:
@@ -435,18 +434,18 @@ class _RetrieverAndPassages:
         if unknown > HALF * total:
             raise UsageError(
                 f"{run.name} searches other passages: {unknown:,} of {total:,} documents are not from this run.",
-                mend=f"Have it serve {self.served.name}.jsonl only by its ids.",
+                mend=f"Make it serve only {self.served.name}.jsonl, with the ids in that file.",
             )
         notes = [*run.notes(), *(note for note in read.notes if "not in the corpus" not in note)]
         if unknown:
             notes.append(
-                f"{unknown:,} of {total:,} documents are not among the passages: they keep their rank"
+                f"{unknown:,} of {total:,} documents are not among the passages but keep their ranks"
             )
         if short := sum(
             len(hits) < self.call.depth for query, hits in lists.items() if make_question_id(query) in ranked
         ):
             notes.append(
-                f"{short:,} of its lists have fewer than {self.call.depth} passages: the others count as not found"
+                f"{short:,} of its lists have fewer than {self.call.depth} passages; the rest count as not found"
             )
         failed = {texts[key]: reason for key, reason in run.failed.items()}
         _write_answer_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")

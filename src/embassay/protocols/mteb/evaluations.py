@@ -58,7 +58,7 @@ def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) 
     results = body["evaluation_results"]
     if not isinstance(results, list) or len(results) > _MOST:
         raise DataError(
-            "The evaluation_results are not a list, or too long", path=where,
+            "evaluation_results is not a list, or it has too many entries", path=where,
             expected=f"a list of at most {_MOST:,} results", found=type(results).__name__
         )  # fmt: skip
     tasks: dict[str, list[_StatedScore]] = {}
@@ -98,8 +98,8 @@ def _read_stated_score(result: Mapping[str, Any]) -> _StatedScore | None:
         return None
     raw = number_or_none(details.get("score"))
     if raw is None or not math.isfinite(raw):
-        raise ValueError(f"its score is {details.get('score')!r}, not a number")
-    scale, rescaled = _find_score_scale(metric)
+        raise ValueError(f"the score is {details.get('score')!r}, not a number")
+    scale, rescaled = _find_score_scaling(metric)
     low, high, method = _find_score_interval(details, float(raw))
     if low is not None and high is not None:
         low, high = scale(low), scale(high)
@@ -107,8 +107,9 @@ def _read_stated_score(result: Mapping[str, Any]) -> _StatedScore | None:
     n = next((size for size in map(_read_item_count, sizes) if size), 0)
     parts = [own.get("method") or method, rescaled]
     return _StatedScore(
-        _name_task(result, data), _name_task_kind(metric), str(own.get("subset") or own.get("language") or "default"),
-        _name_metric(metric), bool(metric.get("lower_is_better")), scale(float(raw)), (low, high), n,
+        _name_evaluated_task(result, data), _find_task_of_metric(metric),
+        str(own.get("subset") or own.get("language") or "default"),
+        _find_metric_name(metric), bool(metric.get("lower_is_better")), scale(float(raw)), (low, high), n,
         "; ".join(part for part in parts if part), _parse_whole_number(own.get("seed")), _identify_data(data)
     )  # fmt: skip
 
@@ -121,7 +122,7 @@ def _parse_whole_number(text: Any) -> int | None:
     return int(text) if isinstance(text, str) and text.isdecimal() else None
 
 
-def _find_score_scale(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], str]:
+def _find_score_scaling(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], str]:
     """What takes a score to 0..1, and how that is told; the scores of metrics without bounds stay."""
     least, most = number_or_none(metric.get("min_score")), number_or_none(metric.get("max_score"))
     if least is None and most is None and str(metric.get("metric_unit")).lower() in _PERCENT:
@@ -145,7 +146,7 @@ def _find_score_interval(details: Mapping[str, Any], score: float) -> tuple[floa
             low, high, method = (
                 score + low,
                 score + high,
-                f"{method}; ends were given as distances".lstrip("; "),
+                f"{method}; interval ends were given as distances".lstrip("; "),
             )
         level = number_or_none(stated.get("confidence_level"))
         if level is not None and 0 < level < 1 and level != _LEVEL:
@@ -164,18 +165,18 @@ def _find_score_interval(details: Mapping[str, Any], score: float) -> tuple[floa
     return None, None, ""
 
 
-def _name_task(result: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+def _name_evaluated_task(result: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     name, dataset = str(result["evaluation_name"]), str(data["dataset_name"])
     return name if dataset.lower() in name.lower() else f"{name} ({dataset})"
 
 
-def _name_task_kind(metric: Mapping[str, Any]) -> str:
+def _find_task_of_metric(metric: Mapping[str, Any]) -> str:
     """The task of ours that a metric of ours is of."""
     parts = str(metric.get("metric_id") or "").split(".")
     return parts[2] if parts[0] == "embassay" and len(parts) > 3 else OTHER
 
 
-def _name_metric(metric: Mapping[str, Any]) -> str:
+def _find_metric_name(metric: Mapping[str, Any]) -> str:
     named = next(
         (text for key in ("metric_name", "metric_id", "metric_kind") if (text := metric.get(key))), "score"
     )
@@ -213,13 +214,11 @@ def _make_score_entry(
     entry: dict[str, Any] = {MAIN: None if main is None else main.value, "hf_subset": subset, "languages": []}
     for score in scores:
         if score.metric in entry:
-            tell(f"{task} has {score.metric} twice: the first counts")
+            tell(f"{task} has {score.metric} twice; the first is used")
         elif is_printable_name(score.metric):
             entry[score.metric] = score.value
     if main is None:
-        tell(
-            f"{task}: lower {scores[0].metric} is better, so it cannot be ranked here; it is kept as a measure"
-        )
+        tell(f"{task}: lower {scores[0].metric} is better, so it is kept as a measure but cannot be ranked")
         return entry, {"reason": "less is better"}
     return entry, {
         "n": main.n, "ci_low": main.interval[0], "ci_high": main.interval[1], "method": main.method, "seed": main.seed

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ from embassay.protocols.mteb.survey import (
     read_documents,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import ResampledUnitGroup, Result
+from embassay.records import ResampledUnitGroup, ResultRow
 from embassay.runs.folder import (
     RunFolder,
     collect_hardware_facts,
@@ -80,7 +80,7 @@ def make_result_rows(
     survey: DocumentSurvey,
     measures: Collection[str] = (),
     told: Callable[[str], None] | None = None,
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """A row for every number of every entry, the main score first, and one for the mean over subsets.
 
     The task is MTEB's type, the dataset its task. The variant is empty for the split that counts, else `split=NAME`.
@@ -100,19 +100,18 @@ def make_result_rows(
         differ = any(not are_same_json(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
-                "its values differ, so neither counts: leave out the wrong one"
+                "the values differ, so none of them is used; remove the wrong ones"
                 if differ
-                else "it counts once"
+                else "it is used once"
             )
             told(f"the subset {subset or 'default'!r} of {split!r} appears {times} times: {counts}")
         if differ:
-            values = [Result(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
+            values = [
+                ResultRow(*where, MAIN, None, 0, reason=f"published {times} times, with different values")
+            ]
         else:
-            values = list(
-                _read_entry_values(
-                    where, entry, wanted, _describe_score_method(document, entry), own[there[0]]
-                )
-            )
+            method = _describe_score_method(document, entry)
+            values = list(_read_entry_values(where, entry, wanted, method, own[there[0]]))
         values = [_check_value_range(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(
@@ -124,7 +123,7 @@ def make_result_rows(
     without = [reason for _, value, reason in mains if value is None]
     if mains and without and len(without) < len(mains) and told is not None:
         told(
-            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}): the mean is over the others"
+            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}); the mean is over the rest"
         )
     if mains:
         yield _average_subsets(
@@ -167,7 +166,7 @@ def _list_bounded_task_types() -> frozenset[str]:
     return frozenset(map(format_task_name, load_task_types().values())) - {"regression"}
 
 
-def _check_value_range(row: Result, shares: int) -> Result:
+def _check_value_range(row: ResultRow, shares: int) -> ResultRow:
     """The row; without its value where that is none of its measure: in percent, it may be, or broken. `shares` counts
     the main scores of the task from -1 to 1: of a task that nobody knows they say whether its scores are such."""
     value = row.value
@@ -178,14 +177,14 @@ def _check_value_range(row: Result, shares: int) -> Result:
     least = 0.0 if row.measure == MAIN and known and row.task not in _BY_SIGN else -1.0
     if least - _NOISE <= value <= 1 + _NOISE:
         return row
-    percent = ", as percent would be" if 1 < value <= 100 else ""
+    percent = ", perhaps in percent" if 1 < value <= 100 else ""
     reason = f"published as {value:g}, not from {least:g} to 1{percent}: {OTHER_SCALE}"
     return replace(row, value=None, ci_low=None, ci_high=None, reason=reason)
 
 
 def _read_entry_values(
     where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     n = entry.get("n_items")
     # Others write these files: a number may be a word, and true counts as an int in Python.
     n = n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else 0
@@ -200,7 +199,7 @@ def _read_entry_values(
         if name == MAIN and saved is not None:
             yield _make_main_score_row(where, value, reason, saved)
             continue
-        yield Result(*where, name, value, n, method=method, reason=reason)
+        yield ResultRow(*where, name, value, n, method=method, reason=reason)
 
 
 def _read_score_value(raw: Any) -> tuple[float | None, str]:
@@ -214,7 +213,9 @@ def _read_score_value(raw: Any) -> tuple[float | None, str]:
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
 
 
-def _make_main_score_row(where: Where, value: float | None, reason: str, saved: Mapping[str, Any]) -> Result:
+def _make_main_score_row(
+    where: Where, value: float | None, reason: str, saved: Mapping[str, Any]
+) -> ResultRow:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
     n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
     low, high = (_read_score_value(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
@@ -222,7 +223,7 @@ def _make_main_score_row(where: Where, value: float | None, reason: str, saved: 
         text if isinstance(text := saved.get(key), str) and is_printable_name(text) else ""
         for key in ("method", "reason")
     )
-    return Result(
+    return ResultRow(
         *where, MAIN, value, n or 0, low, high, method, seed, said or reason if value is None else ""
     )
 
@@ -257,26 +258,26 @@ def _find_shared_language(mains: list[tuple[str, float | None, str]]) -> str:
 
 def _describe_score_method(document: Document, entry: Plain) -> str:
     version = _read_name_or_default(
-        entry.get("mteb_version") or document.body.get("mteb_version"), "from an unknown version"
+        entry.get("mteb_version") or document.body.get("mteb_version"), "in an unknown version"
     )
     data = _read_name_or_default(document.body.get("dataset_revision"), "unknown")
-    return f"as published by mteb {version} on data {data[:12]}; its items are unknown"
+    return f"as published by mteb {version} on data {data[:12]}; the items are unknown"
 
 
 def _read_name_or_default(name: Any, otherwise: str) -> str:
     return name if isinstance(name, str) and name and is_printable_name(name) else otherwise
 
 
-def _average_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:
+def _average_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> ResultRow:
     values = [value for _, value, _ in mains if value is not None]
     method = f"mean over {len(mains)} subsets" if len(mains) > 1 else "the only subset"
     missing = len(mains) - len(values)
     if not values:
         reason = f"{missing} of {len(mains)} subsets have no value"
-        return Result(*where, MAIN, None, 0, method=method, reason=reason)
+        return ResultRow(*where, MAIN, None, 0, method=method, reason=reason)
     if missing:
         method = f"mean over {len(values)} of {len(mains)} subsets; {missing} without a value"
-    return Result(*where, MAIN, math.fsum(values) / len(values), 0, method=method)
+    return ResultRow(*where, MAIN, math.fsum(values) / len(values), 0, method=method)
 
 
 WHY = "no test: published scores come without the items behind them"
@@ -290,8 +291,8 @@ class MainScores:
     spreads: dict[tuple[str, str], ScoreStandardError] = field(default_factory=dict)
     """Of scores whose file states an interval, by system and task: Every Eval Ever has them."""
 
-    def add(self, row: Result, *, is_stated: bool = False) -> None:
-        """Keep the row's value if it is a system's main score on a whole task, and its interval if that `is_stated`."""
+    def add(self, row: ResultRow, *, is_stated: bool = False) -> None:
+        """Add the row's value if it is a system's main score on a whole task."""
         if row.measure != MAIN or row.subset or row.variant:
             return
         self.values.setdefault(row.system, {})[row.dataset] = row.value
@@ -321,7 +322,7 @@ class ScoreStandardError:
     n: int
 
 
-def make_mean_rows(scores: MainScores, survey: DocumentSurvey) -> Iterator[Result]:
+def make_mean_rows(scores: MainScores, survey: DocumentSurvey) -> Iterator[ResultRow]:
     """For every system and type of task the mean over its tasks, and `overall` over all: only where the system has them
     all, since means over other tasks do not compare."""
     for system in survey.systems():
@@ -341,7 +342,7 @@ UNPAIRED = (
 
 
 def make_mean_standings(
-    rows: Iterable[Result], scores: MainScores, survey: DocumentSurvey
+    rows: Iterable[ResultRow], scores: MainScores, survey: DocumentSurvey
 ) -> list[SystemStanding]:
     """The means as standings; with replicates, each system's by itself, where the files state intervals."""
     standings = []
@@ -378,19 +379,19 @@ def _compare_published_scores(headlines: Sequence[SystemHeadlineValue]) -> dict[
     scope = compare_headlines(headlines)
     if not without:
         return scope
-    some = f"no test: {len(without)} of {len(scored)} systems come without an interval"
+    some = f"no test: {len(without)} of {len(scored)} systems have no interval"
     return {**scope, "reason": WHY if len(without) == len(scored) else some}
 
 
 def _make_mean_result(
     task: str, measure: str, system: str, own: Mapping[str, float | None], tasks: Sequence[str]
-) -> Result:
+) -> ResultRow:
     where = (PROTOCOL, task, "", "", "", "", system, measure)
     values = [value for name in tasks if (value := own.get(name)) is not None]
     if len(values) < len(tasks):
-        return Result(*where, None, len(values), reason=f"has {len(values)} of {len(tasks)} tasks")
+        return ResultRow(*where, None, len(values), reason=f"has {len(values)} of {len(tasks)} tasks")
     method = f"mean over {len(tasks)} tasks" if len(tasks) > 1 else "one task"
-    return Result(*where, math.fsum(values) / len(values), len(values), method=method)
+    return ResultRow(*where, math.fsum(values) / len(values), len(values), method=method)
 
 
 _SCRIPT = {"kor": "Hang", **dict.fromkeys(("crh", "gmv", "gof", "nan"), "Latn")}
@@ -448,13 +449,13 @@ def import_results(
         raise _make_no_results_error(source, reading.faults)
     with folder.hold_folder_lock():
         keep_all_documents(
-            out, _count_in_survey(chain([first], documents), survey), reading.metas, reading.head
+            out, _count_documents_in_survey(chain([first], documents), survey), reading.metas, reading.head
         )
         rows, means, scores = _write_result_rows(folder, survey, measures, reading, progress)
         standings = make_mean_standings(means, scores, survey)
         write_standings(out, standings)
         write_json(out / "comparisons.json", make_task_type_comparisons(standings))
-        _write_faults(out / FAULTS, reading.faults)
+        _write_reading_faults(out / FAULTS, reading.faults)
         folder.write_manifest(make_import_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
@@ -464,7 +465,7 @@ def import_results(
     return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults, warnings)
 
 
-def _count_in_survey(documents: Iterable[Document], survey: DocumentSurvey) -> Iterator[Document]:
+def _count_documents_in_survey(documents: Iterable[Document], survey: DocumentSurvey) -> Iterator[Document]:
     for document in documents:
         survey.add(document)
         yield document
@@ -476,7 +477,7 @@ def _write_result_rows(
     measures: Collection[str],
     reading: SurveyReadingFindings,
     progress: Progress | None,
-) -> tuple[int, list[Result], MainScores]:
+) -> tuple[int, list[ResultRow], MainScores]:
     """Write results.jsonl row by row, from the documents kept: which split counts is known only when all are read."""
     rows, scores = 0, MainScores()
     # Row by row into a file beside: a clone of the public repository may not fit the memory.
@@ -501,7 +502,7 @@ def _note_reading_fault(reading: SurveyReadingFindings, where: str, what: str) -
     reading.faults.append(Fault.of(where, what))
 
 
-def _write_faults(path: Path, faults: Sequence[Fault]) -> None:
+def _write_reading_faults(path: Path, faults: Sequence[Fault]) -> None:
     path.unlink(missing_ok=True)
     if faults:
         write_json_lines(path, map(vars, faults))
@@ -521,7 +522,7 @@ def _check_import_folder(folder: RunFolder) -> None:
 
 def _make_no_results_error(source: Path, faults: Sequence[Fault]) -> DataError:
     if not faults:
-        return DataError("No results of MTEB were found", path=source, mend=MEND)
+        return DataError("No MTEB results were found", path=source, mend=MEND)
     fault, more = faults[0], len(faults) - 1
     also = f" {more:,} more files or records are broken." if more else ""
     return DataError(f"Nothing could be read. {fault.reason}{also}", path=None, mend=MEND)
@@ -552,7 +553,7 @@ def make_import_manifest(
         "arguments": {"source": str(source), "measures": list(measures), "seed": None, "limit": None},
         "tokenizer": {"name": "", "identity": ""},
         "systems": _make_system_records(survey, reading),
-        "datasets": [_make_dataset_record(name, task) for name, task in survey.tasks.items()],
+        "datasets": list(starmap(_make_dataset_record, survey.tasks.items())),
         "hardware": collect_hardware_facts(),
         "versions": list_package_versions(),
         "cells": [],
@@ -592,7 +593,7 @@ def _warn_of_differing_items(task: TaskDocumentCounts) -> list[str]:
     warnings = []
     if len(task.sizes) > 1:
         several = ", ".join(f"{n:,} ({systems})" for n, systems in sorted(task.sizes.items()))
-        warnings.append(f"the items differ, numbers of items (systems): {several}")
+        warnings.append(f"the items differ; number of items (systems): {several}")
     if task.sizes and len(task.revisions) > 1:
         warnings.append(f"the items differ: scores come from {len(task.revisions)} versions of the data")
     return warnings
@@ -605,7 +606,7 @@ def _list_task_warnings(task: TaskDocumentCounts) -> list[str]:
         warnings.append(f"scores come from {len(task.revisions)} versions of the data: {several}")
     if len(task.splits) > 1:
         others = ", ".join(sorted(set(task.splits) - {task.split}))
-        warnings.append(f"the split {task.split} counts; {others} are variants")
+        warnings.append(f"the split {task.split} is used; {others} are kept as variants")
     return warnings
 
 
@@ -632,14 +633,14 @@ class AtomicDocumentWriter:
         self._stream = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, compresslevel=4, mtime=0)
 
     def keep(self, document: Document) -> None:
-        """Add a document."""
-        self._write({"document": vars(document)})
+        """Write a document to the file."""
+        self._write_json_line({"document": vars(document)})
 
     def close(self, metas: Mapping[Owner, Mapping[str, Any]], head: Mapping[str, Any]) -> None:
         """Add what came with the documents, and put the file in its place."""
         for owner, meta in sorted(metas.items()):
-            self._write({"meta": {"owner": list(owner), "body": meta}})
-        self._write({"head": head})
+            self._write_json_line({"meta": {"owner": list(owner), "body": meta}})
+        self._write_json_line({"head": head})
         self._stream.close()
         self._raw.close()
         self._part.replace(self._path)
@@ -650,22 +651,22 @@ class AtomicDocumentWriter:
         self._raw.close()
         self._part.unlink(missing_ok=True)
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write_json_line(self, line: Mapping[str, Any]) -> None:
         self._stream.write((format_json(line) + "\n").encode("ascii"))
 
 
 def read_original_documents(folder: Path) -> Iterator[Document]:
     """The documents that a run was imported from, in their order. DataError where the run has none, or broken ones."""
-    for line in _read_lines(folder / FILE):
+    for line in _read_json_lines(folder / FILE):
         if "document" in line:
             yield Document(**line["document"])
 
 
 def load_original_metadata(folder: Path) -> ImportedMetadata:
-    """What came with them."""
+    """Load the metadata that came with the imported documents."""
     metas: dict[Owner, Mapping[str, Any]] = {}
     head: Mapping[str, Any] = {}
-    for line in _read_lines(folder / FILE):
+    for line in _read_json_lines(folder / FILE):
         if "meta" in line:
             model, revision, experiment = line["meta"]["owner"]
             metas[model, revision, experiment] = line["meta"]["body"]
@@ -679,7 +680,7 @@ def keep_all_documents(
     metas: Mapping[Owner, Mapping[str, Any]],
     head: Mapping[str, Any],
 ) -> None:
-    """Write them all; what `documents` adds to `metas` and `head` as it is read is written too."""
+    """Write all documents of an import, with what their reading adds to `metas` and `head`."""
     keeper = AtomicDocumentWriter(folder)
     try:
         for document in documents:
@@ -690,7 +691,7 @@ def keep_all_documents(
     keeper.close(metas, head)
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:

@@ -57,25 +57,25 @@ class Document:
 def check_result_document(document: Document, where: Any = None) -> Document:
     """The document, if a reader can work with it. DataError that says what is wrong where it is not one of MTEB."""
     for what, name in (("model", document.model), ("revision", document.revision)):
-        _check_name(what, name, where)
+        _check_printable_name(what, name, where)
     body = document.body
     if "mteb_dataset_name" in body:
         raise DataError(
             "This file was written by MTEB before 1.11", path=where, expected=_EXPECTED,
-            mend="Let mteb rewrite it: mteb.TaskResult.from_disk(path).to_disk(path)."
+            mend="Convert it with mteb: mteb.TaskResult.from_disk(path).to_disk(path)."
         )  # fmt: skip
-    _check_name("task_name", body.get("task_name"), where)
+    _check_printable_name("task_name", body.get("task_name"), where)
     if document.experiment:
-        _check_name("experiment", document.experiment, where)
+        _check_printable_name("experiment", document.experiment, where)
     scores = body.get("scores")
     if not isinstance(scores, dict):
         raise _make_mteb_result_error("There are no scores", where, scores)
     for split, entries in scores.items():
-        _check_name("split", split, where)
+        _check_printable_name("split", split, where)
         if not isinstance(entries, list):
             raise _make_mteb_result_error(f"The scores of {split!r} are not a list", where, entries)
         for entry in entries:
-            _check_entry(entry, split, where)
+            _check_result_entry(entry, split, where)
     return document
 
 
@@ -89,7 +89,7 @@ def number_or_none(value: Any) -> float | int | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _check_entry(entry: Any, split: str, where: Any) -> None:
+def _check_result_entry(entry: Any, split: str, where: Any) -> None:
     if not isinstance(entry, dict):
         raise _make_mteb_result_error(f"An entry of {split!r} is not an object", where, entry)
     main = entry.get(MAIN)
@@ -110,7 +110,7 @@ def _check_entry(entry: Any, split: str, where: Any) -> None:
         )
 
 
-def _check_name(what: str, name: Any, where: Any) -> None:
+def _check_printable_name(what: str, name: Any, where: Any) -> None:
     if not isinstance(name, str) or not name or not is_printable_name(name):
         raise _make_mteb_result_error(f"The {what} is not a name", where, name)
 
@@ -124,7 +124,7 @@ def _make_mteb_result_error(what: str, where: Any, found: Any) -> DataError:
     return DataError(what, path=where, expected=_EXPECTED, found=repr(found)[:60])
 
 
-MEND = "Give a results file of MTEB (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
+MEND = "Give an MTEB results file (.json, .json.gz), or a folder of them as org__model/revision/Task.json."
 MAX_BYTES = 256 * 2**20
 """No file of one task is near this; unpacked, a bundle of the whole public repository might be."""
 
@@ -142,7 +142,7 @@ def read_json_file(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         if len(raw) > max_bytes:
             raise DataError(
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
-                mend="If you want this file, raise the limit with --max-mb."
+                mend="To read it anyway, raise the limit with --max-mb."
             )  # fmt: skip
         return parse_bounded_json(raw.decode("utf-8"), halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
@@ -184,7 +184,7 @@ def find_document_task_type(document: Document) -> str:
             str(
                 (task if isinstance(task, str) else "")
                 or load_task_types().get(document.task)
-                or _find_category_type(block)
+                or _find_record_category(block)
                 or OTHER
             )
         )
@@ -192,7 +192,7 @@ def find_document_task_type(document: Document) -> str:
     )
 
 
-def _find_category_type(block: Mapping[str, object]) -> object:
+def _find_record_category(block: Mapping[str, object]) -> object:
     records = block.get("records")
     first = records[0] if isinstance(records, list) and records else None
     values = first.get("values") if isinstance(first, dict) else None
@@ -200,7 +200,7 @@ def _find_category_type(block: Mapping[str, object]) -> object:
 
 
 def format_task_name(name: str) -> str:
-    """As our tasks are called.
+    """Spell a task's name as our tasks are called.
 
     >>> [format_task_name(name) for name in ("PairClassification", "STS", "VisualSTS(eng)", "Any2AnyRetrieval")]
     ['pair_classification', 'sts', 'visual_sts_eng', 'any2any_retrieval']
@@ -363,7 +363,7 @@ def write_result_files(
 
 
 def _write_json_file(path: Path, body: Mapping[str, Any]) -> None:
-    """In one step, but without waiting for the disk: an export of many thousand files can be made again."""
+    """Write a JSON file in one step, but without waiting for the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(format_json(body, indent=2) + "\n", encoding="ascii")
@@ -458,7 +458,7 @@ def _read_record_split(record: Record) -> str:
 
 
 def _convert_record_to_entry(record: Record) -> dict[str, Any]:
-    """As MTEB has it: the scores with the subset and its languages among them."""
+    """Convert a record to an entry of MTEB: its scores with the subset and its languages."""
     entry = {
         **(record.get("scores") or {}),
         MAIN: record.get(MAIN),
@@ -587,7 +587,7 @@ class DocumentSurvey:
     """Model -> its revisions with their experiments, in the order in which they came."""
 
     def add(self, document: Document) -> None:
-        """Count a document."""
+        """Count a document in the survey."""
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
         task = self.tasks.setdefault(document.task, TaskDocumentCounts(find_document_task_type(document)))
@@ -619,7 +619,7 @@ class DocumentSurvey:
 
     @property
     def kinds(self) -> dict[str, list[str]]:
-        """Type of task -> the tasks of it, in order."""
+        """The tasks of every type of task, in order."""
         types: dict[str, list[str]] = {}
         for name, task in self.tasks.items():
             types.setdefault(task.kind, []).append(name)
@@ -638,7 +638,7 @@ class Fault:
 
     @classmethod
     def of(cls, path: str, reason: str) -> Fault:
-        """With a mark for what no encoding can write: a file may be called anything."""
+        """Make a fault of a path and a reason, with a mark for what no encoding can write."""
         path, reason = (text.encode("utf-8", "replace").decode() for text in (path, reason))
         return cls(path, reason)
 
@@ -702,7 +702,9 @@ def _read_file_documents(
         )
         return
     if not isinstance(body, dict):
-        raise DataError("This is neither a file of MTEB results nor of Every Eval Ever", path=path, mend=MEND)
+        raise DataError(
+            "This is neither an MTEB results file nor an Every Eval Ever file", path=path, mend=MEND
+        )
     if is_every_eval_ever_file(body):
         yield from _collect_evaluation_documents(body, path, reading)
         return
@@ -725,7 +727,7 @@ def _collect_evaluation_documents(
         owner = (document.model, document.revision, document.experiment, document.task)
         if owner in reading.evaluations:
             first = reading.evaluations[owner]
-            what = f"{document.model} has another result for {document.task} in {first}: that one counts"
+            what = f"{document.model} already has a result for {document.task} in {first}, which is used"
             reading.faults.append(Fault.of(str(path), what))
             continue
         reading.evaluations[owner] = path.name

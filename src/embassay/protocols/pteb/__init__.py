@@ -4,8 +4,6 @@ Frank, Afli, "PTEB: Towards Robust Text Embedding Evaluation via Stochastic Para
 EACL 2026.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from embassay.registry import make_lazy_getattr

@@ -26,7 +26,7 @@ from embassay.protocols.kernel.plan import (
     PlannedSystem,
     PlannedTask,
     check_unique_dataset_names,
-    choose_tasks,
+    choose_tasks_for_dataset,
     plan_datasets,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
@@ -35,7 +35,7 @@ from embassay.protocols.pteb.judging import (
     ANSWER_TOKENS,
     ModelRequestLoad,
     ScoredPairsStep,
-    forecast_questions,
+    forecast_question_cost,
 )
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
@@ -49,16 +49,16 @@ from embassay.protocols.pteb.plan import ParaphraseSource
 from embassay.protocols.pteb.ratings import (
     Judge,
     JudgeRating,
+    JudgingMeasureEstimate,
     Pair,
     RatingContext,
-    RatingEstimate,
     RatingInstructions,
     check_judge_specs,
     collect_chat_facts,
     estimate_share_of_ones,
     explain_too_many_lost,
     format_text_pair,
-    group_lost_by_reason,
+    group_lost_items_by_reason,
     plan_judges,
     rate_text_pairs,
 )
@@ -67,7 +67,7 @@ from embassay.protocols.wordings.protocol import WordingWriter
 from embassay.protocols.wordings.records import ParaphraseOutcome, Paraphraser, ParaphraseSamplingOptions
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import list_asked_texts, load_language_slices
+from embassay.protocols.wordings.work import list_texts_to_paraphrase, load_language_slices
 from embassay.records import SkippedItems, TaskOutcome, TextsWithParaphrases
 from embassay.runs.execution import HERE
 from embassay.runs.folder import RunCell, digest_json
@@ -100,9 +100,9 @@ class CandidateSelectionRule:
 
     def __str__(self) -> str:
         return (
-            f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit "
-            f"distance of at least {self.edit_distance:g} (below that, they copy), the largest edit "
-            "distance; ties (to two decimals) go to the shorter runtime."
+            "The rule selects the largest edit distance among candidates with a mean similarity of at least "
+            f"{self.similarity:g} and an edit distance of at least {self.edit_distance:g} (below that, a candidate "
+            "copies). Ties (to two decimals) go to the shorter runtime."
         )
 
 
@@ -119,7 +119,7 @@ class CandidateSelectionResult:
 def select_paraphraser(
     candidates: Sequence[CandidateParaphraserMeans], rule: CandidateSelectionRule = CandidateSelectionRule()
 ) -> CandidateSelectionResult:
-    """Apply the rule.
+    """Select a paraphraser among the candidates by the rule.
 
     >>> table_4 = [CandidateParaphraserMeans("gemma3-27b", 4.26, 0.81, 0.27),
     ... CandidateParaphraserMeans("gpt-oss-20b", 4.44, 0.55, 1.24)]
@@ -146,7 +146,7 @@ def select_paraphraser(
             candidate.name,
         ),
     )
-    return CandidateSelectionResult(best.name, _explain_choice(best, fit, tied), front, rejected)
+    return CandidateSelectionResult(best.name, _explain_chosen_candidate(best, fit, tied), front, rejected)
 
 
 def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[CandidateParaphraserMeans]:
@@ -154,15 +154,17 @@ def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[C
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
     rated = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
-    return [candidate for candidate in rated if not any(_dominates(other, candidate) for other in rated)]
+    return [
+        candidate for candidate in rated if not any(_dominates_candidate(other, candidate) for other in rated)
+    ]
 
 
-def _dominates(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
-    first, second = _list_criteria(a), _list_criteria(b)
+def _dominates_candidate(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
+    first, second = _list_candidate_criteria(a), _list_candidate_criteria(b)
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
-def _list_criteria(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
+def _list_candidate_criteria(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
     """All of them larger for better."""
     return (
         _replace_missing_by_worst(candidate.similarity),
@@ -175,15 +177,15 @@ def _explain_unfit_candidate(candidate: CandidateParaphraserMeans, rule: Candida
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
-        return (
-            f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}: the meaning is not kept"
-        )
+        return f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}, so it changes the meaning"
     if candidate.edit_distance < rule.edit_distance:
-        return f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}: it copies"
+        return (
+            f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}, so it copies"
+        )
     return ""
 
 
-def _explain_choice(
+def _explain_chosen_candidate(
     best: CandidateParaphraserMeans,
     fit: Sequence[CandidateParaphraserMeans],
     tied: Sequence[CandidateParaphraserMeans],
@@ -192,10 +194,8 @@ def _explain_choice(
     if len(fit) == 1:
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
-        return f"the largest edit distance of the {len(fit)} that meet the rule: {distance}"
-    return (
-        f"{distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
-    )
+        return f"which has the largest edit distance of the {len(fit)} that meet the rule: {distance}"
+    return f"with {distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
 
 
 def _replace_missing_by_worst(value: float | None) -> float:
@@ -209,14 +209,16 @@ def _compute_slowness(candidate: CandidateParaphraserMeans) -> float:
 
 @dataclass(frozen=True)
 class ParaphraserSelectionOptions(RatingOptions):
-    """Options of step 2."""
+    """Options for selecting a paraphraser, which is step 2."""
 
-    least_similarity: float = option(4.0, "Minimum mean rating of a candidate, 0 to 5.", point="A7")
+    least_similarity: float = option(
+        4.0, "Minimum mean similarity rating of a candidate, 0 to 5.", point="A7"
+    )
     least_edit_distance: float = option(
         0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
     )
     cross_check: Literal["selected", "all"] = option(
-        "selected", "Have the other judges rate the selected candidate, or all candidates."
+        "selected", "Have the other judges rate only the selected candidate, or all candidates."
     )
 
     def __post_init__(self) -> None:
@@ -228,7 +230,7 @@ class ParaphraserSelectionOptions(RatingOptions):
         if not 0 < self.least_edit_distance <= 1:
             raise UsageError(
                 f"least_edit_distance is {self.least_edit_distance}.",
-                mend="Use a number above 0 and at most 1: at 0, a candidate that copies would pass.",
+                mend="Use a number above 0, up to 1; at 0, a candidate that copies would pass.",
             )
 
     @property
@@ -247,7 +249,7 @@ class ParaphraserSelectionRequest(request.RunRequest):
 
     systems: tuple[str, ...] = option(
         MISSING,
-        "A candidate: a chat model, `stored:FOLDER`, or a control.",
+        "A candidate paraphraser: a chat model, `stored:FOLDER`, or a control.",
         name="--paraphraser -p",
         group=SYSTEMS,
     )
@@ -259,17 +261,17 @@ class ParaphraserSelectionRequest(request.RunRequest):
         group=SYSTEMS,
     )
     cross_judges: tuple[str, ...] = option(
-        (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS
+        (), "Another judge that checks the selection.", name="--cross-judge", group=SYSTEMS
     )
-    prompt: str = option("default", "default, variant1 to variant3, or a text file.", group=SYSTEMS)
+    prompt: str = option("default", "Prompt: default, variant1 to variant3, or a text file.", group=SYSTEMS)
     generation: ParaphraseSamplingOptions = field(default_factory=ParaphraseSamplingOptions)
     options: ParaphraserSelectionOptions = field(default_factory=ParaphraserSelectionOptions)
 
     def __post_init__(self) -> None:
         if not self.systems:
-            raise UsageError("No paraphraser is named.", mend="Name one, such as ollama:gemma3:27b.")
+            raise UsageError("No paraphraser was given.", mend="Pass one, such as ollama:gemma3:27b.")
         if not self.judge:
-            raise UsageError("No judge is named.", mend="Name a language model, such as ollama:gemma3:27b.")
+            raise UsageError("No judge was given.", mend="Pass a language model, such as ollama:gemma3:27b.")
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -355,7 +357,7 @@ def make_plan(
 def list_distinct_texts(request: ParaphraserSelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
     parts = load_language_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
-    asked = list_asked_texts(PAIRS, parts, by_place=False)
+    asked = list_texts_to_paraphrase(PAIRS, parts, by_place=False)
     return list({(text.lang, text.text): text for text in asked}.values())
 
 
@@ -367,7 +369,7 @@ def find_chat_model(paraphraser: Paraphraser) -> Any:
 def _plan_dataset(source: str, request: ParaphraserSelectionRequest) -> PlannedDataset:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks(source, dataset, [ScoredPairsStep(TASK)])
+    choose_tasks_for_dataset(source, dataset, [ScoredPairsStep(TASK)])
     parts = load_language_slices(PAIRS, how, request.limit, request.seed, "each")
     n = len(list_distinct_texts(request, source))
     task = PlannedTask(
@@ -492,7 +494,7 @@ def _forecast_paraphrases(
         estimate_server_tokens([message.content for message in question.messages]) for question in questions
     )
     written = estimate_server_tokens([text.text for text in fresh])
-    return forecast_questions(
+    return forecast_question_cost(
         head, paraphraser.chat.model, ModelRequestLoad(len(asked), len(fresh), read, written)
     )
 
@@ -509,7 +511,7 @@ def _forecast_ratings(
     texts = estimate_server_tokens([text.text for text in asked])
     head = CellForecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return forecast_questions(
+    return forecast_question_cost(
         head, chat, ModelRequestLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
     )
 
@@ -541,13 +543,13 @@ def score_paraphraser_criteria(
     """
     ids = make_paraphrase_ids(paraphrases)
     unusable = ["" if paraphrase.usable else paraphrase.outcome for paraphrase in paraphrases]
-    unworded = group_lost_by_reason("texts without a paraphrase", ids, unusable)
+    unworded = group_lost_items_by_reason("texts without a paraphrase", ids, unusable)
     reason = explain_too_many_lost("texts had no usable paraphrase", len(paraphrases), unworded)
     rated, unrated = average_similarity_ratings(paraphrases, ratings, context)
     pairs = select_pairs_to_rate(paraphrases)
     texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
-    distances = _place_values_of_usable(paraphrases, edit_distances(texts, wordings))
-    lengths = _place_values_of_usable(paraphrases, [len(wording) / len(text) for text, wording in pairs])
+    distances = _pad_unusable_with_nan(paraphrases, edit_distances(texts, wordings))
+    lengths = _pad_unusable_with_nan(paraphrases, [len(wording) / len(text) for text, wording in pairs])
     seconds = _list_text_seconds(paraphrases)
     figures = [
         rated,
@@ -556,7 +558,7 @@ def score_paraphraser_criteria(
         estimate_mean_rating_measure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
-        figures = [RatingEstimate(each.measure, each.variant, each.n, reason) for each in figures]
+        figures = [JudgingMeasureEstimate(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
     figures += _make_share_measures(paraphrases, ratings, context)
     items = Items()
@@ -578,7 +580,7 @@ def score_judge_cross_check(
     judge: str,
     context: RatingContext,
 ) -> TaskOutcome:
-    """The similarity alone, as another judge sees it: variant `judge=NAME`."""
+    """Score the similarity alone, as another judge sees it: variant `judge=NAME`."""
     rated, unrated = average_similarity_ratings(paraphrases, ratings, context, f"judge={judge}")
     ids, items = make_paraphrase_ids(paraphrases), Items()
     items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
@@ -590,45 +592,47 @@ def average_similarity_ratings(
     ratings: Sequence[JudgeRating],
     context: RatingContext,
     variant: str = "",
-) -> tuple[RatingEstimate, tuple[SkippedItems, ...]]:
+) -> tuple[JudgingMeasureEstimate, tuple[SkippedItems, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
     ids = [
         key
         for key, paraphrase in zip(make_paraphrase_ids(paraphrases), paraphrases, strict=True)
         if paraphrase.usable
     ]
-    lost = group_lost_by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
+    lost = group_lost_items_by_reason(
+        "paraphrases without a rating", ids, [rating.reason for rating in ratings]
+    )
     reason = explain_too_many_lost("paraphrases had no rating", len(ids), lost)
     values = _list_text_ratings(paraphrases, ratings)
     if reason:
-        return RatingEstimate(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
+        return JudgingMeasureEstimate(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
     return estimate_mean_rating_measure(HEADLINE, values, context, NOTHING, variant), lost
 
 
 def estimate_mean_rating_measure(
     measure: str, values: Floats, context: RatingContext, otherwise: str, variant: str = ""
-) -> RatingEstimate:
+) -> JudgingMeasureEstimate:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return RatingEstimate(measure, variant, 0, otherwise)
+        return JudgingMeasureEstimate(measure, variant, 0, otherwise)
     mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
-    return RatingEstimate(measure, variant, n, mean)
+    return JudgingMeasureEstimate(measure, variant, n, mean)
 
 
 def _make_share_measures(
     paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingContext
-) -> list[RatingEstimate]:
+) -> list[JudgingMeasureEstimate]:
     """How many texts came back as they were, and how many were lost on the way."""
     copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
     unrated = [float(rating.value is None) for rating in ratings]
     failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
-        estimate_share_of_ones("copied", _place_values_of_usable(paraphrases, copied), context, NOTHING),
+        estimate_share_of_ones("copied", _pad_unusable_with_nan(paraphrases, copied), context, NOTHING),
         estimate_share_of_ones("failed", failed, context, NOTHING),
         estimate_share_of_ones(
-            "failed_ratings", _place_values_of_usable(paraphrases, unrated), context, NOTHING
+            "failed_ratings", _pad_unusable_with_nan(paraphrases, unrated), context, NOTHING
         ),
     ]
 
@@ -646,12 +650,12 @@ def _list_text_seconds(paraphrases: Sequence[ParaphraseOutcome]) -> Floats:
 
 def _list_text_ratings(paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
-    return _place_values_of_usable(
+    return _pad_unusable_with_nan(
         paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings]
     )
 
 
-def _place_values_of_usable(
+def _pad_unusable_with_nan(
     paraphrases: Sequence[ParaphraseOutcome], of_usable: Sequence[float] | Floats
 ) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
@@ -732,7 +736,7 @@ def warn_of_self_judging(source: ParaphraseSource, judge: Any) -> tuple[str, ...
     if name is None or name != getattr(judge, "model", None):
         return ()
     return (
-        f"{name} judges its own paraphrases: models tend to favour their own wording. Compare other judges.",
+        f"{name} judges its own paraphrases, and models tend to favour their own. Compare with other judges.",
     )
 
 

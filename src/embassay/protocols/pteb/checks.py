@@ -61,16 +61,16 @@ FRAME = re.compile(
 """What models put around a wording, or say of it."""
 
 
-def find_answering_fault(text: str, wording: str) -> str:
+def explain_wording_as_answer(text: str, wording: str) -> str:
     """Why the wording answers its text, speaks to who sent it or tells of itself, in place of rewording; empty where it
     does not.
 
     A text that asks may become a request, and the other way round; a statement in its place is an answer. Marks that
     the text has itself do not count.
 
-    >>> find_answering_fault("what is my bank's number", "the number of the bank is 555 1234")
+    >>> explain_wording_as_answer("what is my bank's number", "the number of the bank is 555 1234")
     'a statement instead of a question'
-    >>> find_answering_fault("what is my bank's number", "please tell me the number of my bank")
+    >>> explain_wording_as_answer("what is my bank's number", "please tell me the number of my bank")
     ''
     """
     for what, marks in (("it responds like an assistant", ASSISTANT), ("it talks about itself", FRAME)):
@@ -95,15 +95,15 @@ def is_question(text: str) -> bool:
 
 
 def is_near_copy(text: str, wording: str) -> bool:
-    """Whether they differ in case, punctuation and spaces alone.
+    """Whether a wording differs from its text in case, punctuation and spaces alone.
 
     >>> is_near_copy("Will it rain in  Rome ?", "will it rain in Rome")
     True
     """
-    return _strip_signs(text) == _strip_signs(wording)
+    return _keep_letters_and_digits(text) == _keep_letters_and_digits(wording)
 
 
-def _strip_signs(text: str) -> str:
+def _keep_letters_and_digits(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(sign for sign in folded if sign.isalnum())
 
@@ -192,18 +192,20 @@ def find_lost_number_or_name(text: str, wording: str) -> str:
     A name counts as kept where the wording holds it in any case, within another word too.
 
     >>> find_lost_number_or_name("a table for nine in Osage City", "a table for 9 people in Osage")
-    "the name 'city' is lost"
+    "the name 'city' is missing"
     >>> find_lost_number_or_name("a table for nine", "a table for ten")
-    "the number '9' is lost"
+    "the number '9' is missing"
     """
     before, after = count_numbers(text), count_numbers(wording)
     if lost := sorted(set(before) - set(after)):
-        return f"the number {lost[0]!r} is lost"
-    folded = _strip_signs(wording)
-    if gone := sorted(name for name in find_proper_names(text) if _strip_signs(name) not in folded):
-        return f"the name {gone[0]!r} is lost"
+        return f"the number {lost[0]!r} is missing"
+    folded = _keep_letters_and_digits(wording)
+    if gone := sorted(
+        name for name in find_proper_names(text) if _keep_letters_and_digits(name) not in folded
+    ):
+        return f"the name {gone[0]!r} is missing"
     if added := sorted(set(after) - set(before)):
-        return f"the number {added[0]!r} is new"
-    source = _strip_signs(text)
-    new = sorted(name for name in find_proper_names(wording) if _strip_signs(name) not in source)
-    return f"the name {new[0]!r} is new" if new and find_proper_names(text) else ""
+        return f"the number {added[0]!r} was added"
+    source = _keep_letters_and_digits(text)
+    new = sorted(name for name in find_proper_names(wording) if _keep_letters_and_digits(name) not in source)
+    return f"the name {new[0]!r} was added" if new and find_proper_names(text) else ""

@@ -25,7 +25,7 @@ from embassay.protocols.kernel.session import RunConclusions, map_systems_to_kin
 from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.pteb.drops import (
     SCORES,
-    LengthBin,
+    ScoresInLengthBin,
     average_item_words,
     count_words_by_dataset,
     score_by_length,
@@ -38,7 +38,7 @@ from embassay.protocols.wordings.protocol import (
     RunGrowth,
     Seeds,
     group_systems_by_method,
-    make_level_standings,
+    make_standings_over_wordings,
 )
 from embassay.protocols.wordings.records import make_wording_quality_rows
 from embassay.protocols.wordings.scores import (
@@ -49,8 +49,8 @@ from embassay.protocols.wordings.scores import (
     SystemsOnTask,
     TaskInRun,
     WordingSourceInRun,
+    list_scopes_with_systems,
     list_systems_and_datasets,
-    list_task_scopes,
     make_mixed_drop_rows,
     make_original_row,
     make_system_level_rows,
@@ -58,7 +58,7 @@ from embassay.protocols.wordings.scores import (
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import make_points_column
 from embassay.protocols.wordings.work import find_registered_task as task_named
-from embassay.records import Result, convert_nonfinite_to_none
+from embassay.records import ResultRow, convert_nonfinite_to_none
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
 from embassay.stats import (
     Estimate,
@@ -76,7 +76,7 @@ MOST = 5_000
 """Observations whose pairs are taken."""
 
 
-def compare_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[str, Any]:
+def compare_systems_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[str, Any]:
     """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
 
     A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
@@ -93,17 +93,19 @@ def compare_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[
         why = "is evaluated by a different method" if ranked else "is not ranked"
         return {**empty, "reason": f"the baseline, {baseline}, {why}"}
     if len(scope.systems) < 2:
-        return {**empty, "reason": "no other system to compare"}
+        return {**empty, "reason": "no other system to compare with"}
     if not (level := scores.in_scope(scope.task, baseline)).has_score:
         return {**empty, "reason": f"{baseline}: {level.score.reason}"}
-    systems = [_analyse_differences(scores, scope, system) for system in scope.systems if system != baseline]
+    systems = [
+        _test_difference_to_baseline(scores, scope, system) for system in scope.systems if system != baseline
+    ]
     for analysis in ("pooled", "averaged"):
         _correct_p_values([system[analysis] for system in systems if system[analysis] is not None])
     names = [dataset.name for _, dataset in scores.layout.places(scope.task)]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _analyse_differences(scores: RunScoreLevels, scope: SystemsOnTask, system: str) -> dict[str, Any]:
+def _test_difference_to_baseline(scores: RunScoreLevels, scope: SystemsOnTask, system: str) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
     if not level.has_score:
@@ -120,13 +122,13 @@ def _analyse_differences(scores: RunScoreLevels, scope: SystemsOnTask, system: s
     d = np.concatenate(pooled)
     return {
         "system": system,
-        "pooled": _analyse_shift(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
-        "averaged": _analyse_shift(np.array(averaged), scores.layout.seed, interval=False),
+        "pooled": _test_and_estimate_shift(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
+        "averaged": _test_and_estimate_shift(np.array(averaged), scores.layout.seed, interval=False),
         "reason": "" if len(d) <= MOST else f"{len(d)} observations are too many to pool",
     }
 
 
-def _analyse_shift(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
+def _test_and_estimate_shift(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
     test = wilcoxon(d)
     shift = Estimate(None)
     if interval and len(d) > 1:
@@ -245,7 +247,7 @@ def _compute_pairwise_taus(orders: Floats) -> list[float]:
 
 
 def _summarise_taus(name: str, taus: list[float]) -> dict[str, float | None]:
-    """Mean and minimum of the defined ones."""
+    """The mean and minimum of the defined taus."""
     defined = [tau for tau in taus if np.isfinite(tau)]
     mean = float(np.mean(defined)) if defined else None
     return {name: mean, f"{name}_min": min(defined, default=None)}
@@ -253,7 +255,7 @@ def _summarise_taus(name: str, taus: list[float]) -> dict[str, float | None]:
 
 def summarise_pteb_run(
     layout: RunLayout, records: Sequence[CellRecord]
-) -> tuple[list[Result], dict[str, Any]]:
+) -> tuple[list[ResultRow], dict[str, Any]]:
     """The summary rows of a PTEB run, and what `comparisons.json` holds.
 
     `records` are the run's cells in any order, finished or failed; what is missing leads to rows without a value and
@@ -276,14 +278,14 @@ def summarise_pteb_run(
 
     The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside
     it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
-    tables 7 and 14; `compare_with_baseline`) and `measure_rank_stability` (`measure_rank_stability`), both by scope.
+    tables 7 and 14; `compare_systems_with_baseline`) and `rank_stability`, both by scope.
     """
     scores = RunScoreLevels(layout, records)
-    every = list(list_task_scopes(layout))
+    every = list(list_scopes_with_systems(layout))
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
-        "method": f"{METHOD}; of the PTEB score, items and runs resampled",
+        "method": f"{METHOD}; PTEB score, with items and runs resampled",
         "scopes": {
             scope.name: compare_headlines(
                 [scores.in_scope(scope.task, system).score for system in scope.systems]
@@ -292,7 +294,7 @@ def summarise_pteb_run(
         },
         "baseline": {
             "system": layout.baseline_name,
-            "scopes": {scope.name: compare_with_baseline(scores, scope) for scope in every},
+            "scopes": {scope.name: compare_systems_with_baseline(scores, scope) for scope in every},
         },
         "rank_stability": {scope.name: measure_rank_stability(scores, scope) for scope in every},
     }
@@ -305,16 +307,16 @@ def make_pteb_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Ite
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
     scores = RunScoreLevels(layout, records)
-    return make_level_standings(layout, scores, scores.scopes)
+    return make_standings_over_wordings(layout, scores, scores.scopes)
 
 
-def summarise_originals(
+def summarise_original_scores(
     layout: RunLayout, records: Sequence[CellRecord]
-) -> tuple[list[Result], dict[str, Any], list[SystemStanding]]:
+) -> tuple[list[ResultRow], dict[str, Any], list[SystemStanding]]:
     """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
     `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
     scores = RunScoreLevels(layout, records)
-    every = list(list_task_scopes(layout))
+    every = list(list_scopes_with_systems(layout))
     compare = {
         scope.name: compare_headlines([scores.original(scope.task, system) for system in scope.systems])
         for scope in every
@@ -347,7 +349,7 @@ def _list_original_scores(
     yield "", scores.original(task, system)
 
 
-def _make_score_rows(scores: RunScoreLevels) -> Iterator[Result]:
+def _make_score_rows(scores: RunScoreLevels) -> Iterator[ResultRow]:
     layout = scores.layout
     for task in layout.tasks:
         for dataset in layout.list_task_datasets(task.name):
@@ -376,21 +378,21 @@ def conclude_run(
     sources: Sequence[ParaphraseSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
-    rows: Sequence[Result],
+    rows: Sequence[ResultRow],
 ) -> RunConclusions:
-    """The rows over runs, datasets and tasks, the comparisons of systems and all tables."""
-    layout = make_run_layout(plan, sources, seeds)
+    """Draw the conclusions of a run: summary rows, comparisons of systems and all tables."""
+    layout = collect_run_systems_and_seeds(plan, sources, seeds)
     summary, comparisons = summarise_pteb_run(layout, records)
-    quality = list(_make_quality_rows(plan, folder, sources, seeds))
+    quality = list(_make_paraphrase_quality_rows(plan, folder, sources, seeds))
     every = [*rows, *quality, *summary]
     given = PtebRunRows(
         every,
         map_systems_to_kinds(plan),
         comparisons,
-        words=count_words_by_dataset(_list_dataset_texts(plan)),
+        words=count_words_by_dataset(_list_texts_to_paraphrase(plan)),
         lengths=bin_drops_by_length(plan, folder, sources, seeds, records),
         seconds=_sum_sts_seconds(records),
-        peaks=_find_memory_peaks(records),
+        peaks=_find_sts_memory_peaks(records),
         suites=_find_paper_suites(plan),
     )
     headlines = tuple(make_pteb_standings(layout, records))
@@ -404,9 +406,11 @@ def _find_paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in members.items()}
 
 
-def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> RunConclusions:
+def conclude_run_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> RunConclusions:
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
-    rows, comparisons, standing = summarise_originals(make_run_layout(plan, (), {}), records)
+    rows, comparisons, standing = summarise_original_scores(
+        collect_run_systems_and_seeds(plan, (), {}), records
+    )
     kind = map_systems_to_kinds(plan)
     table = ColumnTable.of(
         "scores", "Scores on the original texts, x 100, with 95% intervals", rows, text("task"),
@@ -418,7 +422,7 @@ def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> RunConc
     return RunConclusions(rows, comparisons, (table,), tuple(standing))
 
 
-def build_paraphrase_record(
+def build_paraphrasing_record(
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
     growth: RunGrowth,
@@ -426,7 +430,7 @@ def build_paraphrase_record(
 ) -> dict[str, Any]:
     """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
     stored set was written for other data."""
-    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    paraphrases = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
@@ -437,7 +441,7 @@ def build_paraphrase_record(
                 "label": source.label,
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
-                **_build_source_record(paraphrases, source),
+                **_build_paraphraser_record(paraphrases, source),
                 "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
@@ -454,7 +458,7 @@ def _find_mismatched_datasets(
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
-def _build_source_record(paraphrases: ParaphraseSet, source: ParaphraseSource) -> dict[str, Any]:
+def _build_paraphraser_record(paraphrases: ParaphraseSet, source: ParaphraseSource) -> dict[str, Any]:
     """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
     sampling."""
     kept = paraphrases.sources.get(source.name)
@@ -463,11 +467,11 @@ def _build_source_record(paraphrases: ParaphraseSet, source: ParaphraseSource) -
     )
 
 
-def _make_quality_rows(
+def _make_paraphrase_quality_rows(
     plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> list[Result]:
-    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
-    results: list[Result] = []
+) -> list[ResultRow]:
+    paraphrases = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
+    results: list[ResultRow] = []
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
@@ -480,7 +484,7 @@ def _make_quality_rows(
     return results
 
 
-def _list_dataset_texts(plan: PtebPlan) -> dict[str, list[str]]:
+def _list_texts_to_paraphrase(plan: PtebPlan) -> dict[str, list[str]]:
     """Every dataset's texts that are paraphrased, as often as they stand in its first task."""
     return {
         dataset.name: [
@@ -504,7 +508,7 @@ def _sum_sts_seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     }
 
 
-def _find_memory_peaks(records: Sequence[CellRecord]) -> dict[str, int]:
+def _find_sts_memory_peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     """The most memory that a process held while it did an STS cell of each system."""
     peaks: dict[str, int] = {}
     for record in records:
@@ -513,7 +517,7 @@ def _find_memory_peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     return peaks
 
 
-def make_run_layout(
+def collect_run_systems_and_seeds(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Mapping[tuple[str, str], tuple[int, ...]]
 ) -> RunLayout:
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
@@ -551,13 +555,13 @@ def bin_drops_by_length(
     sources: Sequence[ParaphraseSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
-) -> dict[tuple[str, str, str], Sequence[LengthBin]]:
+) -> dict[tuple[str, str, str], Sequence[ScoresInLengthBin]]:
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
-    by_place: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
+    by_place: dict[tuple[str, str, str], Sequence[ScoresInLengthBin]] = {}
     for name, dataset in list_tasks_scored_per_text(plan):
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
-        words = _count_item_words(plan, name, dataset)
+        words = _average_words_per_item(plan, name, dataset)
         for system in plan.systems:
             where = (name, dataset.name, system.name)
             if system.kind == "reference" or not all(
@@ -577,7 +581,7 @@ def list_tasks_scored_per_text(plan: PtebPlan) -> Iterator[tuple[str, PlannedWor
                 yield task.task, dataset
 
 
-def _count_item_words(
+def _average_words_per_item(
     plan: PtebPlan, name: str, dataset: PlannedWordedDataset
 ) -> dict[tuple[str, str], float]:
     """(language or "", item) -> the mean number of words of the texts it is scored by."""
@@ -586,12 +590,12 @@ def _count_item_words(
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(name).texts(part.data):
-            for item in find_items_of_place(place):
+            for item in find_items_scored_by_text(place):
                 texts.setdefault((lang, item), []).append(written)
     return dict(zip(texts, average_item_words(list(texts.values())).tolist(), strict=True))
 
 
-def find_items_of_place(place: str) -> tuple[str, ...]:
+def find_items_scored_by_text(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
     # An id may hold a colon itself: both readings are tried, and only the true one is an item.
@@ -600,7 +604,7 @@ def find_items_of_place(place: str) -> tuple[str, ...]:
 
 def _bin_items_by_length(
     folder: RunFolder, where: tuple[str, str, str], variants: Sequence[str], words: Any
-) -> tuple[LengthBin, ...] | None:
+) -> tuple[ScoresInLengthBin, ...] | None:
     measure, gold = VALUES[where[0]]
     original = read_item_values(folder, where, ORIGINAL, measure)
     # Items that the data no longer have the words of cannot be put into a bin.

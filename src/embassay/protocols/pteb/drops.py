@@ -28,7 +28,7 @@ from embassay.protocols.wordings.records import (
     find_language_group,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result, SkippedItems
+from embassay.records import ResultRow, SkippedItems
 from embassay.stats import Estimate, percentile_interval, resample_means
 from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
 
@@ -74,7 +74,7 @@ class RunScoreDrops:
 
 
 def measure_score_drops(
-    rows: Iterable[Result], *, by_language: bool = False, source: str | None = None
+    rows: Iterable[ResultRow], *, by_language: bool = False, source: str | None = None
 ) -> RunScoreDrops:
     """The drop of every system on every dataset.
 
@@ -83,8 +83,8 @@ def measure_score_drops(
     `source` keeps the runs of one paraphraser or prompt (`by=NAME`, `prompt=NAME`); otherwise the mean is over the
     runs of all. A cell with a run without a score has no drop, and is counted.
     """
-    cells: dict[tuple[str, ...], list[Result]] = {}
-    originals: dict[tuple[str, ...], Result] = {}
+    cells: dict[tuple[str, ...], list[ResultRow]] = {}
+    originals: dict[tuple[str, ...], ResultRow] = {}
     divided: set[tuple[str, ...]] = set()
     for row in rows:
         if row.protocol != "pteb" or not row.dataset or row.task not in HEADLINES:
@@ -100,10 +100,10 @@ def measure_score_drops(
     return _average_drops(kept, originals)
 
 
-def parse_variant_source(variant: str) -> str:
+def parse_paraphrase_source(variant: str) -> str:
     """The paraphraser or prompt of a variant of a cell; empty where a run has one.
 
-    >>> parse_variant_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
+    >>> parse_paraphrase_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
     'by=ollama:gemma3:27b'
     """
     return variant.removeprefix(_PREFIX).rpartition(_SEED)[0].rstrip(",")
@@ -115,11 +115,11 @@ def is_paraphrase_run(variant: str) -> bool:
 
 
 def _is_run_of_source(variant: str, source: str | None) -> bool:
-    return is_paraphrase_run(variant) and source in (None, parse_variant_source(variant))
+    return is_paraphrase_run(variant) and source in (None, parse_paraphrase_source(variant))
 
 
 def _average_drops(
-    cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
+    cells: Mapping[tuple[str, ...], list[ResultRow]], originals: Mapping[tuple[str, ...], ResultRow]
 ) -> RunScoreDrops:
     means: list[ScoreDrop] = []
     missing: dict[str, list[str]] = {}
@@ -179,7 +179,7 @@ def group_score_drops(
 ) -> tuple[MeanDropOfGroup, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
-        _make_drop_group(part, members, seed)
+        _average_drop_group(part, members, seed)
         for part in order
         if (members := [drop for drop in drops if name(drop) == part])
     )
@@ -195,7 +195,9 @@ def contrast_drop_groups(
 ) -> DropGroupContrast:
     """The groups `first` and `second` of `group_score_drops`, and their difference."""
     sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
-    groups = [_make_drop_group(side, members, seed) if members else None for side, members in sides.items()]
+    groups = [
+        _average_drop_group(side, members, seed) if members else None for side, members in sides.items()
+    ]
     if None in groups:
         return DropGroupContrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
@@ -212,7 +214,7 @@ def contrast_drop_groups(
     )
 
 
-def _make_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> MeanDropOfGroup:
+def _average_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> MeanDropOfGroup:
     places = list(dict.fromkeys(drop.place for drop in members))
     means = _resample_sums(_sum_deltas_by_place(members, places), seed)
     return MeanDropOfGroup(
@@ -241,13 +243,13 @@ def _average_delta(members: Sequence[ScoreDrop]) -> float:
 
 def _make_delta_estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
     if places < FEWEST_PLACES:
-        told = f"no interval: {places} dataset{'' if places == 1 else 's'}, fewer than {FEWEST_PLACES}"
+        told = f"no interval: {places} dataset{'' if places == 1 else 's'}, but at least {FEWEST_PLACES} are needed"
         return Estimate(value, float("nan"), float("nan"), n, told)
     return Estimate(value, *percentile_interval(draws), n, METHOD)
 
 
 @dataclass(frozen=True)
-class DatasetUsed:
+class DatasetInTask:
     """One dataset in one task, with the languages that were scored (`und`: not stated)."""
 
     task: str
@@ -256,7 +258,7 @@ class DatasetUsed:
     measure: str
 
 
-def list_used_datasets(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
+def list_used_datasets(rows: Iterable[ResultRow]) -> tuple[DatasetInTask, ...]:
     """The datasets of the rows, tasks in the protocol's order, datasets in that of the run."""
     whole: dict[tuple[str, str], set[str]] = {}
     parts: dict[tuple[str, str], set[str]] = {}
@@ -266,7 +268,7 @@ def list_used_datasets(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
             if row.subset:
                 parts.setdefault((row.task, row.dataset), set()).add(row.lang)
     return tuple(
-        DatasetUsed(task, dataset, tuple(sorted(parts.get(key, langs))), HEADLINES[task])
+        DatasetInTask(task, dataset, tuple(sorted(parts.get(key, langs))), HEADLINES[task])
         for task in HEADLINES
         for key, langs in whole.items()
         if key[0] == task
@@ -383,7 +385,7 @@ def count_words_by_dataset(texts: Mapping[str, Sequence[str]]) -> tuple[WordsPer
     return tuple(rows)
 
 
-def average_word_count(counts: Sequence[WordsPerText]) -> float | None:
+def average_words_over_datasets(counts: Sequence[WordsPerText]) -> float | None:
     """The last row of table 1: the plain mean over datasets; None where there is none."""
     return fmean(count.mean for count in counts) if counts else None
 
@@ -421,7 +423,7 @@ _COUNTS = 1 << 22
 
 
 @dataclass(frozen=True)
-class LengthBin:
+class ScoresInLengthBin:
     """The items of one length. `original` is their score, `paraphrased` the mean over runs; `delta` is the mean over
     runs of paraphrased minus original on what was kept in that run, its interval over items.
 
@@ -447,7 +449,7 @@ def score_by_length(
     *,
     edges: Sequence[int] = LENGTH_EDGES,
     seed: int = SEED,
-) -> tuple[LengthBin, ...]:
+) -> tuple[ScoresInLengthBin, ...]:
     """The score of the items in bins of their number of words.
 
     `words`, `original` and every run of `runs` have one value per item, (n,), in one order: a similarity, with
@@ -458,8 +460,8 @@ def score_by_length(
     columns = [words, original, *runs, *([] if gold is None else [gold])]
     if {len(column) for column in columns} != {len(words)} or not runs:
         raise UsageError(
-            f"Columns of {[len(column) for column in columns]} items do not form a table.",
-            mend="Give one value per item in every column, and at least one run.",
+            f"The columns have {[len(column) for column in columns]} items and there are {len(runs)} runs.",
+            mend="Pass one value per item in every column, and at least one run.",
         )
     bins = (word for word in bin_by_word_count(words, edges) if word.members.any())
     return tuple(
@@ -475,12 +477,12 @@ def score_by_length(
 
 
 class _MissingScore(Exception):
-    """There is no score, for this reason."""
+    """The error that there is no score, for the reason given."""
 
 
 def _make_length_bin(
     label: str, score: partial[Floats], original: Floats, runs: Sequence[Floats], seed: int
-) -> LengthBin:
+) -> ScoresInLengthBin:
     kept = [~(np.isnan(run) | np.isnan(original)) for run in runs]
     lost = int(sum((~mask).sum() for mask in kept))
     n = len(original)
@@ -489,11 +491,13 @@ def _make_length_bin(
         after = [_score_kept_items(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
         before = [_score_kept_items(score, original, mask) for mask in kept]
     except _MissingScore as reason:
-        return LengthBin(label, n, None, None, None, lost, str(reason))
+        return ScoresInLengthBin(label, n, None, None, None, lost, str(reason))
     value = float(np.mean(after) - np.mean(before))
     interval = percentile_interval(resample_deltas(score, original, runs, kept, seed))
     method = f"95% percentile bootstrap over items, {RESAMPLES} resamples"
-    return LengthBin(label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost)
+    return ScoresInLengthBin(
+        label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost
+    )
 
 
 def _score_kept_items(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
@@ -536,7 +540,7 @@ def score_resamples(score: Score, gold: Floats | None, values: Floats, counts: N
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(counts @ np.nan_to_num(values) / totals)
     if gold is None:
-        raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
+        raise UsageError(f"Computing {score} from similarities needs gold values.", mend="Pass gold.")
     if score == "spearman":
         return resample_spearman(values, gold, counts)
     return resample_average_precision(gold, values, counts)
@@ -544,7 +548,7 @@ def score_resamples(score: Score, gold: Floats | None, values: Floats, counts: N
 
 @dataclass(frozen=True)
 class DropAtEditDistance:
-    """One system on one dataset with one paraphraser or prompt.
+    """The drop of a system on a dataset at the edit distance of one paraphraser or prompt.
 
     `source` is as in variants (`by=NAME`, `prompt=NAME`; empty where the run has one), `edit_distance` the mean over
     the distinct texts and runs (0 to 1), `delta` the mean over runs as a fraction, with its interval where the run
@@ -572,7 +576,7 @@ class DropsAgainstDistance:
     missing: tuple[SkippedItems, ...]
 
 
-def compare_drops_with_distance(rows: Iterable[Result]) -> DropsAgainstDistance:
+def compare_drops_with_distance(rows: Iterable[ResultRow]) -> DropsAgainstDistance:
     """The drop of every system, dataset and source against the source's edit distance there.
 
     The distances are the rows of the task `paraphrases`; languages count by their texts. What has no distance or no
@@ -588,7 +592,7 @@ def compare_drops_with_distance(rows: Iterable[Result]) -> DropsAgainstDistance:
     points, without = [], []
     missing: list[SkippedItems] = []
     for source in dict.fromkeys(
-        parse_variant_source(row.variant) for row in rows if is_paraphrase_run(row.variant)
+        parse_paraphrase_source(row.variant) for row in rows if is_paraphrase_run(row.variant)
     ):
         by_item = measure_score_drops(rows, source=source)
         missing += by_item.missing
@@ -604,23 +608,25 @@ def compare_drops_with_distance(rows: Iterable[Result]) -> DropsAgainstDistance:
             )
     if without:
         missing.append(SkippedItems("no edit distance", len(without), tuple(without[:5])))
-    return DropsAgainstDistance(tuple(points), _correlate_points(points), tuple(missing))
+    return DropsAgainstDistance(tuple(points), _correlate_drops_and_distances(points), tuple(missing))
 
 
-def _average_edit_distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int]]:
+def _average_edit_distances(rows: Sequence[ResultRow]) -> dict[tuple[str, str], tuple[float, int]]:
     """(source, dataset) -> mean edit distance and the wordings behind it."""
     sums: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         if row.task == "paraphrases" and row.measure == "edit_distance" and is_paraphrase_run(row.variant):
             if row.value is None or not row.dataset:
                 continue
-            total = sums.setdefault((parse_variant_source(row.variant), row.dataset), [0.0, 0.0])
+            total = sums.setdefault((parse_paraphrase_source(row.variant), row.dataset), [0.0, 0.0])
             total[0] += row.value * row.n
             total[1] += row.n
     return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
 
 
-def _correlate_points(points: Sequence[DropAtEditDistance]) -> tuple[tuple[str, float, int], ...]:
+def _correlate_drops_and_distances(
+    points: Sequence[DropAtEditDistance],
+) -> tuple[tuple[str, float, int], ...]:
     correlations = []
     for system in dict.fromkeys(point.system for point in points):
         of_system = [point for point in points if point.system == system]
@@ -665,14 +671,18 @@ def draw_texts_with_wordings(
     Texts of 4 to 40 words come before others, so that they can be read beside each other; a text that failed in a run
     may be drawn, and shows it. Of several places of one text the first counts. In the order of the data.
     """
-    tables = {run: _index_by_text(paraphrases) for run, paraphrases in runs.items()}
+    tables = {run: _index_paraphrases_by_text(paraphrases) for run, paraphrases in runs.items()}
     first, *others = tables.values() or [{}]
     shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
     drawn = _draw_readable_texts(shared, count, seed)
-    return tuple(TextWithWordings(*key, _collect_wordings(key, tables)) for key in shared if key in drawn)
+    return tuple(
+        TextWithWordings(*key, _collect_wordings_of_text(key, tables)) for key in shared if key in drawn
+    )
 
 
-def _index_by_text(paraphrases: Iterable[ParaphraseOutcome]) -> dict[tuple[str, str], ParaphraseOutcome]:
+def _index_paraphrases_by_text(
+    paraphrases: Iterable[ParaphraseOutcome],
+) -> dict[tuple[str, str], ParaphraseOutcome]:
     table: dict[tuple[str, str], ParaphraseOutcome] = {}
     for paraphrase in paraphrases:
         table.setdefault((paraphrase.text, paraphrase.lang), paraphrase)
@@ -689,7 +699,7 @@ def _draw_readable_texts(texts: Sequence[tuple[str, str]], count: int, seed: int
     return set(chosen)
 
 
-def _collect_wordings(
+def _collect_wordings_of_text(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], ParaphraseOutcome]]
 ) -> tuple[WordingInRun, ...]:
     in_runs = [(run, table[key]) for run, table in tables.items()]

@@ -22,7 +22,7 @@ from embassay.measures import edit_distances
 from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.pteb.conclusions import (
     VALUES,
-    find_items_of_place,
+    find_items_scored_by_text,
     list_tasks_scored_per_text,
     make_value_column,
     read_item_values,
@@ -45,8 +45,8 @@ METHOD = "95% percentile bootstrap over items within bins"
 EXCESS = (("excess", "value"), ("low", "low"), ("high", "high"))
 BEYOND = (("beyond", "value"), ("beyond_low", "low"), ("beyond_high", "high"))
 LIMITS = (
-    "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference "
-    "suggests memorised texts but does not prove it, and 0 does not rule it out."
+    "Old and fresh texts differ in more than age (topic, style, difficulty, annotators), so a positive difference "
+    "suggests memorisation but does not prove it, and 0 does not rule it out."
 )
 
 
@@ -78,7 +78,7 @@ class DistanceBinLosses:
 
 
 @dataclass(frozen=True)
-class ExcessLoss:
+class ExcessLossOfOldTexts:
     """How much more old texts lose than fresh ones at equal distance: the mean over the bins that have both, each
     weighed by how many items it rests on, with its 95% interval (NaN where nothing varies); None with a `reason` where
     no bin has both."""
@@ -90,7 +90,9 @@ class ExcessLoss:
     """Of the difference, the same resamples for all systems on the same items."""
 
 
-def subtract_untrained_excess(trained: ExcessLoss, untrained: Sequence[ExcessLoss]) -> Estimate | None:
+def subtract_untrained_excess(
+    trained: ExcessLossOfOldTexts, untrained: Sequence[ExcessLossOfOldTexts]
+) -> Estimate | None:
     """The excess of a trained system minus the mean of those that learnt nothing, with its 95% interval: what these
     have as well is no memory, but what else tells old texts from fresh ones. None where either has no excess, or on
     other bins."""
@@ -109,14 +111,14 @@ def subtract_untrained_excess(trained: ExcessLoss, untrained: Sequence[ExcessLos
     return Estimate(trained.difference.point - mean, *ends, trained.difference.n, METHOD)
 
 
-def measure_excess_loss(
+def measure_excess_loss_of_old(
     score: Score,
     old: Sequence[RewordedDatasetItems],
     fresh: Sequence[RewordedDatasetItems],
     *,
     edges: Sequence[float] = EDGES,
     seed: int = 1337,
-) -> ExcessLoss:
+) -> ExcessLossOfOldTexts:
     """What old texts lose beyond fresh ones that are reworded as much.
 
     Each dataset is scored by itself in each bin, so that scales of different data are not mixed; a kind's loss is the
@@ -125,15 +127,17 @@ def measure_excess_loss(
     """
     if not old or not fresh:
         raise UsageError(
-            "--fresh must leave some datasets old, to compare both.",
-            mend="Name some of the datasets with --fresh.",
+            "The comparison needs both old and fresh datasets.",
+            mend="Name some, but not all, of the datasets with --fresh.",
         )
     bins = tuple(
         _compare_losses_in_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf))
     )
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
-        return ExcessLoss(bins, None, f"there is no distance with {FEWEST_TEXTS} items of both kinds")
+        return ExcessLossOfOldTexts(
+            bins, None, f"no edit distance bin has {FEWEST_TEXTS} items of both kinds"
+        )
     # Of two means the smaller side decides how well their difference is known.
     weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
     weights /= weights.sum()
@@ -141,7 +145,7 @@ def measure_excess_loss(
     replicates = weights @ np.stack([part.replicates for part in usable if part.replicates is not None])
     n = sum(part.old + part.fresh for part in usable)
     difference = Estimate(float(weights @ values), *percentile_interval(replicates), n, METHOD)
-    return ExcessLoss(bins, difference, replicates=replicates)
+    return ExcessLossOfOldTexts(bins, difference, replicates=replicates)
 
 
 def _compare_losses_in_bin(
@@ -152,15 +156,15 @@ def _compare_losses_in_bin(
     seed: int,
 ) -> DistanceBinLosses:
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
-    first, second = (_measure_side_loss(score, texts, ends, seed) for texts in (old, fresh))
+    first, second = (_measure_kind_loss_in_bin(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
-        reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or fresh texts"
+        reason = f"old or fresh texts have fewer than {FEWEST_TEXTS} items or no score"
         return DistanceBinLosses(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
     return DistanceBinLosses(label, first.n, second.n, first.loss, second.loss, replicates)
 
 
-class KindLossInBin(NamedTuple):
+class DatasetKindLossInBin(NamedTuple):
     """What the datasets of one kind lose in a bin, with replicates; None where no dataset has a score."""
 
     n: int
@@ -168,24 +172,24 @@ class KindLossInBin(NamedTuple):
     replicates: Floats | None = None
 
 
-def _measure_side_loss(
+def _measure_kind_loss_in_bin(
     score: Score, texts: Sequence[RewordedDatasetItems], ends: tuple[float, float], seed: int
-) -> KindLossInBin:
+) -> DatasetKindLossInBin:
     parts = [
         part for dataset in texts if (part := _measure_dataset_loss(score, dataset, ends, seed)) is not None
     ]
     n = sum(part.n for part in parts)
     if not n:
-        return KindLossInBin(0)
+        return DatasetKindLossInBin(0)
     weights = np.array([part.n / n for part in parts])
     losses = np.array([part.loss for part in parts])
     replicates = weights @ np.stack([part.replicates for part in parts if part.replicates is not None])
-    return KindLossInBin(n, float(weights @ losses), replicates)
+    return DatasetKindLossInBin(n, float(weights @ losses), replicates)
 
 
 def _measure_dataset_loss(
     score: Score, texts: RewordedDatasetItems, ends: tuple[float, float], seed: int
-) -> KindLossInBin | None:
+) -> DatasetKindLossInBin | None:
     members = (texts.distance > ends[0]) & (texts.distance <= ends[1]) & ~np.isnan(texts.original)
     original = texts.original[members]
     runs = [run[members] for run in texts.runs]
@@ -202,14 +206,14 @@ def _measure_dataset_loss(
     # A stream of its own, so that bins and datasets vary independently.
     stream = int.from_bytes(draw_random_bytes(4, seed, "freshness", texts.name, f"{ends[0]:g}"))
     replicates = -resample_deltas(scored, original, runs, kept, stream)
-    return KindLossInBin(int(members.sum()), loss, replicates)
+    return DatasetKindLossInBin(int(members.sum()), loss, replicates)
 
 
 def _score_kept_items(scored: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
     return float(scored(values, kept[None, :].astype(np.int64))[0])
 
 
-def average_item_distances(
+def average_rewording_distances(
     plan: PtebPlan, task: str, dataset: PlannedWordedDataset, wordings: Sequence[Mapping[str, str]]
 ) -> dict[tuple[str, str], float]:
     """(language or "", item) -> how far its texts are reworded, the mean over texts and runs; `wordings` are those of
@@ -220,7 +224,7 @@ def average_item_distances(
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(task).texts(part.data):
             known = [(written, run[written]) for run in wordings if written in run]
-            for item in find_items_of_place(place):
+            for item in find_items_scored_by_text(place):
                 pairs.setdefault((lang, item), []).extend(known)
     return {key: _average_edit_distance(own) for key, own in pairs.items() if own}
 
@@ -263,7 +267,7 @@ def make_freshness_tables(
         make_signed_points_column("old_loss"), make_signed_points_column("fresh_loss"),
         *(make_signed_points_column(name, f"excess.{end}") for name, end in EXCESS),
         *(make_signed_points_column(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
-        note="Loss: original minus paraphrased. Excess: the loss on old minus the loss on fresh texts. Beyond: an "
+        note="Loss: original minus paraphrased score. Excess: loss on old minus loss on fresh texts. Beyond: an "
         f"embedding model's excess minus the mean excess of the run's untrained metrics. {LIMITS}",
     )  # fmt: skip
 
@@ -276,7 +280,7 @@ def find_fresh_datasets(plan: PtebPlan) -> frozenset[str]:
         if name not in by_name:
             raise UsageError(
                 f"--fresh names {name!r}, which is not a dataset of this run.",
-                mend=f"There is {', '.join(dataset.name for dataset in plan.datasets)}.",
+                mend=f"Its datasets are {', '.join(dataset.name for dataset in plan.datasets)}.",
             )
     return frozenset(by_name[name] for name in plan.request.fresh)
 
@@ -300,7 +304,7 @@ def _list_freshness_rows(
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
     kinds_of = {system.name: system.kind for system in plan.systems if system.kind != "reference"}
     for task, datasets in _measure_reworded_datasets(plan, folder, sources, seeds).items():
-        by_system: dict[str, ExcessLoss] = {}
+        by_system: dict[str, ExcessLossOfOldTexts] = {}
         for system in kinds_of:
             kinds: dict[bool, list[RewordedDatasetItems]] = {False: [], True: []}
             for reworded in datasets:
@@ -309,7 +313,9 @@ def _list_freshness_rows(
                     kinds[reworded.dataset in names].append(_read_reworded_items(folder, where, reworded))
             old, fresh = kinds[False], kinds[True]
             if old and fresh:
-                by_system[system] = measure_excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
+                by_system[system] = measure_excess_loss_of_old(
+                    SCORES[task], old, fresh, seed=plan.request.seed
+                )
         untrained = [excess for system, excess in by_system.items() if kinds_of[system] == "classical"]
         for system, excess in by_system.items():
             beyond = subtract_untrained_excess(excess, untrained) if kinds_of[system] == "embedding" else None
@@ -319,10 +325,10 @@ def _list_freshness_rows(
 def _measure_reworded_datasets(
     plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
 ) -> dict[str, list[ParaphrasedDataset]]:
-    """The datasets of each task that has a score per text."""
+    """Measure how far the items of datasets are reworded, for each task with a score per text."""
     by_task: dict[str, list[ParaphrasedDataset]] = {}
     for task, dataset in list_tasks_scored_per_text(plan):
-        distances = average_item_distances(
+        distances = average_rewording_distances(
             plan, task, dataset, _read_wordings(folder, sources, seeds, dataset.name)
         )
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
@@ -334,7 +340,7 @@ def _read_wordings(
     folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds, dataset: str
 ) -> list[dict[str, str]]:
     """The usable wordings of each run, by text."""
-    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    paraphrases = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
     runs = []
     for source in sources:
         for seed in seeds[source.name, dataset]:
@@ -361,7 +367,7 @@ def _read_reworded_items(
 
 
 def _make_freshness_rows(
-    task: str, system: str, excess: ExcessLoss, beyond: Estimate | None
+    task: str, system: str, excess: ExcessLossOfOldTexts, beyond: Estimate | None
 ) -> Iterator[FreshnessTableRow]:
     for part in excess.bins:
         difference = None

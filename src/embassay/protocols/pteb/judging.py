@@ -45,7 +45,7 @@ from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
     check_unique_dataset_names,
-    choose_tasks,
+    choose_tasks_for_dataset,
     plan_datasets,
     plan_task,
 )
@@ -66,8 +66,8 @@ from embassay.protocols.pteb.ratings import (
     HEADLINE,
     GoldPairs,
     Judge,
-    JudgedStep,
     Pair,
+    PairRatingStep,
     Range,
     RatingContext,
     RatingInstructions,
@@ -81,7 +81,7 @@ from embassay.protocols.pteb.ratings import (
     score_agreement,
 )
 from embassay.protocols.wordings.tables import make_points_column
-from embassay.records import HeadlineComponent, LoadedDataset, Result, ScoredTextPairs, TaskOutcome
+from embassay.records import HeadlineComponent, LoadedDataset, ResultRow, ScoredTextPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import CellRecord, RunCell, digest_json
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
@@ -101,7 +101,7 @@ class RatingSetup:
 
 @dataclass(frozen=True)
 class JudgeJob:
-    """All that is needed to do a cell."""
+    """All that a worker needs to have a judge rate the pairs of a dataset."""
 
     by: RatingSetup
     dataset: DatasetRequest
@@ -111,7 +111,7 @@ class JudgeJob:
 
     @property
     def asking(self) -> RatingInstructions:
-        """How its pairs are rated."""
+        """The instructions by which its pairs are rated."""
         return RatingInstructions(self.by.prompt.text, self.options, self.seed)
 
 
@@ -153,7 +153,7 @@ class ScoredDatasetPairs:
 
     @property
     def data(self) -> ScoredTextPairs:
-        """The pairs, language by language."""
+        """The data: the scored pairs, language by language."""
         return self.loaded.data
 
 
@@ -169,7 +169,7 @@ def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> 
     langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
         next(iter(parts.values())),
-        data=_join_scored_pairs([part.data for part in parts.values()]),
+        data=_concatenate_scored_pairs([part.data for part in parts.values()]),
         lang=dataset.lang,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
         warnings=tuple(dict.fromkeys(warning for part in parts.values() for warning in part.warnings)),
@@ -177,7 +177,7 @@ def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> 
     return ScoredDatasetPairs(whole, langs)
 
 
-def _join_scored_pairs(parts: Sequence[ScoredTextPairs]) -> ScoredTextPairs:
+def _concatenate_scored_pairs(parts: Sequence[ScoredTextPairs]) -> ScoredTextPairs:
     """The pairs of all parts, one after another."""
     ids, first, second = (
         tuple(value for part in parts for value in getattr(part, name)) for name in ("ids", "first", "second")
@@ -247,7 +247,7 @@ def _plan_dataset(
 ) -> tuple[PlannedDataset, Range]:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks(source, dataset, [ScoredPairsStep(TASK)])
+    choose_tasks_for_dataset(source, dataset, [ScoredPairsStep(TASK)])
     loaded = load_scored_pairs(how, request.limit, request.seed).loaded
     gold, warning = find_gold_range(ranges, source, dataset.name, loaded.data.scores)
     task = plan_task(TASK, loaded, len, 2 * len(loaded.data))
@@ -297,11 +297,11 @@ def forecast_judging_cost(plan: JudgingPlan) -> RunForecast:
     for cell in plan.cells:
         pairs = list_text_pairs(load_scored_pairs(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = CellForecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        costs.append(forecast_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
+        costs.append(forecast_rating_cost(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
     return RunForecast(tuple(costs))
 
 
-def forecast_ratings(
+def forecast_rating_cost(
     head: CellForecast, judge: Judge, pairs: Sequence[Pair], asking: RatingInstructions, cache: Path | None
 ) -> CellForecast:
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
@@ -314,10 +314,10 @@ def forecast_ratings(
         estimate_server_tokens([message.content for message in question.messages]) for question in questions
     )
     asked = ModelRequestLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
-    return forecast_questions(head, judge.open(), asked)
+    return forecast_question_cost(head, judge.open(), asked)
 
 
-def forecast_questions(head: CellForecast, chat: Any, asked: ModelRequestLoad) -> CellForecast:
+def forecast_question_cost(head: CellForecast, chat: Any, asked: ModelRequestLoad) -> CellForecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
@@ -340,10 +340,12 @@ Records = Mapping[tuple[str, str], CellRecord]
 """By judge and dataset."""
 
 
-def summarise_judges(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise_judges(
+    plan: JudgingPlan, records: Sequence[CellRecord]
+) -> tuple[list[ResultRow], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     by_cell = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _join_components_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
+    over = {judge.name: _combine_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
     rows = [
         _make_component_row(plan, "", name, headline)
         for names in over.values()
@@ -366,7 +368,7 @@ def list_component_names(records: Records) -> list[str]:
     return list(some.components) if some is not None else [HEADLINE]
 
 
-def _join_components_over_datasets(
+def _combine_figures_over_datasets(
     plan: JudgingPlan, records: Records, judge: str
 ) -> dict[str, SystemHeadlineValue]:
     """Every figure of a judge over the datasets."""
@@ -378,10 +380,10 @@ def _join_components_over_datasets(
             reason = f"{name}: {record.reason if record is not None else 'not run yet'}"
             return {figure: SystemHeadlineValue.none(judge, reason) for figure in names}
     parts = {figure: {name: records[judge, name].components[figure] for name in datasets} for figure in names}
-    return {figure: _join_component_over_datasets(judge, figure, parts[figure]) for figure in names}
+    return {figure: _combine_figure_over_datasets(judge, figure, parts[figure]) for figure in names}
 
 
-def _join_component_over_datasets(
+def _combine_figure_over_datasets(
     judge: str, figure: str, parts: Mapping[str, HeadlineComponent]
 ) -> SystemHeadlineValue:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
@@ -394,7 +396,7 @@ def _join_component_over_datasets(
         return SystemHeadlineValue.none(judge, next(iter(parts.values())).reason)
     several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
-        whole = _pool_components(list(values.values()))
+        whole = _average_items_of_components(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
         return SystemHeadlineValue.of(judge, whole, f"pairs of {several}, {method}")
     whole = average_headline_components(list(values.values()))
@@ -404,7 +406,7 @@ def _join_component_over_datasets(
     return SystemHeadlineValue.of(judge, whole, method)
 
 
-def _pool_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
+def _average_items_of_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
     """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
     n = np.array([part.n for part in parts], dtype=np.float64)
     values = np.array([part.value for part in parts], dtype=np.float64)
@@ -417,7 +419,7 @@ def _pool_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
 
 def _make_rows_over_judges(
     plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, SystemHeadlineValue]]
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
     judges = [judge.name for judge in plan.systems]
     names = [name for name in list_component_names(records) if name.startswith(HEADLINE)]
@@ -430,10 +432,13 @@ def _make_rows_over_judges(
                 else _make_missing_component(cell)
                 for judge, cell in cells.items()
             }
-            yield _make_component_row(plan, dataset.name, name, _average_over_judges(parts))
+            yield _make_component_row(plan, dataset.name, name, _average_component_over_judges(parts))
     for name in names:
         yield _make_component_row(
-            plan, "", name, _average_over_judges({judge: over[judge][name].component for judge in judges})
+            plan,
+            "",
+            name,
+            _average_component_over_judges({judge: over[judge][name].component for judge in judges}),
         )
 
 
@@ -441,7 +446,7 @@ def _make_missing_component(record: CellRecord | None) -> HeadlineComponent:
     return HeadlineComponent(None, 0, reason="not run yet" if record is None else record.reason)
 
 
-def _average_over_judges(parts: Mapping[str, HeadlineComponent]) -> SystemHeadlineValue:
+def _average_component_over_judges(parts: Mapping[str, HeadlineComponent]) -> SystemHeadlineValue:
     """The judges rated the same pairs, so their resamples are paired, and the pairs count once."""
     for judge, part in parts.items():
         if part.value is None:
@@ -454,14 +459,14 @@ def _average_over_judges(parts: Mapping[str, HeadlineComponent]) -> SystemHeadli
 
 def _make_component_row(
     plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadlineValue
-) -> Result:
+) -> ResultRow:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
     # A bootstrap of no failure has no width, and Wilson's interval has.
     if measure == FAILED and headline.value is not None:
         low, high = compute_wilson_interval(headline.value, headline.n)
     lang = plan.lang(dataset) if dataset else ""
-    return Result(
+    return ResultRow(
         "pteb", TASK, dataset, "", lang, variant, headline.system, measure, headline.value, headline.n, low, high,
         headline.method, plan.request.seed, headline.reason
     )  # fmt: skip
@@ -472,38 +477,38 @@ _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
 
 
 class JudgingRows:
-    """The rows of a run by what tells them apart."""
+    """The rows of a judging run, found by system, dataset, measure and variant."""
 
-    def __init__(self, rows: Sequence[Result]) -> None:
+    def __init__(self, rows: Sequence[ResultRow]) -> None:
         self._rows = {(row.system, row.dataset, row.measure, row.variant): row for row in rows}
         self.datasets = list(dict.fromkeys(row.dataset for row in rows if row.dataset))
         self.judges = list(dict.fromkeys(row.system for row in rows if row.system != MEAN_OF_JUDGES))
 
     def value(self, system: str, dataset: str, measure: str, variant: str = "") -> float | None:
-        """The value; None where there is none."""
+        """The value of a judge's measure on a dataset; None where there is none."""
         row = self._rows.get((system, dataset, measure, variant))
         return None if row is None else row.value
 
     def n(self, system: str, dataset: str, measure: str, variant: str) -> int:
-        """How many pairs are behind it."""
+        """The number of pairs behind a judge's measure."""
         row = self._rows.get((system, dataset, measure, variant))
         return 0 if row is None else row.n
 
-    def list_bins(self, measure: str) -> list[str]:
+    def list_bin_variants(self, measure: str) -> list[str]:
         """The variants of the measure, in their order."""
         variants = (variant for _, _, name, variant in self._rows if name == measure and variant)
         return list(dict.fromkeys(variants))
 
 
-def make_judging_tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+def make_judging_tables(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
     """All tables that the rows can fill."""
     look = JudgingRows(rows)
-    yield _make_table_2(look)
+    yield _make_spearman_by_judge_table(look)
     sizes = {judge: size for judge in look.judges if (size := parse_model_billions(judge)) is not None}
     if len(sizes) > 1:
-        yield _make_table_3(look, sizes)
-    yield _make_figure_3(look)
-    yield _make_figure_4(look)
+        yield _make_judges_by_size_table(look, sizes)
+    yield _make_error_by_gold_table(look)
+    yield _make_spearman_by_words_table(look)
 
 
 def parse_model_billions(name: str) -> float | None:
@@ -518,28 +523,32 @@ def parse_model_billions(name: str) -> float | None:
     return None if size is None else float(size[1]) / (1 if size[2] == "b" else 1000)
 
 
-class JudgedScope(NamedTuple):
+class DatasetOrMean(NamedTuple):
     """A dataset or the mean over them, and what tables call it."""
 
     label: str
     dataset: str
 
 
-def _list_scopes(look: JudgingRows) -> list[JudgedScope]:
-    return [*(JudgedScope(name, name) for name in look.datasets), JudgedScope("Average", "")]
+def _list_datasets_and_mean(look: JudgingRows) -> list[DatasetOrMean]:
+    return [*(DatasetOrMean(name, name) for name in look.datasets), DatasetOrMean("Average", "")]
 
 
-def _make_table_2(look: JudgingRows) -> ColumnTable:
+def _make_spearman_by_judge_table(look: JudgingRows) -> ColumnTable:
     title = "PTEB table 2: Spearman correlation between a judge's ratings and gold scores, x 100"
-    judges = (make_points_column(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
-    return ColumnTable.of("pteb_table2", title, _list_scopes(look), text("Dataset", "label"), *judges)
+    judges = (
+        make_points_column(judge, partial(_find_judge_correlation, look, judge)) for judge in look.judges
+    )
+    return ColumnTable.of(
+        "pteb_table2", title, _list_datasets_and_mean(look), text("Dataset", "label"), *judges
+    )
 
 
-def _find_agreement(look: JudgingRows, judge: str, scope: JudgedScope) -> float | None:
+def _find_judge_correlation(look: JudgingRows, judge: str, scope: DatasetOrMean) -> float | None:
     return look.value(judge, scope.dataset, HEADLINE)
 
 
-def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
+def _make_judges_by_size_table(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
         sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
@@ -548,28 +557,30 @@ def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _make_figure_3(look: JudgingRows) -> ColumnTable:
-    title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
-    columns = _make_bin_fields(look, ERROR, lambda judge: (judge, ""))
+def _make_error_by_gold_table(look: JudgingRows) -> ColumnTable:
+    title = "PTEB figure 3: mean absolute error of ratings by gold score (both 0 to 5), all datasets"
+    columns = _make_columns_of_bins(look, ERROR, lambda judge: (judge, ""))
     return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
 
-def _make_figure_4(look: JudgingRows) -> ColumnTable:
+def _make_spearman_by_words_table(look: JudgingRows) -> ColumnTable:
     system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
     title = (
-        f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
+        f"PTEB figure 4: Spearman correlation x 100 by mean words per pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
-    columns = _make_bin_fields(look, HEADLINE, lambda scope: (system, scope.dataset))
-    return ColumnTable.of("judge_by_words", title, _list_scopes(look), text("Dataset", "label"), *columns)
+    columns = _make_columns_of_bins(look, HEADLINE, lambda scope: (system, scope.dataset))
+    return ColumnTable.of(
+        "judge_by_words", title, _list_datasets_and_mean(look), text("Dataset", "label"), *columns
+    )
 
 
-def _make_bin_fields(
+def _make_columns_of_bins(
     look: JudgingRows, measure: str, find: Callable[[Any], tuple[str, str]]
 ) -> Iterator[ComputedColumn]:
     """The value of every bin and of all of them, and the pairs in every bin, of the system and the dataset that `find`
     says."""
-    bins = {label: label.partition("=")[2] for label in look.list_bins(measure)}
+    bins = {label: label.partition("=")[2] for label in look.list_bin_variants(measure)}
     factor = 100 if measure == HEADLINE else 1
     # The variant of all pairs is the empty one.
     for label, name in {**bins, "": "all"}.items():
@@ -606,7 +617,7 @@ def judge(
     return JudgingProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class JudgingProtocol(JudgedStep):
+class JudgingProtocol(PairRatingStep):
     """Every judge rates the pairs of every dataset, and is held against their gold scores."""
 
     evaluate = staticmethod(evaluate_judging_cell)
@@ -614,29 +625,29 @@ class JudgingProtocol(JudgedStep):
     def plan_run(
         self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> JudgingPlan:
-        """One cell per judge and dataset."""
+        """Plan a run with one cell per judge and dataset."""
         return make_plan(request, cache, ledger)
 
     def forecast_cost(self, plan: JudgingPlan, *, measure: bool = True) -> RunForecast:
-        """Nothing runs on this machine that could be timed."""
+        """Forecast the cost of a run; nothing runs on this machine that could be timed."""
         del measure
         return forecast_judging_cost(plan)
 
     def headline(self, plan: JudgingPlan, record: CellRecord) -> str:
-        """Agreement with gold scores."""
+        """The headline measure of a cell: agreement with gold scores."""
         del plan, record
         return HEADLINE
 
     def format_python_call(self, request: JudgeRequest, out: Path) -> str:
-        """With `embassay.pteb.judge`."""
+        """Format the call of `embassay.pteb.judge` that makes the run."""
         return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
-    def describe_run(self, plan: JudgingPlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: JudgingPlan) -> dict[str, Any]:
         """Which step of PTEB it is, and the prompt."""
         return {"step": "judge", "prompt": plan.prompt.as_dict()}
 
     def keep(self, plan: JudgingPlan) -> None:
-        """The pairs."""
+        """Keep the texts of the pairs in the run folder."""
         for dataset in plan.datasets:
             for task in dataset.tasks:
                 self.folder.write_texts_once(
@@ -644,9 +655,9 @@ class JudgingProtocol(JudgedStep):
                 )
 
     def draw_conclusions(
-        self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """Means over datasets, and which judges can be told apart."""
+        """Draw the run's conclusions: means over datasets, and which judges can be told apart."""
         summary, comparisons = summarise_judges(plan, records)
         return RunConclusions(summary, comparisons, tuple(make_judging_tables([*rows, *summary])))
 

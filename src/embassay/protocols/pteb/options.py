@@ -36,13 +36,13 @@ class RatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
     judge_temperature: float = option(
-        0.8, "The judge's sampling temperature; 0: its most likely answer.", point="A13", group=SYSTEMS
+        0.8, "The judge's sampling temperature; 0 picks the most likely answer.", point="A13", group=SYSTEMS
     )
-    judge_top_p: float = option(0.9, "The judge's nucleus sampling share (top-p).", group=SYSTEMS)
+    judge_top_p: float = option(0.9, "The judge's nucleus sampling threshold (top-p).", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
         "free", "Parse the judge's free-text answer, or enforce a JSON schema (for small models)."
     )
-    attempts: int = option(6, "Attempts per rating before it fails.", group=SYSTEMS)
+    attempts: int = option(6, "Attempts per rating before it counts as failed.", group=SYSTEMS)
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class RatingOptions:
             )
 
     def make_answer_sampling(self, seed: int) -> SamplingSettings:
-        """How an answer with this seed is drawn."""
+        """Make the sampling settings of an answer with this seed."""
         from embassay.contracts import SamplingSettings
 
         return SamplingSettings(self.judge_temperature, self.judge_top_p, seed)
@@ -69,11 +69,11 @@ class RatingOptions:
 
 @dataclass(frozen=True)
 class JudgeOptions(RatingOptions):
-    """Options of step 1."""
+    """The options of a judging run, step 1 of PTEB."""
 
-    gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, on 0 to 5.", point="A5")
+    gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, from 0 to 5.", point="A5")
     word_bins: str = option("10,20,30,50", "Upper edges of the word count bins.", point="A5")
-    smallest_bin: int = option(10, "Minimum pairs in a bin for a correlation.")
+    smallest_bin: int = option(10, "Minimum number of pairs per bin for a correlation.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,7 +102,7 @@ def _parse_bin_edges(name: str, text: str) -> tuple[float, ...]:
     # With 0 before and infinity after, one chain of comparisons rules out 0, infinity and NaN too.
     if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
         raise UsageError(
-            f"{name} is {text!r}.", mend="Give increasing numbers separated by commas: 10,20,30,50."
+            f"{name} is {text!r}.", mend="Give increasing numbers separated by commas, such as 10,20,30,50."
         )
     return edges
 
@@ -120,7 +120,7 @@ class JudgeRequest(request.RunRequest):
     )
     tokenizer: str = ""
     gold: tuple[str, ...] = option(
-        (), "Range of the gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5.",
+        (), "Range of the gold scores, such as 1-5 or sick=1-5. Default: the catalogue's range, or 0-5.",
         value="[DATASET=]LOW-HIGH", group=DATA
     )  # fmt: skip
     options: JudgeOptions = field(default_factory=JudgeOptions)
@@ -147,20 +147,20 @@ class Request(request.RunRequest):
         name="--paraphraser -p", group=SYSTEMS
     )  # fmt: skip
     prompts: tuple[str, ...] = option(
-        ("default",), "default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
+        ("default",), "Prompt: default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
     )
     runs: int = redeclare_option(RewordingRepeatOptions, "runs")
     until_ci: float | None = redeclare_option(RewordingRepeatOptions, "until_ci")
     """Points: datasets get more runs until every drop is known to +- as many."""
     max_runs: int = redeclare_option(RewordingRepeatOptions, "max_runs")
     control: bool = option(
-        False, "Add a control: texts with as many words permuted as paraphrasing changed.", name="--control"
+        False, "Add a control that permutes as many words as paraphrasing changed.", name="--control"
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
     baseline: str = redeclare_option(RewordingRepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
-        "Leave out a text without a usable paraphrase, or keep it (`original`, as the authors' code).",
+        "Leave out a text without a usable paraphrase, or keep it (`original`, as in the authors' code).",
     )
     exclude_copied: bool = option(
         False,
@@ -169,7 +169,7 @@ class Request(request.RunRequest):
         words={"copied": True},
     )
     seed_per: Literal["run", "text"] = option(
-        "run", "One seed per `run` (equal texts stay equal) or per `text`.", group=STATISTICS
+        "run", "One seed per `run` (equal texts get equal paraphrases) or per `text`.", group=STATISTICS
     )
     last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
@@ -178,18 +178,17 @@ class Request(request.RunRequest):
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
     fresh: tuple[str, ...] = option(
-        (), "A dataset whose texts no model can have seen, to test whether scores on the others drop more on "
-            "paraphrases.",
+        (), "A dataset that no model can have seen, to test whether paraphrasing lowers scores more on the others.",
         name="--fresh", value="NAME", group=DATA
     )  # fmt: skip
     """Datasets of the run whose texts are younger than the models."""
     to_rate: int = option(
-        0, "Write a sheet with this many random items of each task and dataset, for people to rate the paraphrases.",
+        0, "Write a sheet with this many random items per task and dataset, so that people can rate the paraphrases.",
         name="--to-rate", value="N", least=0, group=DATA
     )  # fmt: skip
     """Items of each group that `pteb_to_rate` has, for people to say whether their paraphrases are valid."""
     ratings: tuple[str, ...] = option(
-        (), "A filled-in copy of that sheet, one per rater; adds the change on valid paraphrases only.",
+        (), "A completed copy of the --to-rate sheet, one per rater. Also gives the change on valid paraphrases alone.",
         name="--ratings", value="FILE", group=DATA
     )  # fmt: skip
     """Filled-in sheets, from which the change on valid paraphrases is estimated."""
@@ -207,43 +206,45 @@ class Request(request.RunRequest):
                 raise UsageError(
                     "--original-only paraphrases nothing, so it cannot be combined with a "
                     "paraphraser, --control or --until-ci.",
-                    mend="Leave out either.",
+                    mend="Use one or the other.",
                 )
         elif not self.paraphrasers or not self.prompts:
             raise UsageError(
                 "Nothing would be paraphrased.",
-                mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
+                mend="Pass a paraphraser, such as -p recorded, or --original-only to score the original texts.",
             )
         check_run_counts(self.runs, self.until_ci, self.max_runs)
-        self._check_ratings()
+        self._check_rating_options()
 
-    def _check_ratings(self) -> None:
+    def _check_rating_options(self) -> None:
         if not (self.to_rate or self.ratings):
             return
         if self.original_only:
             raise UsageError(
                 "--original-only has no paraphrases to rate.",
-                mend="Leave it out, or --to-rate and --ratings.",
+                mend="Omit either --original-only, or --to-rate and --ratings.",
             )
         if self.on_failure != "leave out":
             raise UsageError(
-                "With --on-failure original, some texts stay unchanged, so they are not paraphrases to rate.",
-                mend="Run with --on-failure leave-out.",
+                "With --on-failure original, some texts stay unchanged, so there is no paraphrase to rate.",
+                mend="Use --on-failure leave-out.",
             )
 
 
 @dataclass(frozen=True)
-class StudyPool:
+class RatingStudyPool:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
-    source: str = option("", "The paraphraser, if the set has several.", group=DATA)
+    source: str = option("", "Paraphraser to use, if the set has several.", group=DATA)
     langs: tuple[str, ...] = option(
         (), "Languages, such as fra,deu. Default: all.", read=split_comma_separated_names, group=DATA
     )
     datasets: tuple[str, ...] = redeclare_option(
         request.RunRequest, "datasets", default=(), help="Only this dataset."
     )
-    run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
+    run_seed: int | None = option(
+        None, "Seed of the run to draw from. Default: that of the first run.", group=DATA
+    )
 
 
 @dataclass(frozen=True)
@@ -252,16 +253,16 @@ class RatingBatchOptions:
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
     batch: int = option(20, "Pairs per batch, not counting dummies.")
-    pilot: int = option(0, "Pairs per language in a pilot; the paper has 20.")
+    pilot: int = option(0, "Pairs per language in a pilot; the paper uses 20.")
     after_pilot: int = option(0, "Pairs per language to leave out because a pilot used them.")
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
-            raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
-        if self.pilot and self.after_pilot:
             raise UsageError(
-                "A study is either a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
+                "A number of pairs is too small.", mend="Use 1 or more for batch, 0 or more for the others."
             )
+        if self.pilot and self.after_pilot:
+            raise UsageError("--pilot and --after-pilot cannot be combined.", mend="Use only one of them.")
 
 
 @dataclass(frozen=True)
@@ -270,9 +271,9 @@ class SubmissionFilters:
 
     least_seconds: float = option(0.0, "Minimum seconds per pair, as measured by the platform.")
     where: str = option(
-        "", "Only people with this value in the submissions table: 'Country of residence=Nigeria'."
+        "", "Keep only people with this value in the submissions table: 'Country of residence=Nigeria'."
     )
-    rating: str = option("rating", "The rating column of a Prolific table.")
+    rating: str = option("rating", "Name of the rating column in a Prolific table.")
 
     def __post_init__(self) -> None:
         if self.least_seconds < 0:

@@ -20,7 +20,7 @@ from embassay.contracts import ChatMessage, ChatModel, Completion
 from embassay.data.language import can_identify_language, explain_language_mismatch
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import read_packaged_prompt
-from embassay.protocols.pteb.checks import find_answering_fault, find_lost_number_or_name, is_near_copy
+from embassay.protocols.pteb.checks import explain_wording_as_answer, find_lost_number_or_name, is_near_copy
 from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.wordings.protocol import LLMTextRewriter, UnlimitedRunsWriter, WordingDraw
 from embassay.protocols.wordings.records import (
@@ -33,7 +33,7 @@ from embassay.protocols.wordings.records import (
     ParaphraseSamplingOptions,
     SourceText,
 )
-from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_new_mark
+from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_mark_added_by_wording
 from embassay.protocols.wordings.sets import RecordedWordings, open_stored_source
 from embassay.randomness import make_seeded_generator
 from embassay.records import TextsWithParaphrases
@@ -61,7 +61,7 @@ class Prompt:
     text: str
     addition: str = ""
 
-    def compose_instructions(self, *, multilingual: bool = False) -> str:
+    def compose_system_message(self, *, multilingual: bool = False) -> str:
         """The whole system message."""
         return f"{self.text} {self.addition}" if multilingual and self.addition else self.text
 
@@ -87,7 +87,7 @@ def open_paraphrase_prompt(name: str = "default") -> Prompt:
     if not path.is_file():
         near = get_close_matches(name, PROMPT_NAMES, n=1)
         raise UsageError(
-            f"There is no prompt called {name!r}, and no such file.",
+            f"{name!r} is neither a prompt nor a file.",
             mend=(f"Did you mean {near[0]}? " if near else "")
             + f"Use {', '.join(PROMPT_NAMES)}, or the path of a text file.",
         )
@@ -102,7 +102,7 @@ def load_similarity_judge_prompt() -> Prompt:
 def _read_own_prompt(path: Path) -> Prompt:
     if path.stem in PROMPT_NAMES:
         raise UsageError(
-            f"{path} would be called {path.stem!r} in results, which is the name of one of Embassay's prompts.",
+            f"{path} would be called {path.stem!r} in results, but a built-in prompt has that name.",
             mend="Rename the file.",
         )
     try:
@@ -110,7 +110,7 @@ def _read_own_prompt(path: Path) -> Prompt:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("the prompt cannot be read", path=path, found=str(error)) from error
     if not text:
-        raise DataError("the prompt is blank", path=path, mend="Write the instructions into it.")
+        raise DataError("the prompt is empty", path=path, mend="Write instructions into the file.")
     return Prompt(path.stem, digest_json(text)[:12], text)
 
 
@@ -156,7 +156,7 @@ def open_paraphraser(
     if prompt.name != "default":
         raise UsageError(
             f"The paraphraser {text!r} uses no prompt, but {prompt.name!r} was given.",
-            mend="Leave the prompt out, or name a language model.",
+            mend="Omit the prompt, or use a language model as the paraphraser.",
         )
     return PARAPHRASERS.build(spec, name=PARAPHRASERS.format(spec), recorded=recorded or {})
 
@@ -183,43 +183,44 @@ def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
         f"There is no paraphraser called {name!r}.",
         mend=suggest_chat_model_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
-        + f"There are {', '.join(names)}.",
+        + f"Available: {', '.join(names)}.",
     )
 
 
-@PARAPHRASERS.register("recorded", "the paraphrases in a dataset's own column `paraphrases`")
-def _open_recorded(recorded: Mapping[str, TextsWithParaphrases]) -> Paraphraser:
+@PARAPHRASERS.register("recorded", "the paraphrases in the dataset's own `paraphrases` column")
+def _open_recorded_paraphraser(recorded: Mapping[str, TextsWithParaphrases]) -> Paraphraser:
     return RecordedWordings(recorded)
 
 
 @PARAPHRASERS.register("stored", "a set from an earlier run, replayed exactly: stored:FOLDER")
-def _open_stored(target: str, name: str, source: str = "") -> Paraphraser:
+def _open_stored_paraphrases(target: str, name: str, source: str = "") -> Paraphraser:
     if not target:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     return open_stored_source(name, target, source)
 
 
-@PARAPHRASERS.register("copied", "the text again (control)")
+@PARAPHRASERS.register("copied", "the unchanged text (control)")
 def _open_copier() -> Paraphraser:
     return CopyingParaphraser()
 
 
 @PARAPHRASERS.register(
-    "permuted", "the words in another order (control); permuted:FOLDER: as many words as changed in that set"
+    "permuted",
+    "the words in a different order (control); permuted:FOLDER permutes as many words as the set in FOLDER changed",
 )
-def _open_permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
+def _open_permuting_paraphraser(name: str, target: str = "", source: str = "") -> Paraphraser:
     return PermutingParaphraser(name, open_stored_source(name, target, source) if target else None)
 
 
 class _ControlParaphraser(UnlimitedRunsWriter):
-    """What both are: free, with any number of runs."""
+    """A paraphraser used as a control: free, with any number of runs."""
 
     name: str
     identity: str
     remote = False
 
     def about(self) -> Mapping[str, Any]:
-        """Nothing."""
+        """Describe nothing: there is no model behind a control."""
         return {}
 
 
@@ -237,7 +238,7 @@ class CopyingParaphraser(_ControlParaphraser):
         dataset: str = "",  # noqa: ARG002
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, ParaphraseOutcome]]:
-        """The texts."""
+        """Give every text as its own paraphrase."""
         for position, text in enumerate(asked):
             yield position, _make_paraphrase(text, text.text, seed)
         hear(len(asked))
@@ -252,7 +253,7 @@ class PermutingParaphraser(_ControlParaphraser):
         self.identity = "permuted" + (f":{like.identity}" if like is not None else "")
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
-        """Those of `like`, else first, first + 1 ..."""
+        """The seeds of the runs: those of `like`, else first, first + 1 ..."""
         if self._like is not None:
             return self._like.seeds(runs, first, dataset=dataset)
         return super().seeds(runs, first)
@@ -266,7 +267,7 @@ class PermutingParaphraser(_ControlParaphraser):
         dataset: str = "",
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, ParaphraseOutcome]]:
-        """The texts with their words permuted; `missing` where `like` has no wording."""
+        """Give the texts with their words permuted; `missing` where `like` has no wording."""
         like = (
             dict(self._like.write(asked, seed=seed, run=run, dataset=dataset))
             if self._like is not None
@@ -344,11 +345,11 @@ _LICENCES = {
 _OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
 
 
-def find_licence(spec: str) -> str:
+def find_model_licence(spec: str) -> str:
     """The licence of the model in a spec string by its family, as its makers state it; "" where it is not known.
 
-    >>> find_licence("ollama:gemma3:27b"), find_licence("openai:gpt-5-mini"), find_licence("openai:own-model")
-    ('Gemma Terms of Use', "OpenAI's terms of service", '')
+    >>> [find_model_licence(name) for name in ("ollama:gemma3:27b", "openai:gpt-5-mini", "openai:own-model")]
+    ['Gemma Terms of Use', "OpenAI's terms of service", '']
     """
     model = spec.partition(":")[2].partition("?")[0].rpartition("/")[2].lower()
     family = max((licence for licence in _LICENCES if model.startswith(licence)), key=len, default="")
@@ -358,7 +359,7 @@ def find_licence(spec: str) -> str:
 
 
 class LLMParaphraser(LLMTextRewriter):
-    """`chat` with a prompt."""
+    """A paraphraser that asks the language model `chat` with a prompt."""
 
     def __init__(self, chat: CachedChatModel, prompt: Prompt, generation: ParaphraseSamplingOptions) -> None:
         super().__init__(chat, generation.retries)
@@ -371,16 +372,16 @@ class LLMParaphraser(LLMTextRewriter):
         return f"{self.chat.identity} {self.prompt.identity} {drawn}"
 
     def about(self) -> Mapping[str, Any]:
-        """The model as its server names it, its sampling, licence and context, and how language is checked."""
+        """Describe the model as its server names it, its sampling, licence, context and language check."""
         checked = "script and py3langid" if can_identify_language() else "script"
-        facts = self.described(licence=find_licence(self.name), sampling=self.generation.as_dict())
+        facts = self.described(licence=find_model_licence(self.name), sampling=self.generation.as_dict())
         return {**facts, "language_check": checked}
 
     def question(self, asked: SourceText, seed: int, attempt: int = 0) -> ChatQuestion:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
         multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
         messages = [
-            ChatMessage("system", self.prompt.compose_instructions(multilingual=multilingual)),
+            ChatMessage("system", self.prompt.compose_system_message(multilingual=multilingual)),
             ChatMessage("user", asked.text),
         ]
         return ChatQuestion(
@@ -395,11 +396,11 @@ class LLMParaphraser(LLMTextRewriter):
         return not asked.text.strip() or self.chat.is_answer_cached(self.question(asked, seed))
 
     async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
-        """What comes of one text that isn't blank."""
+        """The outcome of rewording one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
         def judge_draw(answer: Completion) -> WordingDraw:
-            verdict = judge_paraphrase(
+            verdict = check_paraphrase_answer(
                 asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning
             )
             return WordingDraw(verdict.wording, verdict.outcome, verdict.reason)
@@ -415,7 +416,7 @@ class LLMParaphraser(LLMTextRewriter):
 def adapt_chat_for_rewording(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     """The model as paraphrasers want it where it can be set and the user did not: without thinking, and reading texts
     of up to `longest` UTF-8 bytes whole."""
-    instructions = len(prompt.compose_instructions(multilingual=True).encode())
+    instructions = len(prompt.compose_system_message(multilingual=True).encode())
     # Tokenizers of language models make a token of two bytes or more, whatever the language; the answer is as long.
     return fit_chat_model_to_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
 
@@ -448,29 +449,29 @@ class ParaphraseVerdict:
         return self.outcome in USABLE
 
 
-def limit_answer_characters(text: str, *, strict: bool = False) -> int:
+def compute_answer_length_limit(text: str, *, strict: bool = False) -> int:
     """The characters that an answer may have: 5 times those of the text, and 40 always unless `strict`.
 
-    >>> limit_answer_characters("Hello"), limit_answer_characters("Hello", strict=True)
+    >>> compute_answer_length_limit("Hello"), compute_answer_length_limit("Hello", strict=True)
     (40, 25)
     """
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
 
 
-def judge_paraphrase(
+def check_paraphrase_answer(
     text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
 ) -> ParaphraseVerdict:
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
 
     Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
-    `limit_answer_characters` (`too long`), sentences in which assistants decline (`refused`) and another language
+    `compute_answer_length_limit` (`too long`), sentences in which assistants decline (`refused`) and another language
     (`wrong language`); with `meaning` also what answers the text or speaks of itself (`answered`) and what loses or
     adds a number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text
     again, but for case, spaces and punctuation, is `copied`, and usable.
 
-    >>> judge_paraphrase("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
+    >>> check_paraphrase_answer("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
     'A crimson fox was running.'
-    >>> judge_paraphrase("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
+    >>> check_paraphrase_answer("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
     'refused'
     """
     # Half a character, which servers can send as JSON, can be in no file.
@@ -482,18 +483,18 @@ def judge_paraphrase(
         )
     if wording == text.strip() or is_near_copy(text, wording):
         return ParaphraseVerdict("copied", wording)
-    if mark := find_new_mark(THINKING, text, wording):
+    if mark := find_mark_added_by_wording(THINKING, text, wording):
         return ParaphraseVerdict("thinking", reason=f"it thinks aloud: {mark!r}")
-    allowed = limit_answer_characters(text, strict=strict_length)
+    allowed = compute_answer_length_limit(text, strict=strict_length)
     if len(wording) > allowed:
         return ParaphraseVerdict(
             "too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed"
         )
-    if mark := find_new_mark(REFUSAL, text, wording):
+    if mark := find_mark_added_by_wording(REFUSAL, text, wording):
         return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
     if fault := explain_language_mismatch(text, wording, lang):
         return ParaphraseVerdict("wrong language", reason=fault)
-    if meaning and (fault := find_answering_fault(text, wording)):
+    if meaning and (fault := explain_wording_as_answer(text, wording)):
         return ParaphraseVerdict("answered", reason=fault)
     if meaning and (fault := find_lost_number_or_name(text, wording)):
         return ParaphraseVerdict("slot lost", reason=fault)

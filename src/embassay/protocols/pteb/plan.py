@@ -29,7 +29,7 @@ from embassay.protocols.wordings.protocol import (
     PlannedWordedDataset,
     Seeds,
     WordedPlan,
-    check_baseline,
+    check_baseline_is_evaluated,
     make_reworded_cell,
     make_wordings_lookup,
     open_and_count_dataset,
@@ -37,7 +37,7 @@ from embassay.protocols.wordings.protocol import (
 from embassay.protocols.wordings.records import Paraphraser, SourceText
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import find_registered_task, list_asked_texts
+from embassay.protocols.wordings.work import find_registered_task, list_texts_to_paraphrase
 from embassay.records import LoadedDataset, TextsWithParaphrases
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
@@ -90,7 +90,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     check_mapping_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
-    check_baseline(request.baseline, systems)
+    check_baseline_is_evaluated(request.baseline, systems)
     wanted, texts = (
         order_tasks(request.tasks or TASK_NAMES, TASK_NAMES),
         partial(_list_texts_of_task, request),
@@ -99,7 +99,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
         request, wanted, lambda source: open_and_count_dataset(source, request, texts)
     )
     check_unique_dataset_names(dataset.name for dataset in datasets)
-    _check_last_seeds(request, datasets)
+    _check_last_seed_datasets(request, datasets)
     plan = PtebPlan(
         request,
         tuple(systems),
@@ -117,10 +117,10 @@ def _list_texts_of_task(
     request: Request, name: str, parts: tuple[LoadedDataset[Any], ...]
 ) -> Iterator[SourceText]:
     kept, by_place = find_registered_task(name).unworded(request.options), request.seed_per == "text"
-    return list_asked_texts(name, parts, by_place=by_place, unworded=kept)
+    return list_texts_to_paraphrase(name, parts, by_place=by_place, unworded=kept)
 
 
-def add_run_cells(
+def add_cells_of_reworded_runs(
     plan: PtebPlan,
     folder: RunFolder,
     paraphrases: ParaphraseSet,
@@ -138,12 +138,12 @@ def add_run_cells(
     return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
-def _check_last_seeds(request: Request, datasets: Sequence[PlannedWordedDataset]) -> None:
+def _check_last_seed_datasets(request: Request, datasets: Sequence[PlannedWordedDataset]) -> None:
     names = [dataset.name for dataset in datasets]
     for name, _ in request.last_seeds:
         if name not in names:
             raise UsageError(
-                f"The last seed is given for {name!r}, which is not one of the datasets.",
+                f"A last seed was given for {name!r}, which is not one of the datasets.",
                 mend=f"Name one of {', '.join(names)}.",
             )
 
@@ -163,7 +163,7 @@ class ParaphraseSource:
 
     @property
     def is_control(self) -> bool:
-        """Whether it stands beside the others, and is no part of the mean over sources."""
+        """Whether the source is a control: beside the others, and no part of the mean over sources."""
         return self.paraphraser.name.partition(":")[0] in CONTROLS
 
     def variant(self, seed: int) -> str:
@@ -191,8 +191,8 @@ def open_paraphrase_sources(
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""
     prompts = [open_paraphrase_prompt(name) for name in request.prompts]
-    _check_distinct("paraphraser", (*request.paraphrasers, *([CONTROL] if request.control else [])))
-    _check_distinct("prompt", [prompt.name for prompt in prompts])
+    _check_names_distinct("paraphraser", (*request.paraphrasers, *([CONTROL] if request.control else [])))
+    _check_names_distinct("prompt", [prompt.name for prompt in prompts])
     opened = []
     for text in request.paraphrasers:
         for prompt in prompts:
@@ -213,7 +213,7 @@ def open_paraphrase_sources(
     return tuple(opened)
 
 
-def _check_distinct(what: str, names: Sequence[str]) -> None:
+def _check_names_distinct(what: str, names: Sequence[str]) -> None:
     for name in names:
         if list(names).count(name) > 1:
-            raise UsageError(f"The {what} {name!r} is named twice.", mend="Name each once.")
+            raise UsageError(f"The {what} {name!r} was given twice.", mend="Give each only once.")

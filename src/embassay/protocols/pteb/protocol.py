@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,14 +20,18 @@ from embassay.protocols.kernel.session import (
     make_unknown_price_error,
 )
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.pteb.conclusions import build_paraphrase_record, conclude_originals, conclude_run
+from embassay.protocols.pteb.conclusions import (
+    build_paraphrasing_record,
+    conclude_run,
+    conclude_run_of_originals,
+)
 from embassay.protocols.pteb.freshness import find_fresh_datasets, make_freshness_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import (
     ParaphraseSource,
     PtebPlan,
-    add_run_cells,
+    add_cells_of_reworded_runs,
     make_plan,
     open_paraphrase_sources,
 )
@@ -39,7 +44,7 @@ from embassay.protocols.pteb.validity.sheet import (
     RatingSheetLine,
     collect_sheet_ratings,
     draw_rating_units,
-    make_rating_table,
+    make_blank_rating_sheet,
     read_rating_sheet,
 )
 from embassay.protocols.wordings.protocol import (
@@ -48,12 +53,12 @@ from embassay.protocols.wordings.protocol import (
     Seeds,
     WordedProtocol,
     WordingWriter,
-    forecast_evaluations,
+    forecast_evaluation_costs,
 )
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
@@ -90,8 +95,8 @@ def run(
         without = None if arguments.get("original_only") else _find_unparaphrased_dataset(sources, arguments)
         if without is not None:
             warnings.warn(
-                f"No paraphraser is named and {without} has no paraphrases: only its original texts get scores. "
-                "Name one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
+                f"No paraphraser was given and {without} has no paraphrases, so only original texts get scores. "
+                "Pass one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
             )  # fmt: skip
             arguments["original_only"] = True
         paraphraser = () if arguments.get("original_only") else "recorded"
@@ -125,7 +130,7 @@ class PtebProtocol(WordedProtocol):
     """The lines of filled-in sheets."""
 
     def plan_run(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
-        """The cells of the texts as they are, and the sources of their wordings, opened."""
+        """Plan the cells of the texts as they are, and open the sources of their wordings."""
         plan = make_plan(request, cache, ledger)
         find_fresh_datasets(plan)  # a wrong one is told before any work
         self.rated = [line for path in request.ratings for line in read_rating_sheet(Path(path))]
@@ -139,17 +144,17 @@ class PtebProtocol(WordedProtocol):
         return plan
 
     @property
-    def run_seeds(self) -> Seeds:
+    def seeds_of_runs_so_far(self) -> Seeds:
         """Those of the runs so far."""
         return self.growth.seeds if self.growth else {}
 
     def forecast_cost(self, plan: PtebPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every source's wordings, then of every task on every dataset with every system, all runs
         together."""
-        return forecast_pteb_cost(plan, self.sources, self.run_seeds, measure=measure)
+        return forecast_pteb_cost(plan, self.sources, self.seeds_of_runs_so_far, measure=measure)
 
     def format_python_call(self, request: Request, out: Path) -> str:
-        """With `embassay.pteb.run`, and the paraphrasers."""
+        """Format the call of `embassay.pteb.run` that makes the run, with the paraphrasers."""
         how = "original_only=True" if request.original_only else f"paraphraser={list(request.paraphrasers)!r}"
         return (
             f"embassay.pteb.run({list(request.systems)!r}, {how}, datasets={list(request.datasets)!r}, "
@@ -157,66 +162,73 @@ class PtebProtocol(WordedProtocol):
         )
 
     def check_prices_known(self, plan: PtebPlan, max_usd: float | None) -> None:
-        """Of systems, and of paraphrasers."""
+        """Check that the prices of systems and of paraphrasers are known where the cost is limited."""
         super().check_prices_known(plan, max_usd)
         for source in self.sources if max_usd is not None else ():
             if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
                 raise make_unknown_price_error(source.name)
 
-    def describe_run(self, plan: PtebPlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: PtebPlan) -> dict[str, Any]:
         """Which step it is, and what there is to say of the wordings."""
         if self.growth is None:
             return {"step": ORIGINAL}
         return {
             "step": "run",
-            "paraphrases": build_paraphrase_record(self.folder, self.sources, self.growth, plan.datasets),
+            "paraphrases": build_paraphrasing_record(self.folder, self.sources, self.growth, plan.datasets),
         }
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """The texts as they are, then round after round: wordings first, then what follows from them."""
+        """Run the cells of the texts as they are, then of round after round of wordings."""
         if self.growth is None:
             session.do(listener)
             return
         plan: Any = session.plan
         session.whole = False
-        paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
+        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
         writer = WordingWriter(paraphrases, session.accounts.ledger, listener)
         session.do(listener)
         asked = {dataset.name: tuple(plan.list_texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
             writer.write(
-                plan.datasets, self.sources, self.run_seeds, lambda _, dataset, __: asked[dataset.name]
+                plan.datasets,
+                self.sources,
+                self.seeds_of_runs_so_far,
+                lambda _, dataset, __: asked[dataset.name],
             )
-            session.plan = add_run_cells(plan, self.folder, paraphrases, self.sources, self.run_seeds)
+            session.plan = add_cells_of_reworded_runs(
+                plan, self.folder, paraphrases, self.sources, self.seeds_of_runs_so_far
+            )
             session.do(listener)
             self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
-        """What became of the wordings."""
-        return self.describe_run(cast(PtebPlan, session.plan))
+        """What closing manifests say besides: what became of the wordings."""
+        return self.list_own_manifest_fields(cast(PtebPlan, session.plan))
 
     def draw_conclusions(
-        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """Scores, drops, ranks and tables; of the texts as they are, their scores."""
+        """Draw the run's conclusions: scores, drops, ranks and tables; of originals, their scores."""
         if self.growth is None:
-            return conclude_originals(plan, records)
-        concluded = conclude_run(plan, self.folder, self.sources, self.run_seeds, records, rows)
-        fresh = tuple(make_freshness_tables(plan, self.folder, self.sources, self.run_seeds, records))
+            return conclude_run_of_originals(plan, records)
+        concluded = conclude_run(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records, rows)
+        fresh = tuple(
+            make_freshness_tables(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records)
+        )
         rated, tables = self._conclude_human_ratings(plan, records, concluded.rows)
         return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
 
     def _conclude_human_ratings(
-        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
-    ) -> tuple[list[Result], list[ColumnTable]]:
-        """The sheet for people, and what their ratings say, where either is wanted."""
+        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
+    ) -> tuple[list[ResultRow], list[ColumnTable]]:
+        """Make the rating sheet for people and conclude from their ratings, where either is wanted."""
         request = plan.request
         if not (request.to_rate or self.rated):
             return [], []
-        paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
-        drawn = draw_rating_units(plan, paraphrases, self.sources, self.run_seeds)
-        tables = [make_rating_table(drawn, request.to_rate)] if request.to_rate else []
+        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
+        drawn = draw_rating_units(plan, paraphrases, self.sources, self.seeds_of_runs_so_far)
+        tables = [make_blank_rating_sheet(drawn, request.to_rate)] if request.to_rate else []
         if not self.rated:
             return [], tables
         ratings = collect_sheet_ratings(self.rated, drawn)
@@ -239,7 +251,7 @@ def forecast_pteb_cost(
     return RunForecast(
         (
             *_forecast_paraphrases(plan, sources, seeds),
-            *forecast_evaluations(plan, sources, seeds, measure=measure),
+            *forecast_evaluation_costs(plan, sources, seeds, measure=measure),
         )
     )
 
@@ -255,19 +267,19 @@ def _forecast_paraphrases(
             )
             writer = source.paraphraser
             yield (
-                _forecast_model_answers(head, writer, plan.list_texts_to_rewrite(dataset), runs)
+                _forecast_paraphrase_answers(head, writer, plan.list_texts_to_rewrite(dataset), runs)
                 if isinstance(writer, LLMParaphraser)
                 else head
             )
 
 
-def _forecast_model_answers(
+def _forecast_paraphrase_answers(
     head: CellForecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
 ) -> CellForecast:
     """`head` with what the answers come to that the cache does not have."""
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_text_free_of_cost(text, seed)]
     written = estimate_server_tokens([text.text for text, _ in missing])
-    questions = [writer.question(text, seed) for text, seed in missing]
+    questions = list(starmap(writer.question, missing))
     read = estimate_server_tokens(
         [message.content for question in questions for message in question.messages]
     )

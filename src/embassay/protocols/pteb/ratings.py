@@ -33,12 +33,12 @@ from embassay.protocols.kernel.estimates import (
     make_undefined_score,
 )
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.session import make_unknown_price_error
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
     adapt_chat_for_rewording,
-    find_licence,
+    find_model_licence,
     load_similarity_judge_prompt,
 )
 from embassay.protocols.tasks.task import estimate_correlation
@@ -88,7 +88,7 @@ def _open_judge(judge: Judge, ledger: Ledger | None) -> ChatModel:
 def check_judge_specs(specs: Sequence[str]) -> None:
     """UsageError for a spec that names no language model, and for none at all."""
     if not specs:
-        raise UsageError("No language model is named.", mend="Name one, such as ollama:gemma3:27b.")
+        raise UsageError("No language model was given.", mend="Pass one, such as ollama:gemma3:27b.")
     for spec in specs:
         CHAT_MODELS.parse_spec(spec)
 
@@ -110,9 +110,9 @@ def plan_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
 
 
 def collect_chat_facts(spec: str, chat: ChatModel, price: TokenPrice | None) -> dict[str, Any]:
-    """What a model's card says."""
+    """The facts that a chat model's card shows."""
     told = {
-        "licence": find_licence(spec) or None,
+        "licence": find_model_licence(spec) or None,
         "num_ctx": getattr(chat, "num_ctx", None),
         "usd_per_million_input": price.usd_per_million_input if price else None,
         "usd_per_million_output": price.usd_per_million_output if price else None,
@@ -165,7 +165,7 @@ class RatingInstructions:
     seed: int
 
     def question(self, pair: Pair, attempt: int = 0) -> ChatQuestion:
-        """Attempt number `attempt` (from 0) at a pair."""
+        """The question for attempt number `attempt` (from 0) at rating a pair."""
         messages = [ChatMessage("system", self.prompt), ChatMessage("user", format_text_pair(*pair))]
         sampling = self.options.make_answer_sampling(self.seed + SEED_STEP * attempt)
         return ChatQuestion(messages, sampling, JudgeAnswer if self.options.answers == "schema" else None)
@@ -272,11 +272,13 @@ class _RatingAsker:
 _EXAMPLES = 5
 
 
-def group_lost_by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[SkippedItems, ...]:
+def group_lost_items_by_reason(
+    what: str, ids: Sequence[str], reasons: Iterable[str]
+) -> tuple[SkippedItems, ...]:
     """The items (n,) that have a reason why they are lost, an empty one being none, grouped by it; reasons that differ
     only in numbers count as one. `what` names them: `pairs without a rating`.
 
-    >>> group_lost_by_reason("pairs without a rating", ["p1", "p2"], ["", "down (3 attempts)."])
+    >>> group_lost_items_by_reason("pairs without a rating", ["p1", "p2"], ["", "down (3 attempts)."])
     (SkippedItems(reason='pairs without a rating: down (3 attempts)', count=1, examples=('p2',)),)
     """
     groups: dict[str, list[tuple[str, str]]] = {}
@@ -318,7 +320,7 @@ def parse_gold_ranges(given: Sequence[str]) -> Mapping[str, Range]:
         if match is None or not low < high:
             raise UsageError(
                 f"{text!r} is not a range of gold scores.",
-                mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5.",
+                mend="Write LOW-HIGH or DATASET=LOW-HIGH, such as sick=1-5.",
             )
         ranges[match["name"] or ""] = (low, high)
     return ranges
@@ -331,23 +333,23 @@ def find_gold_range(
 
     It is what was given, else what the catalogue says, else 0 to 5. UsageError where scores are outside of it.
     """
-    stated = given.get(name) or given.get("") or _find_catalogue_range(source)
+    stated = given.get(name) or given.get("") or _find_catalogue_gold_range(source)
     low, high = stated or USUAL
     if len(scores) and (scores.min() < low or scores.max() > high):
         raise UsageError(
-            f"The gold scores of {name!r} go from {scores.min():g} to {scores.max():g}, which is not within "
+            f"The gold scores of {name!r} range from {scores.min():g} to {scores.max():g}, which is outside "
             f"{low:g} to {high:g}.",
-            mend=f"Give their range: --gold {name}=LOW-HIGH.",
+            mend=f"Pass their range: --gold {name}=LOW-HIGH.",
         )
     if stated is not None:
         return (low, high), ""
     return (
         USUAL,
-        f"Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold {name}=LOW-HIGH.",
+        f"Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold {name}=LOW-HIGH.",
     )
 
 
-def _find_catalogue_range(source: str) -> Range | None:
+def _find_catalogue_gold_range(source: str) -> Range | None:
     """What the catalogue says of a dataset that is named and not a path."""
     if Path(source).exists():
         return None
@@ -358,7 +360,7 @@ def _find_catalogue_range(source: str) -> Range | None:
     return (record.gold[0], record.gold[1]) if record is not None and record.gold else None
 
 
-class JudgedStep(Protocol):
+class PairRatingStep(EvaluationProtocol):
     """A step of PTEB in which language models rate pairs."""
 
     name = "pteb"
@@ -395,7 +397,7 @@ def compute_wilson_interval(value: float, n: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class RatingEstimate:
+class JudgingMeasureEstimate:
     """A number of a dataset, in a `variant` of it: an estimate, or the reason why there is none of these `n` items."""
 
     measure: str
@@ -461,11 +463,13 @@ def score_agreement(
     items = Items()
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
-    lost = group_lost_by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
+    lost = group_lost_items_by_reason(
+        "pairs without a rating", data.ids, [rating.reason for rating in ratings]
+    )
     reason = explain_too_many_lost("pairs had no rating", len(ratings), lost)
     measured = [
         replace(figure, found=reason or figure.found)
-        for figure in _make_rating_measures(values, data, options, context)
+        for figure in _make_correlations_and_errors(values, data, options, context)
     ]
     measured.append(estimate_share_of_ones(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
@@ -484,24 +488,24 @@ def score_agreement(
 
 def estimate_share_of_ones(
     measure: str, values: Floats, context: RatingContext, otherwise: str = "no item"
-) -> RatingEstimate:
+) -> JudgingMeasureEstimate:
     """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return RatingEstimate(measure, "", 0, otherwise)
-    return RatingEstimate(
+        return JudgingMeasureEstimate(measure, "", 0, otherwise)
+    return JudgingMeasureEstimate(
         measure,
         "",
         n,
-        estimate(values[:, None], _average_replicates, context, "shares", "bootstrap over items", share=True),
+        estimate(values[:, None], _take_first_mean, context, "shares", "bootstrap over items", share=True),
     )
 
 
-def _make_rating_measures(
+def _make_correlations_and_errors(
     values: Floats, data: GoldPairs, options: JudgeOptions, context: RatingContext
-) -> Iterator[RatingEstimate]:
+) -> Iterator[JudgingMeasureEstimate]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
-    yield from _make_headline_measures(values, data, context)
+    yield from _make_headline_correlations(values, data, context)
     for part in bin_by_word_count(data.words, options.word_bin_edges):
         yield _make_correlation_measure(values, data.gold, part, options.smallest_bin, context)
     whole = ValueBin("", np.ones(len(values), dtype=bool))
@@ -510,9 +514,9 @@ def _make_rating_measures(
         yield _make_error_measure(errors, part, context)
 
 
-def _make_headline_measures(
+def _make_headline_correlations(
     values: Floats, data: GoldPairs, context: RatingContext
-) -> Iterator[RatingEstimate]:
+) -> Iterator[JudgingMeasureEstimate]:
     """The correlation of all pairs; of several languages the mean, and then that of each."""
     by_language = data.language_masks
     parts = [
@@ -528,17 +532,19 @@ def _make_headline_measures(
     n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
     estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
     missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
-    yield RatingEstimate(HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n))
+    yield JudgingMeasureEstimate(
+        HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n)
+    )
     yield from parts
 
 
 def _make_correlation_measure(
     values: Floats, gold: Floats, part: ValueBin, least: int, context: RatingContext, purpose: str = ""
-) -> RatingEstimate:
+) -> JudgingMeasureEstimate:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
     if n < least:
-        return RatingEstimate(
+        return JudgingMeasureEstimate(
             HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}"
         )
     rho = estimate_correlation(
@@ -549,21 +555,19 @@ def _make_correlation_measure(
         method="bootstrap over pairs",
     )
     what = rho.replace("similarity", "rating") if isinstance(rho, str) else rho
-    return RatingEstimate(HEADLINE, variant, n, what)
+    return JudgingMeasureEstimate(HEADLINE, variant, n, what)
 
 
-def _make_error_measure(errors: Floats, part: ValueBin, context: RatingContext) -> RatingEstimate:
+def _make_error_measure(errors: Floats, part: ValueBin, context: RatingContext) -> JudgingMeasureEstimate:
     inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
-        return RatingEstimate(ERROR, variant, 0, "no pair")
-    mean = estimate(
-        inside[:, None], _average_replicates, context, f"error {part.label}", "bootstrap over pairs"
-    )
-    return RatingEstimate(ERROR, variant, n, mean)
+        return JudgingMeasureEstimate(ERROR, variant, 0, "no pair")
+    mean = estimate(inside[:, None], _take_first_mean, context, f"error {part.label}", "bootstrap over pairs")
+    return JudgingMeasureEstimate(ERROR, variant, n, mean)
 
 
-def _average_replicates(means: Floats) -> Floats:
+def _take_first_mean(means: Floats) -> Floats:
     return means[..., 0]
 
 
@@ -587,7 +591,7 @@ def rescale_gold(gold: Floats, low: float, high: float) -> Floats:
             f"{int(outside.sum())} gold scores are outside their range",
             expected=f"{low:g} to {high:g}",
             found=f"{gold[outside][0]:g}",
-            mend="Give the range with --gold LOW-HIGH.",
+            mend="Pass the range with --gold LOW-HIGH.",
         )
     return np.asarray(LOWEST + (HIGHEST - LOWEST) * (gold - low) / (high - low), dtype=np.float64)
 
@@ -600,7 +604,7 @@ def bin_by_gold_score(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> li
     """
     ends = [f"{edge:g}" for edge in (LOWEST, *edges, HIGHEST)]
     labels = [f"[{a},{b}{']' if b == ends[-1] else ')'}" for a, b in pairwise(ends)]
-    return _make_bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
+    return _make_value_bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
 
 
 def bin_by_word_count(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[ValueBin]:
@@ -611,7 +615,7 @@ def bin_by_word_count(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) ->
     """
     starts = [1, *(edge + 1 for edge in edges)]
     labels = [f"{a}-{b}" for a, b in zip(starts, edges, strict=False)] + [f"over {edges[-1]}"]
-    return _make_bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
+    return _make_value_bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
 
 
 def average_words_per_pair(first: Sequence[str], second: Sequence[str]) -> Floats:
@@ -619,5 +623,5 @@ def average_words_per_pair(first: Sequence[str], second: Sequence[str]) -> Float
     return np.array([(len(a.split()) + len(b.split())) / 2 for a, b in zip(first, second, strict=True)])
 
 
-def _make_bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[ValueBin]:
+def _make_value_bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[ValueBin]:
     return [ValueBin(label, np.asarray(places == place)) for place, label in enumerate(labels)]

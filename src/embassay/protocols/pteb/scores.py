@@ -25,14 +25,14 @@ from embassay.protocols.kernel.tables import (
 )
 from embassay.protocols.pteb.drops import (
     HEADLINES,
-    DatasetUsed,
-    LengthBin,
+    DatasetInTask,
+    ScoresInLengthBin,
     WordsPerText,
-    average_word_count,
+    average_words_over_datasets,
     compare_drops_with_distance,
     is_paraphrase_run,
     list_used_datasets,
-    parse_variant_source,
+    parse_paraphrase_source,
 )
 from embassay.protocols.wordings.records import BOTH, ENGLISH, OTHER, find_language_group
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
@@ -41,7 +41,7 @@ from embassay.protocols.wordings.tables import (
     make_points_column,
     make_signed_points_column,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 
 ORIGINAL = "original"
 
@@ -52,30 +52,30 @@ class PtebRunRows:
     the drop by length of (task, dataset, system), `seconds` how long a system took for a run of the STS datasets and
     `peaks` the bytes its process held at most; each may be missing."""
 
-    rows: Sequence[Result]
+    rows: Sequence[ResultRow]
     kinds: Mapping[str, Kind]
     comparisons: Mapping[str, Any] = field(default_factory=dict)
     words: Sequence[WordsPerText] = ()
-    lengths: Mapping[tuple[str, str, str], Sequence[LengthBin]] = field(default_factory=dict)
+    lengths: Mapping[tuple[str, str, str], Sequence[ScoresInLengthBin]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     peaks: Mapping[str, int] = field(default_factory=dict)
     suites: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The paper's suites of the run with their datasets: then tables 6, 9 and 10 are of these alone."""
 
-    def is_of_suites(self, used: DatasetUsed, *suites: str) -> bool:
+    def is_dataset_of_suites(self, used: DatasetInTask, *suites: str) -> bool:
         """Whether a dataset is of one of the suites; without suites, every one is."""
         named = [self.suites[name] for name in suites if name in self.suites]
         return not self.suites or any(used.dataset in suite for suite in named)
 
     @cached_property
-    def _rows_by_key(self) -> dict[tuple[str, ...], Result]:
+    def _rows_by_key(self) -> dict[tuple[str, ...], ResultRow]:
         return {
             (row.task, row.dataset, row.variant, row.system, row.measure, row.subset): row
             for row in self.rows
         }
 
     @cached_property
-    def datasets(self) -> tuple[DatasetUsed, ...]:
+    def datasets(self) -> tuple[DatasetInTask, ...]:
         """The datasets of the run by task."""
         return list_used_datasets(self.rows)
 
@@ -86,25 +86,25 @@ class PtebRunRows:
 
     def find(
         self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
-    ) -> Result | None:
+    ) -> ResultRow | None:
         """A row over all languages of its dataset, or of one of several."""
         return self._rows_by_key.get((task, dataset, variant, system, measure, lang))
 
     def points(
         self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
     ) -> float | None:
-        """Its value in points, None where there is no row or no value."""
+        """The value of a row in points, None where there is no row or no value."""
         row = self.find(task, dataset, system, measure, variant, lang=lang)
         return None if row is None else convert_to_points(row.value)
 
-    def runs(self, used: DatasetUsed, system: str, lang: str, measure: str = "") -> dict[str, list[float]]:
+    def runs(self, used: DatasetInTask, system: str, lang: str, measure: str = "") -> dict[str, list[float]]:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
         source without a score of some run only those that are there."""
         rows = self._scores_by_run.get((used.task, used.dataset, system, measure or used.measure, lang), [])
         worded = [row for row in rows if not is_control_variant(row[0])] or rows
         values: dict[str, list[float]] = {}
         for variant, value in worded:
-            values.setdefault(parse_variant_source(variant), []).append(value)
+            values.setdefault(parse_paraphrase_source(variant), []).append(value)
         return values
 
     @cached_property
@@ -137,15 +137,15 @@ class SystemWithKind(NamedTuple):
 
 def is_control_variant(variant: str) -> bool:
     """Whether a variant is that of a control among several sources."""
-    return parse_variant_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
+    return parse_paraphrase_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
-def is_dataset_multilingual(used: DatasetUsed) -> bool:
+def is_dataset_multilingual(used: DatasetInTask) -> bool:
     """Whether a dataset has texts in another language than English."""
     return any(find_language_group(lang) in (OTHER, BOTH) for lang in used.languages)
 
 
-def find_english_part(used: DatasetUsed) -> str | None:
+def find_english_part(used: DatasetInTask) -> str | None:
     """The language (`eng`, `en-en`) of a dataset's English part; empty for all of it, None where it has none."""
     if not is_dataset_multilingual(used):
         return ""
@@ -203,7 +203,7 @@ class ScoreGrid(RunTable):
     suite: str = ""
 
     def as_csv(self) -> str:
-        """Full precision, in points."""
+        """The grid as CSV, in full precision and in points."""
         lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *SystemGridValues._fields]]
         for label in self._row_labels:
             of_row = self._find_row_entries(label)
@@ -211,7 +211,7 @@ class ScoreGrid(RunTable):
             lines.append([*label, "", AVERAGE, None, None, average_grid_delta(of_row), None, None, None])
         return format_csv_rows(lines)
 
-    def format_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
         del first  # its cells are changes
         systems = list(dict.fromkeys(entry.system for entry in self.entries))
@@ -246,12 +246,12 @@ def average_grid_columns(entries: Sequence[SystemGridEntry], label: tuple[str, .
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
-        means = _average_values([entry.values for entry in mine])
+        means = _average_grid_values([entry.values for entry in mine])
         averages.append(SystemGridEntry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
     return averages
 
 
-def _average_values(rows: Sequence[SystemGridValues]) -> SystemGridValues:
+def _average_grid_values(rows: Sequence[SystemGridValues]) -> SystemGridValues:
     return SystemGridValues(*map(mean_if_complete, zip(*rows, strict=True)))
 
 
@@ -281,7 +281,7 @@ def make_tables_without_scores(given: PtebRunRows) -> Iterator[ColumnTable]:
 def _make_word_count_table(given: PtebRunRows) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table1", "PTEB table 1: words per text",
-        [*given.words, {"dataset": AVERAGE, "mean": average_word_count(given.words)}], text("dataset"),
+        [*given.words, {"dataset": AVERAGE, "mean": average_words_over_datasets(given.words)}], text("dataset"),
         number_column("word_count", "mean", 1), number_column("median", decimals=1),
         whole_number_column("most"), whole_number_column("texts"),
     )  # fmt: skip
@@ -295,15 +295,15 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
         number_column("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
         number_column("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
         number_column("runtime_s", lambda row: given.seconds.get(row.system), 1),
-        number_column("peak_rss_gib", partial(_find_peak_gib, given)),
+        number_column("peak_rss_gib", partial(_find_peak_memory_gib, given)),
         # The paper has it; nothing here measures it.
         number_column("vram_gib", lambda _: None),
-        note=("Seconds for one run of the STS datasets, without texts that were already encoded. Memory is the "
-            "process's maximum, including everything loaded before; GPU memory is not measured."),
+        note=("Seconds for one run of the STS datasets, excluding texts that were already encoded. Memory is the "
+            "process's peak, including everything loaded before; GPU memory is not measured."),
     )  # fmt: skip
 
 
-def _find_peak_gib(given: PtebRunRows, row: SystemWithKind) -> float | None:
+def _find_peak_memory_gib(given: PtebRunRows, row: SystemWithKind) -> float | None:
     peak = given.peaks.get(row.system)
     return None if peak is None else peak / 2**30
 
@@ -322,7 +322,7 @@ class ParaphraseQualityRow(NamedTuple):
     run: str
     dataset: str
     lang: str
-    results: dict[str, Result]
+    results: dict[str, ResultRow]
 
 
 def _make_quality_table(given: PtebRunRows) -> ColumnTable:
@@ -349,8 +349,8 @@ def _find_quality_value(measure: str, row: ParaphraseQualityRow) -> float | None
 
 
 OTHER_METHOD = (
-    "Systems without vectors classify by neighbours and cluster by linkage: these scores, and "
-    "averages with them, cannot be compared with those of embeddings."
+    "Systems without vectors classify by neighbours and cluster by linkage, so these scores, and "
+    "averages that include them, are not comparable with those of embeddings."
 )
 
 ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
@@ -369,11 +369,11 @@ def make_score_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
             (*rows, *average_grid_columns(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
         )  # fmt: skip
-    yield _make_task_grid(given)
+    yield _make_english_task_grid(given)
     others = [
         dataset
         for dataset in given.datasets
-        if is_dataset_multilingual(dataset) and given.is_of_suites(dataset, MULTILINGUAL_SUITE)
+        if is_dataset_multilingual(dataset) and given.is_dataset_of_suites(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
         rows = [
@@ -385,12 +385,12 @@ def make_score_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
         )  # fmt: skip
     yield _make_dataset_score_table(given)
     if given.labels:
-        yield _make_source_table(given)
+        yield _make_paraphrase_source_table(given)
     if any("prompt=" in label for label in given.labels) and "sts" in given.tasks:
         yield _make_prompts_table(given)
 
 
-def _make_task_grid(given: PtebRunRows) -> ScoreGrid:
+def _make_english_task_grid(given: PtebRunRows) -> ScoreGrid:
     """Table 9: the tasks in English, as in the paper, so that its STS is the average of table 6.
 
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
@@ -407,16 +407,16 @@ def _make_task_grid(given: PtebRunRows) -> ScoreGrid:
         label = (task, _format_dataset_title(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
         whole = [dataset for dataset in given.datasets if dataset.task == task]
         if used == [(dataset, "") for dataset in whole]:
-            rows += _make_grid_entries(given, DatasetUsed(task, "", (), find_task_measure(task)), label)
+            rows += _make_grid_entries(given, DatasetInTask(task, "", (), find_task_measure(task)), label)
         else:
             rows += [
-                SystemGridEntry(label, kind, name, _average_over_datasets(given, used, name))
+                SystemGridEntry(label, kind, name, _average_system_over_datasets(given, used, name))
                 for kind, name in given.systems()
             ]
     if mixed:
         rows += average_grid_columns(rows, (AVERAGE, ""))
     else:
-        rows += _make_grid_entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
+        rows += _make_grid_entries(given, DatasetInTask(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
     return ScoreGrid(
@@ -425,25 +425,27 @@ def _make_task_grid(given: PtebRunRows) -> ScoreGrid:
     )  # fmt: skip
 
 
-def _list_english_datasets(given: PtebRunRows) -> list[tuple[DatasetUsed, str]]:
+def _list_english_datasets(given: PtebRunRows) -> list[tuple[DatasetInTask, str]]:
     """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
     return [
         (dataset, lang)
         for dataset in given.datasets
-        if given.is_of_suites(dataset, "pteb-sts", ENGLISH_SUITE)
+        if given.is_dataset_of_suites(dataset, "pteb-sts", ENGLISH_SUITE)
         and (lang := find_english_part(dataset)) is not None
     ]
 
 
-def _format_dataset_title(used: DatasetUsed, lang: str) -> str:
+def _format_dataset_title(used: DatasetInTask, lang: str) -> str:
     return f"{used.dataset} {lang}".strip()
 
 
-def _average_over_datasets(
-    given: PtebRunRows, used: Sequence[tuple[DatasetUsed, str]], system: str
+def _average_system_over_datasets(
+    given: PtebRunRows, used: Sequence[tuple[DatasetInTask, str]], system: str
 ) -> SystemGridValues:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    means = _average_values([_compute_system_values(given, dataset, system, lang) for dataset, lang in used])
+    means = _average_grid_values(
+        [_compute_system_values(given, dataset, system, lang) for dataset, lang in used]
+    )
     sd, delta_sd = (
         convert_to_points(
             _compute_run_deviation([given.runs(dataset, system, lang, measure) for dataset, lang in used])
@@ -469,7 +471,7 @@ def _compute_run_deviation(parts: Sequence[Mapping[str, Sequence[float]]]) -> fl
 
 
 def _make_grid_entries(
-    given: PtebRunRows, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
+    given: PtebRunRows, used: DatasetInTask, label: tuple[str, ...], lang: str = ""
 ) -> Iterator[SystemGridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
@@ -477,7 +479,7 @@ def _make_grid_entries(
 
 
 def _compute_system_values(
-    given: PtebRunRows, used: DatasetUsed, system: str, lang: str = ""
+    given: PtebRunRows, used: DatasetInTask, system: str, lang: str = ""
 ) -> SystemGridValues:
     where = (used.task, used.dataset, system)
     return SystemGridValues(
@@ -493,12 +495,12 @@ def _compute_system_values(
 class SystemDatasetScore(NamedTuple):
     """A system on a dataset: its `values`, and the results behind its score and its drop."""
 
-    used: DatasetUsed
+    used: DatasetInTask
     kind: Kind
     system: str
     values: SystemGridValues
-    score: Result | None
-    drop: Result | None
+    score: ResultRow | None
+    drop: ResultRow | None
 
 
 def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
@@ -536,7 +538,7 @@ class SystemScoreBySource(NamedTuple):
     system: str
 
 
-def _make_source_table(given: PtebRunRows) -> ColumnTable:
+def _make_paraphrase_source_table(given: PtebRunRows) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
     tasks = [*((task, find_task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
     rows = [

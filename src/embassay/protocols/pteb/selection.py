@@ -62,9 +62,9 @@ from embassay.protocols.pteb.candidates import (
     warn_of_self_judging,
 )
 from embassay.protocols.pteb.paraphrasing import load_similarity_judge_prompt
-from embassay.protocols.pteb.ratings import Judge, JudgedStep
+from embassay.protocols.pteb.ratings import Judge, PairRatingStep
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import HeadlineComponent, Result
+from embassay.records import HeadlineComponent, ResultRow
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import RunForecast
 from embassay.stats import hodges_lehmann
@@ -79,9 +79,9 @@ Means = Mapping[str, Mapping[str, SystemHeadlineValue]]
 """Candidate -> measure -> its mean over the datasets."""
 
 
-def summarise_selection(
+def summarise_paraphraser_choice(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
-) -> tuple[list[Result], dict[str, Any], dict[str, Any]]:
+) -> tuple[list[ResultRow], dict[str, Any], dict[str, Any]]:
     """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
     means = average_candidate_measures(plan, records)
     rows = []
@@ -108,13 +108,13 @@ def apply_selection_rule(
 ) -> CandidateSelectionResult:
     """What the rule says of the candidates."""
     return select_paraphraser(
-        _make_candidates(average_candidate_measures(plan, records)), plan.request.options.selection_rule
+        _make_candidate_means(average_candidate_measures(plan, records)), plan.request.options.selection_rule
     )
 
 
 def as_dict(plan: ParaphraserSelectionPlan, means: Means) -> dict[str, Any]:
     """The selection as the manifest holds it."""
-    candidates, rule = _make_candidates(means), plan.request.options.selection_rule
+    candidates, rule = _make_candidate_means(means), plan.request.options.selection_rule
     return {
         "rule": str(rule),
         **asdict(select_paraphraser(candidates, rule)),
@@ -129,12 +129,14 @@ def average_candidate_measures(
 ) -> dict[str, dict[str, SystemHeadlineValue]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
-        system.name: {name: _average_over_datasets(plan, records, system.name, name) for name in MEASURES}
+        system.name: {
+            name: _average_measure_over_datasets(plan, records, system.name, name) for name in MEASURES
+        }
         for system in plan.systems
     }
 
 
-def _make_candidates(means: Means) -> list[CandidateParaphraserMeans]:
+def _make_candidate_means(means: Means) -> list[CandidateParaphraserMeans]:
     return [
         CandidateParaphraserMeans(
             name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
@@ -144,7 +146,7 @@ def _make_candidates(means: Means) -> list[CandidateParaphraserMeans]:
     ]  # fmt: skip
 
 
-def _average_over_datasets(
+def _average_measure_over_datasets(
     plan: ParaphraserSelectionPlan,
     records: Sequence[CellRecord],
     candidate: str,
@@ -164,7 +166,7 @@ def _average_over_datasets(
 def _collect_dataset_components(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, HeadlineComponent]:
-    """The value on every dataset."""
+    """Collect the component of a candidate's measure on every dataset."""
     cells = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
     parts = {}
     for dataset in plan.datasets:
@@ -179,7 +181,7 @@ def _collect_dataset_components(
 
 def _make_judge_rows(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
     present = {record.variant for record in records if record.system == candidate}
     for judge in plan.judges:
@@ -192,34 +194,34 @@ def _make_judge_rows(
                 candidate,
                 variant,
                 HEADLINE,
-                _average_over_datasets(plan, records, candidate, HEADLINE, variant),
+                _average_measure_over_datasets(plan, records, candidate, HEADLINE, variant),
             )
         parts = _collect_dataset_components(plan, records, candidate, HEADLINE, variant)
-        yield _make_shift_row(plan, candidate, variant, parts)
+        yield _make_hodges_lehmann_row(plan, candidate, variant, parts)
 
 
-def _make_shift_row(
+def _make_hodges_lehmann_row(
     plan: ParaphraserSelectionPlan, candidate: str, variant: str, parts: Mapping[str, HeadlineComponent]
-) -> Result:
+) -> ResultRow:
     """The Hodges-Lehmann estimate over the dataset means, with its bootstrap interval [A14]."""
     where = ("pteb", TASK, "", "", "", variant, candidate, SHIFT)
     seed = plan.request.seed
     for dataset, part in parts.items():
         if part.value is None:
-            return Result(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
+            return ResultRow(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
     means = np.array([part.value for part in parts.values()], dtype=np.float64)
     estimate = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
-    return Result(*where, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
+    return ResultRow(*where, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
 
 
 def _make_measure_row(
     plan: ParaphraserSelectionPlan, candidate: str, variant: str, measure: str, headline: SystemHeadlineValue
-) -> Result:
+) -> ResultRow:
     low, high = headline.interval
     if measure in SHARES and low == high:
         # None failed, or all: resampling cannot tell how far from that the truth may be.
         low = high = None
-    return Result(
+    return ResultRow(
         "pteb", TASK, "", "", "", variant, candidate, measure, headline.value, headline.n, low, high,
         headline.method, plan.request.seed, headline.reason
     )  # fmt: skip
@@ -235,16 +237,18 @@ _SHOWN = {
 """The criteria with their headings and decimals."""
 
 
-def make_selection_tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
+def make_paraphraser_choice_tables(
+    rows: Sequence[ResultRow], selection: Mapping[str, Any]
+) -> Iterator[ColumnTable]:
     """All tables; `selection` is the manifest's."""
     results = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
     candidates = [candidate["name"] for candidate in selection["candidates"]]
-    yield _make_table_4(results, candidates, selection)
-    yield _make_table_5(results, selection)
-    yield _make_dataset_table(results, candidates)
+    yield _make_criteria_table(results, candidates, selection)
+    yield _make_cross_judge_table(results, selection)
+    yield _make_dataset_criteria_table(results, candidates)
 
 
-Found = Mapping[tuple[str, str, str, str], Result]
+Found = Mapping[tuple[str, str, str, str], ResultRow]
 
 
 class ParaphraserOnDataset(NamedTuple):
@@ -254,16 +258,18 @@ class ParaphraserOnDataset(NamedTuple):
     dataset: str = ""
 
 
-def _make_criteria_fields(results: Found) -> Iterator[ComputedColumn]:
+def _make_criteria_columns(results: Found) -> Iterator[ComputedColumn]:
     for measure, (heading, decimals) in _SHOWN.items():
-        yield number_column(heading, partial(_find_criterion, results, measure, "value"), decimals)
+        yield number_column(heading, partial(_find_criterion_value, results, measure, "value"), decimals)
 
 
-def _find_criterion(results: Found, measure: str, field: str, candidate: ParaphraserOnDataset) -> Any:
+def _find_criterion_value(results: Found, measure: str, field: str, candidate: ParaphraserOnDataset) -> Any:
     return getattr(results.get((candidate.name, candidate.dataset, "", measure)), field, None)
 
 
-def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
+def _make_criteria_table(
+    results: Found, candidates: Sequence[str], selection: Mapping[str, Any]
+) -> ColumnTable:
     def say_selected(candidate: ParaphraserOnDataset) -> str:
         selected = candidate.name == selection["selected"]
         return "yes" if selected else selection["rejected"].get(candidate.name, "no")
@@ -271,11 +277,11 @@ def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[
     return ColumnTable.of(
         "pteb_table4",
         f"PTEB table 4: paraphrasers, means over datasets; similarity as rated by {selection['judge']}",
-        map(ParaphraserOnDataset, candidates), text("Paraphraser", "name"), *_make_criteria_fields(results),
+        map(ParaphraserOnDataset, candidates), text("Paraphraser", "name"), *_make_criteria_columns(results),
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
         text("Selected", say_selected),
         note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
-            "covers answers requested in parallel; a candidate with concurrency=1 is timed alone.",
+            "covers parallel requests, except for a candidate with concurrency=1.",
     )  # fmt: skip
 
 
@@ -284,11 +290,11 @@ class CrossJudgeRating(NamedTuple):
 
     name: str
     judge: str
-    mean: Result
-    shift: Result
+    mean: ResultRow
+    shift: ResultRow
 
 
-def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
+def _make_cross_judge_table(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
     rows = []
     for name in (candidate["name"] for candidate in selection["candidates"]):
         for judge in (selection["judge"], *selection["cross_judges"]):
@@ -307,18 +313,18 @@ def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
 
 
 def _is_cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
-    """The selected candidate is, and every other one that several judges have rated."""
+    """Whether it is the selected candidate, or another that several judges have rated."""
     others = ((name, "", f"judge={judge}", HEADLINE) for judge in selection["cross_judges"])
     return name == selection["selected"] or any(judge in results for judge in others)
 
 
-def _make_dataset_table(results: Found, candidates: Sequence[str]) -> ColumnTable:
+def _make_dataset_criteria_table(results: Found, candidates: Sequence[str]) -> ColumnTable:
     datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in results if dataset))
     return ColumnTable.of(
         "paraphrasers_by_dataset", "Paraphrasers on every dataset",
         [ParaphraserOnDataset(name, dataset) for name in candidates for dataset in datasets],
-        text("Paraphraser", "name"), text("Dataset", "dataset"), *_make_criteria_fields(results),
-        whole_number_column("Texts", partial(_find_criterion, results, "failed", "n")),
+        text("Paraphraser", "name"), text("Dataset", "dataset"), *_make_criteria_columns(results),
+        whole_number_column("Texts", partial(_find_criterion_value, results, "failed", "n")),
     )  # fmt: skip
 
 
@@ -351,13 +357,13 @@ def paraphrasers(
     )
 
 
-class ParaphraserSelection(JudgedStep):
+class ParaphraserSelection(PairRatingStep):
     """Every candidate paraphrases every dataset, and a judge rates what came of it."""
 
     def plan_run(
         self, request: ParaphraserSelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> ParaphraserSelectionPlan:
-        """One cell per candidate and dataset; those of other judges may follow."""
+        """Plan a run with one cell per candidate and dataset; those of other judges may follow."""
         return make_plan(request, cache, ledger)
 
     def forecast_cost(self, plan: ParaphraserSelectionPlan, *, measure: bool = True) -> RunForecast:
@@ -366,18 +372,18 @@ class ParaphraserSelection(JudgedStep):
         return forecast_selection_cost(plan)
 
     def headline(self, plan: ParaphraserSelectionPlan, record: CellRecord) -> str:
-        """The judge's rating."""
+        """The headline measure of a cell: the judge's rating."""
         del plan, record
         return HEADLINE
 
     def format_python_call(self, request: ParaphraserSelectionRequest, out: Path) -> str:
-        """With `embassay.pteb.paraphrasers`."""
+        """Format the call of `embassay.pteb.paraphrasers` that makes the run."""
         return (
             f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
             f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
 
-    def describe_run(self, plan: ParaphraserSelectionPlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: ParaphraserSelectionPlan) -> dict[str, Any]:
         """Prompts and judges."""
         judge = Judge(plan.judges[0].spec, plan.longest).open()
         return {
@@ -392,16 +398,16 @@ class ParaphraserSelection(JudgedStep):
         }
 
     def keep(self, plan: ParaphraserSelectionPlan) -> None:
-        """The texts, under the names that items give them; and the set that paraphrases are written to."""
+        """Keep the texts, under the names that items give them, and create the set of paraphrases."""
         for dataset in plan.datasets:
             self.folder.write_texts_once(
                 TASK, dataset.name, partial(_make_distinct_text_columns, plan, dataset)
             )
-        paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
+        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / "paraphrases")
         self.evaluate = ParaphraserSelectionWork(plan, paraphrases, plan.cache).evaluate
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """The other judges rate the candidate that is selected."""
+        """Run the cells, then have the other judges rate the candidate that is selected."""
         session.do(listener)
         plan: Any = session.plan
         if plan.request.cross_judges and plan.request.options.cross_check == "selected":
@@ -410,17 +416,17 @@ class ParaphraserSelection(JudgedStep):
             session.do(listener)
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
-        """What was selected."""
+        """What closing manifests say besides: what was selected."""
         plan: Any = session.plan
         return {"selection": as_dict(plan, average_candidate_measures(plan, session.list_ended_cells()))}
 
     def draw_conclusions(
-        self, plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """The criteria over all datasets, and the rule that selects."""
-        summary, comparisons, selection = summarise_selection(plan, records)
+        """Draw the run's conclusions: the criteria over all datasets, and the rule that selects."""
+        summary, comparisons, selection = summarise_paraphraser_choice(plan, records)
         return RunConclusions(
-            summary, comparisons, tuple(make_selection_tables([*rows, *summary], selection))
+            summary, comparisons, tuple(make_paraphraser_choice_tables([*rows, *summary], selection))
         )
 
 

@@ -21,8 +21,8 @@ from embassay.protocols.kernel.tables import (
 )
 from embassay.protocols.pteb.drops import (
     DropGroupContrast,
-    LengthBin,
     MeanDropOfGroup,
+    ScoresInLengthBin,
     analyse_drops_by_language,
     compare_drops_with_distance,
     compare_drops_with_original,
@@ -37,13 +37,15 @@ from embassay.protocols.pteb.scores import (
 )
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
 from embassay.protocols.wordings.tables import make_points_column, make_signed_points_column
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.stats import Estimate
 
-OPTIMISTIC = "Optimistic: the runs of a dataset share their data, so the observations are not independent."
+OPTIMISTIC = (
+    "Intervals and p values are optimistic because a dataset's runs share data and are not independent."
+)
 
 
-def make_statistic_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
+def make_comparison_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     """The tables of the comparisons and of the mixed effects."""
     baseline = given.comparisons.get("baseline", {})
     name = baseline.get("system", "")
@@ -51,7 +53,7 @@ def make_statistic_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
         ("pooled", "pteb_table7", f"PTEB table 7: {name} minus each system, all runs pooled", OPTIMISTIC),
         ("averaged", "pteb_table14", f"PTEB table 14: {name} minus each system, runs averaged", ""),
     ):
-        if _is_tested(baseline, analysis):
+        if _is_any_system_tested(baseline, analysis):
             yield _make_shift_table(baseline, analysis, table, title, note)
     stability = given.comparisons.get("rank_stability", {})
     if any(not scope["reason"] for scope in stability.values()):
@@ -60,7 +62,7 @@ def make_statistic_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     yield _make_mixed_effects_table(given)
 
 
-def _is_tested(baseline: Mapping[str, Any], analysis: str) -> bool:
+def _is_any_system_tested(baseline: Mapping[str, Any], analysis: str) -> bool:
     """Whether some system was compared on two observations or more: of one, no test says anything."""
     compared = (system for scope in baseline.get("scopes", {}).values() for system in scope["systems"])
     return any(system[analysis] is None or system[analysis]["n"] > 1 for system in compared)
@@ -104,7 +106,7 @@ def _make_rank_stability_table(stability: Mapping[str, Any]) -> ColumnTable:
         "tau_sources_min",
     )
     return ColumnTable.of(
-        "rank_stability", "Kendall's tau-b between orders of the systems",
+        "rank_stability", "Kendall's tau-b between rankings of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
         text("scope"), whole_number_column("systems", lambda ranks: len(ranks["systems"])),
         *map(number_column, keys), text("reason"),
@@ -153,7 +155,7 @@ class MixedEffectsDrop(NamedTuple):
     task: str
     kind: Kind
     system: str
-    drop: Result
+    drop: ResultRow
 
 
 def _make_mixed_effects_table(given: PtebRunRows) -> ColumnTable:
@@ -168,24 +170,24 @@ def _make_mixed_effects_table(given: PtebRunRows) -> ColumnTable:
         "drop_mixed", "Drop in points, with datasets and runs as random effects", rows,
         text("task"), text("kind"), text("system"), make_signed_points_column("delta", "drop.value"),
         make_signed_points_column("ci_low", "drop.ci_low"), make_signed_points_column("ci_high", "drop.ci_high"),
-        *(number_column(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS),
+        *(number_column(f"sd_{name}", partial(_find_drop_deviation, given, name)) for name in SPREADS),
         whole_number_column("n", "drop.n"),
         text("method", lambda row: row.drop.method or row.drop.reason),
     )  # fmt: skip
 
 
-def _find_spread(given: PtebRunRows, name: str, row: MixedEffectsDrop) -> float | None:
+def _find_drop_deviation(given: PtebRunRows, name: str, row: MixedEffectsDrop) -> float | None:
     return given.points(row.task, "", row.system, f"delta_sd:{name}")
 
 
-def _make_delta_fields(*ends: str) -> Iterator[ComputedColumn]:
+def _make_delta_columns(*ends: str) -> Iterator[ComputedColumn]:
     """A change and its interval in points, which stand at these three places."""
     for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
         yield make_signed_points_column(name, find)
 
 
 _GROUPED = (
-    text("group", "name"), *_make_delta_fields("delta.value", "delta.low", "delta.high"),
+    text("group", "name"), *_make_delta_columns("delta.value", "delta.low", "delta.high"),
     whole_number_column("cells", "delta.n"),
     whole_number_column("datasets")
 )  # fmt: skip
@@ -207,24 +209,26 @@ def make_drop_analysis_tables(given: PtebRunRows) -> Iterator[ColumnTable]:
     if not (measured := measure_score_drops(rows).rows):
         return
     original = compare_drops_with_original(measured)
-    related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
+    related = (
+        "" if math.isnan(original.correlation) else f"Spearman correlation: {original.correlation:.2f}. "
+    )
     above = _make_contrast_rows(original.above, f"above {100 * original.high:g} minus the others")
     yield ColumnTable.of(
         "drop_by_score", "Drop in points by original score", [*original.bins, *above], *_GROUPED,
         note=related + original.caution,
     )  # fmt: skip
-    yield _make_languages_table(rows)
+    yield _make_drop_by_language_table(rows)
     if (distances := compare_drops_with_distance(every)).points:
         yield ColumnTable.of(
             "drop_by_edit_distance", "Drop in points and edit distance", distances.points,
             text("source"), text("task"), text("dataset"), text("system"), number_column("edit_distance"),
-            *_make_delta_fields("delta", "ci_low", "ci_high"),
+            *_make_delta_columns("delta", "ci_low", "ci_high"),
         )  # fmt: skip
     if given.lengths:
-        yield _make_lengths_table(given)
+        yield _make_drop_by_length_table(given)
 
 
-def _make_languages_table(rows: Sequence[Result]) -> ColumnTable:
+def _make_drop_by_language_table(rows: Sequence[ResultRow]) -> ColumnTable:
     language = analyse_drops_by_language(measure_score_drops(rows, by_language=True).rows)
     groups: list[MeanDropOfGroup | DropGroupDifference] = [
         *language.languages, *language.groups,
@@ -240,17 +244,17 @@ class DropInLengthBin(NamedTuple):
     task: str
     dataset: str
     system: str
-    bin: LengthBin
+    bin: ScoresInLengthBin
 
 
-def _make_lengths_table(given: PtebRunRows) -> ColumnTable:
+def _make_drop_by_length_table(given: PtebRunRows) -> ColumnTable:
     rows = [DropInLengthBin(*where, length) for where, bins in given.lengths.items() for length in bins]
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
         text("task"), text("dataset"), text("system"), text("words", "bin.label"),
         whole_number_column("n", "bin.n"),
         make_points_column("orig", "bin.original"), make_points_column("pteb", "bin.paraphrased"),
-        *_make_delta_fields("bin.delta.value", "bin.delta.low", "bin.delta.high"),
+        *_make_delta_columns("bin.delta.value", "bin.delta.low", "bin.delta.high"),
         whole_number_column("lost", "bin.lost"), text("reason", "bin.reason"),
     )  # fmt: skip
 
@@ -269,6 +273,6 @@ def make_pteb_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
     if not given.datasets:
         return
     yield from make_score_tables(given)
-    yield from make_statistic_tables(given)
+    yield from make_comparison_tables(given)
     yield from make_drop_analysis_tables(given)
     yield from make_tables_without_scores(given)

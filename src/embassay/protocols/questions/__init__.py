@@ -23,14 +23,14 @@ NO_ANSWER = (NEAR, FAR)
 class QuestionsOptions:
     """How questions are written and which are kept."""
 
-    n: int = option(20, "Questions to write of each kind.", group=DATA)
-    into: str = option("", "Language of the kind `language`, as a code: de.")
+    n: int = option(20, "Number of questions to write of each kind.", group=DATA)
+    into: str = option("", "Language code for questions of the kind `language`: de.")
     attempts: int = option(3, "Maximum attempts to write a question that passes the checks.", group=SYSTEMS)
     copied: float = option(0.6, "Largest share of a question that may be copied word for word.")
-    near: float = option(0.8, "Minimum Jaccard index at which a question repeats an earlier one.")
-    words: int = option(25, "Minimum words of a passage that gets a question.")
+    near: float = option(0.8, "Minimum Jaccard index at which a question counts as a repeat.")
+    words: int = option(25, "Minimum words in a passage to write a question from it.")
     temperature: float = option(0.7, "The writer's sampling temperature.", group=SYSTEMS)
-    top_p: float = option(0.95, "The writer's nucleus sampling share (top-p).", group=SYSTEMS)
+    top_p: float = option(0.95, "The writer's nucleus sampling threshold (top-p).", group=SYSTEMS)
 
     def __post_init__(self) -> None:
         check_option_values(self)
@@ -59,14 +59,14 @@ def check_question_kinds(kinds: Collection[str], known: Collection[str]) -> None
             near = find_nearest_name(kind, known)
             raise UsageError(
                 f"There is no kind of question called {kind!r}.",
-                mend=f"{f'Did you mean {near}? ' if near else ''}Kinds are {', '.join(known)}.",
+                mend=f"{f'Did you mean {near}? ' if near else ''}Use one of {', '.join(known)}.",
             )
 
 
 def check_language_is_named(kinds: Collection[str], into: str) -> None:
     """UsageError where questions are wanted in another language, and none is named."""
     if "language" in kinds and not into:
-        raise UsageError("The kind 'language' needs the language of its questions.", mend="Add --into de.")
+        raise UsageError("Questions of the kind 'language' need a language.", mend="Add --into de.")
 
 
 def list_default_question_kinds(into: str) -> tuple[str, ...]:

@@ -73,11 +73,11 @@ class QuestionDraft:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it passed all checks."""
+        """Whether the draft is kept: it passed all checks."""
         return self.outcome == KEPT
 
     @property
-    def checked_attempts(self) -> int:
+    def checked_attempt_count(self) -> int:
         """Attempts that came to the second call, as far as their outcomes say."""
         return sum(name in (KEPT, "not answerable", "answered") for name in (*self.rejected, self.outcome))
 
@@ -92,20 +92,20 @@ OUTCOMES: Mapping[str, str] = {
     "nothing to ask": "the model found nothing of this kind in the passage",
     "unreadable": "no readable answer",
     "too long": "over 300 characters",
-    "speaks of the passage": "only someone who sees the passage would ask it like this",
+    "speaks of the passage": "it refers to the passage, which users do not see",
     "copied": "its words are copied from the passage",
     "ungrounded": "the words given as evidence do not occur in the passage",
     "wrong language": "it is not in the requested language",
     "not answerable": "the second call finds no answer in the passage",
     "answered": "the second call finds an answer in a passage",
-    "of another kind": "it is not the requested kind of question: keywords that form a sentence",
+    "of another kind": "it is not the requested kind of question, for example a sentence instead of keywords",
     "near-duplicate": "it repeats an earlier question",
     "refused": "the model or its server refused the text",
 }
 """What may become of a question -> what that means."""
 
 
-def make_outcomes_table(
+def make_question_outcomes_table(
     name: str, title: str, counts: Mapping[str, Mapping[str, int]], outcomes: Sequence[str]
 ) -> ColumnTable:
     """How many questions of each kind came to each of the `outcomes`, and what these mean."""
@@ -129,7 +129,7 @@ class WriterAnswer(BaseModel):
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
 class CheckerAnswer(BaseModel):
-    """What the checker answers."""
+    """The answer of the model that checks a question."""
 
     model_config = ConfigDict(extra="forbid")
     answerable: bool
@@ -193,11 +193,11 @@ class UnfitDraftError(ValueError):
 
 
 def _ignore_progress() -> None:
-    """Nobody listens."""
+    """Ignore the progress: nobody listens."""
 
 
 def _find_no_passages(_: str) -> Sequence[PlacedPassage]:
-    """Nothing is searched."""
+    """Find no passages: nothing is searched."""
     return ()
 
 
@@ -218,7 +218,7 @@ class QuestionWriter:
     """The fingerprint of what is searched."""
 
     def key(self, kind: str, passage: PlacedPassage) -> str:
-        """32 digits: all that a draft depends on."""
+        """The key of a draft: 32 digits of all that it depends on."""
         options = self.options.as_dict()
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
         prompts = [
@@ -264,7 +264,7 @@ class QuestionWriter:
         if place is None:
             raise UnfitDraftError("ungrounded", written.evidence)
         if kind == NEAR:
-            await self._check_unanswered(question, passage, attempt, key)
+            await self._check_question_unanswered(question, passage, attempt, key)
         elif not await self._is_answered_by_passage(question, passage, attempt, key):
             raise UnfitDraftError("not answerable", question)
         start, end = place
@@ -287,7 +287,9 @@ class QuestionWriter:
             and find_quotation_span(_format_shown_passage(passage), checked.evidence) is not None
         )
 
-    async def _check_unanswered(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> None:
+    async def _check_question_unanswered(
+        self, question: str, passage: PlacedPassage, attempt: int, key: str
+    ) -> None:
         """UnfitDraft where the checker finds an answer in the passage or in one that a search finds."""
         others = [hit for hit in self.search(question) if hit.id != passage.id]
         for candidate in (passage, *others):
@@ -356,7 +358,7 @@ def plan_question_models(
     """Both as a manifest tells them. UsageError where the cost is limited and a price is not known."""
     roles = [(llm, writer.chat, "writes questions")]
     if checker:
-        roles.append((checker, writer.checker, "checks that its passage answers a question"))
+        roles.append((checker, writer.checker, "checks that the passage answers each question"))
     systems = []
     for spec, chat, role in roles:
         price = getattr(chat.model, "price", None)
@@ -386,7 +388,7 @@ def draw_passages_by_kind(
         used |= {passage.id: used.get(passage.id, 0) + 1 for passage in drawn[kind]}
     if drawn and not fit:
         raise DataError(
-            f"no passage has {options.words} words", path=corpus, mend="Ask about shorter ones: --words 10."
+            f"no passage has {options.words} words", path=corpus, mend="Allow shorter passages: --words 10."
         )  # fmt: skip
     return drawn
 
@@ -403,7 +405,7 @@ def forecast_draft_calls(
     asked = [passage for passage in drawn if writer.key(kind, passage) not in done]
     first = len(done) < FIRST
     tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
-    checked = 1.0 if first else float(np.mean([draft.checked_attempts for draft in done.values()]))
+    checked = 1.0 if first else float(np.mean([draft.checked_attempt_count for draft in done.values()]))
     passages = 1 + SEARCHED if kind == NEAR else 1
     sent = (
         (writer.chat, [make_writer_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
@@ -434,7 +436,7 @@ def describe_open_cost(
     when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... questions, the run estimates the total cost."
     if len(done) >= FIRST:
         more = format_dollars(usd)
-        return f"Questions: {more} more, with as many attempts as the first {len(done):,} took. {when}"
+        return f"Questions: {more} more if they take as many attempts as the first {len(done):,}. {when}"
     return (
         f"Questions: {format_dollars(usd)} if every first draft is kept, {format_dollars(most * usd)} if all {most} "
         f"attempts are needed each time. {when}"
@@ -499,7 +501,7 @@ async def _write_missing_drafts(
     failed: dict[tuple[str, str], str] = {}
     before, written = 0.0 if ledger is None else ledger.spent_usd, []
     with path.open("a", encoding="utf-8") as stream:
-        for start, end in pairwise(_list_cost_stages(len(asked))):
+        for start, end in pairwise(_list_cost_review_points(len(asked))):
             jobs = (partial(writer.draft_question, kind, passage) for kind, passage in asked[start:end])
             async for position, draft in run_concurrent_jobs(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
@@ -521,10 +523,10 @@ async def _write_missing_drafts(
     return failed
 
 
-def _list_cost_stages(n: int) -> list[int]:
+def _list_cost_review_points(n: int) -> list[int]:
     """Where the cost of all is reckoned anew: after 25, twice as many, and so on.
 
-    >>> _list_cost_stages(120)
+    >>> _list_cost_review_points(120)
     [0, 25, 50, 100, 120]
     """
     ends, end = [0], FIRST
@@ -534,7 +536,7 @@ def _list_cost_stages(n: int) -> list[int]:
     return [*ends, n]
 
 
-def find_near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
+def find_near_duplicate_texts(texts: Sequence[str], threshold: float) -> list[int]:
     """The places of texts that are, or nearly are, an earlier one: equal but for case and spaces, or with a Jaccard
     index of their runs of 5 characters of `threshold` or more."""
     first: dict[str, int] = {}
@@ -578,5 +580,5 @@ def _read_question_draft(row: Mapping[str, Any]) -> QuestionDraft:
     draft = QuestionDraft(**{**row, "rejected": tuple(row["rejected"])})
     words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
     if not all(isinstance(word, str) for word in words):
-        raise TypeError("a field is not a text")
+        raise TypeError("a field is not a string")
     return draft

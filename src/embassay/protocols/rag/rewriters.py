@@ -44,7 +44,7 @@ REWRITERS.add("identity", "embassay.protocols.rag.rewriters:IdentityRewriter", "
 REWRITERS.add(
     "rules",
     "embassay.protocols.rag.rewriters:RuleRewriter",
-    "without greetings, politeness, filler, apologies, emoji and digressions, in English and French",
+    "removes greetings, politeness, filler, apologies, emoji and digressions (English and French)",
 )
 REWRITERS.add(
     "llm",
@@ -68,7 +68,7 @@ def open_rewriter(
 
 
 class QuestionRewriter(Protocol):
-    """States only the core of what a question asks for (spec rag 4). Equal questions have equal rewritings.
+    """A rewriter to the core of what a question asks for (spec rag 4); equal questions, equal results.
 
     A pack's own rewritings need none: the column `rewrite` of the questions wins.
     """
@@ -84,7 +84,7 @@ class QuestionRewriter(Protocol):
         ...
 
     async def rewrite(self, question: Question) -> str:
-        """The question rewritten, never empty.
+        """Rewrite the question, to what is never empty.
 
         A ModelError (Unanswered where a model was asked and gave no rewriting) says why there is none; the question
         itself never takes its place.
@@ -100,9 +100,9 @@ def build_rewriter_record(rewriter: QuestionRewriter) -> Mapping[str, Any]:
 
 # Characters that are shown as pictures by themselves, and any that is followed by the selector that makes it one.
 _ALONE = (
-    "\U0001f000-\U0001faff\u231a\u231b\u23e9-\u23f3\u25fd\u25fe\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1\u26aa\u26ab"
-    "\u26bd\u26be\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa\u26fd\u2705\u270a\u270b\u2728\u274c\u274e"
-    "\u2753-\u2755\u2757\u2795-\u2797\u27b0\u27bf\u2b1b\u2b1c\u2b50\u2b55"
+    "\U0001f000-\U0001faff\u231a\u231b\u23e9-\u23f3\u25fd\u25fe\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1"
+    "\u26aa\u26ab\u26bd\u26be\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa\u26fd\u2705\u270a\u270b"
+    "\u2728\u274c\u274e\u2753-\u2755\u2757\u2795-\u2797\u27b0\u27bf\u2b1b\u2b1c\u2b50\u2b55"
 )
 _PICTURE = (
     rf"(?:[{_ALONE}]|[\u00a9\u00ae\u203c-\u3299]\ufe0f)[\ufe0f\u200d\u20e3\U000e0020-\U000e007f\u2640\u2642]*"
@@ -294,7 +294,7 @@ def rewrite_by_rules(text: str) -> str:
         for version in (hidden, replace_emoji_by_full_stops(hidden))
     )
     for _ in range(_ROUNDS):
-        before, short = short, _drop_phrases_from_text(short, _choose_phrases(short))
+        before, short = short, _drop_phrases_from_text(short, _choose_languages_phrases(short))
         if short == before:
             break
     if not _WORD.search(short):
@@ -329,7 +329,7 @@ def _restore_quotes(text: str, quotes: list[str]) -> str:
     return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
 
 
-def _choose_phrases(text: str) -> list[QuestionPhrasePatterns]:
+def _choose_languages_phrases(text: str) -> list[QuestionPhrasePatterns]:
     """Those of the language that the text's common words are of; of both where they do not say."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     languages = [load_rewriting_phrases("english"), load_rewriting_phrases("french")]
@@ -517,17 +517,17 @@ def _count_content_words(text: str, phrases: QuestionPhrasePatterns) -> int:
 
 
 class IdentityRewriter:
-    """The question as it was asked."""
+    """A rewriter that leaves the question as it was asked."""
 
     name = identity = "identity"
 
     async def rewrite(self, question: Question) -> str:
-        """See `QuestionRewriter.rewrite`."""
+        """Rewrite the question to itself: see `QuestionRewriter.rewrite`."""
         return question.text
 
 
 class RuleRewriter:
-    """The question without what people say around it, in English and French; see `rewrite_by_rules`."""
+    """A rewriter that drops what is said around a question in English and French; `rewrite_by_rules`."""
 
     name = "rules"
     identity = f"rules/{VERSION}/unicode-{unicodedata.unidata_version}"
@@ -548,7 +548,7 @@ _TOKENS = 8_192
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """How a model rewrites: sampling, and the `attempts` at one answer."""
+    """Options of how a model rewrites: sampling, and the `attempts` at one answer."""
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -560,12 +560,12 @@ class RewriteOptions:
             raise UsageError(
                 f"{self.asker} cannot use temperature={self.temperature}, top_p={self.top_p}, "
                 f"attempts={self.attempts}.",
-                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 attempt.",
             )
 
 
 class ChatRewriter:
-    """`chat` as a rewriter; `seed` names its draws."""
+    """A rewriter that asks the chat model `chat`; `seed` names its draws."""
 
     def __init__(
         self,
@@ -584,11 +584,11 @@ class ChatRewriter:
 
     @property
     def model(self) -> ChatModel:
-        """Who answers: its price and limits."""
+        """The chat model that answers, with its price and limits."""
         return self._chat.model
 
     def about(self) -> Mapping[str, Any]:
-        """What a manifest says: model, sampling, prompt."""
+        """What a manifest says of the rewriter: model, sampling, prompt."""
         options = asdict(self.options)
         return {"model": self._chat.name, **options, "prompt": fingerprint_rewriting_prompt()}
 
@@ -597,11 +597,11 @@ class ChatRewriter:
         self._chat.cache.close()
 
     async def rewrite(self, question: Question) -> str:
-        """See `QuestionRewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
+        """Rewrite a question by the model; Unanswered after so many attempts without a readable answer."""
         return (await self._ask_for_rewriting(question))[0]
 
     async def seconds(self, question: Question) -> float:
-        """What the calls that brought the rewriting took when they were made; none is paid for twice."""
+        """Sum the seconds that the calls for a rewriting took when they were made; none is paid twice."""
         return (await self._ask_for_rewriting(question))[1]
 
     async def _ask_for_rewriting(self, question: Question) -> tuple[str, float]:
@@ -610,14 +610,14 @@ class ChatRewriter:
             partial(parse_rewriting, question=question.text),
         )
         try:
-            return await ask_until_readable(
+            return await ask_until_answer_readable(
                 self._chat, messages, self.options, (self._seed, "rewrite"), parse
             )
         except Unanswered as error:
-            raise Unanswered(f"{self.name} gave no readable rewriting {error.message}", error.why) from None
+            raise Unanswered(f"{self.name} gave no readable rewrite {error.message}", error.why) from None
 
 
-async def ask_until_readable(
+async def ask_until_answer_readable(
     chat: CachedChatModel,
     messages: list[ChatMessage],
     options: RewriteOptions,
@@ -658,7 +658,7 @@ def parse_single_json_text(text: str, key: str) -> str:
     except (ValueError, RecursionError):
         raise UnfitAnswer(f"no JSON object: {truncate_to_one_line(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {key}:
-        raise UnfitAnswer(f"not an object with {key!r} alone: {truncate_to_one_line(text)}")
+        raise UnfitAnswer(f"not an object with only {key!r}: {truncate_to_one_line(text)}")
     answer = value[key]
     if not isinstance(answer, str) or not (answer := " ".join(answer.split())):
         raise UnfitAnswer(f"no text in {key!r}: {truncate_to_one_line(text)}")
@@ -666,7 +666,7 @@ def parse_single_json_text(text: str, key: str) -> str:
 
 
 def parse_rewriting(text: str, question: str) -> str:
-    """The rewriting that an answer consists of: one JSON object with one text and nothing else.
+    """Parse the rewriting that an answer consists of: one JSON object with one text and nothing else.
 
     Unfit for anything else, for an empty text, and for one that is longer than the question and 400
     characters: a rewriting says less, an answer to the question says more.
@@ -681,7 +681,7 @@ def parse_rewriting(text: str, question: str) -> str:
 
 
 def build_rewriting_messages(question: str) -> list[ChatMessage]:
-    """What is sent: the instructions, then the question between marked lines."""
+    """Build the messages that are sent: the instructions, then the question between marked lines."""
     # A mark that no text can know beforehand, so that none can pretend to end the question.
     mark = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     shown = f"[question {mark}]\n{question}\n[end of question {mark}]"
@@ -689,7 +689,7 @@ def build_rewriting_messages(question: str) -> list[ChatMessage]:
 
 
 def fingerprint_rewriting_prompt() -> str:
-    """The prompt's version and a digest of every word."""
+    """Fingerprint the rewriting prompt by its version and a digest of every word."""
     return f"rewrite@{PROMPT_VERSION}:{digest_json(_prompt())[:12]}"
 
 

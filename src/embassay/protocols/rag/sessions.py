@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs.content import read_text_content, split_nonblank_lines
+from embassay.data.judged_runs.content import read_unpacked_bytes, split_nonblank_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_record_json
-from embassay.protocols.kernel.outcome import Run, make_file_manifest
+from embassay.protocols.kernel.outcome import Run, make_file_run_manifest
 from embassay.protocols.kernel.request import DATA, option, redeclare_option
-from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.session import check_same_run_arguments
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     number_column,
@@ -32,7 +32,7 @@ from embassay.protocols.kernel.tables import (
     write_tables,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically
 from embassay.stats import bootstrap_ci, holm, paired_bootstrap, wilson
 
@@ -55,7 +55,7 @@ class SessionScoringRequest:
 
     qrels: str = redeclare_option(ScoreRequest, "qrels")
     sessions: tuple[str, ...] = option(
-        (), "An agent's searches, one line per call, as FILE or NAME=FILE; a --retriever replays the first.",
+        (), "An agent's searches, one line per call, as FILE or NAME=FILE; a --retriever replays the first file.",
         name="--sessions", value="FILE", group=DATA
     )  # fmt: skip
     retrievers: tuple[str, ...] = redeclare_option(ScoreRequest, "retrievers")
@@ -89,40 +89,44 @@ def read_search_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]
     number, and for a call that is several lists joined into one: of those nothing tells what came first. Files are read
     as those of runs are: packed or not, with or without a byte order mark."""
     calls: dict[str, dict[int, SessionSearchCall]] = {}
-    for line_number, line in split_nonblank_lines(path, read_text_content(path)):
+    for line_number, line in split_nonblank_lines(path, read_unpacked_bytes(path)):
         try:
             row = parse_record_json(line)
         except ValueError as error:
-            raise DataError("this line is not JSON", path=path, line=line_number, found=str(error)) from None
+            raise DataError(
+                "the line is not valid JSON", path=path, line=line_number, found=str(error)
+            ) from None
         key, place, call = _parse_search_call(row, path, line_number)
         of_question = calls.setdefault(key, {})
         place = place or max(of_question, default=0) + 1
         if place in of_question:
             raise DataError(
                 f"call {place} of question {key!r} appears twice", path=path, line=line_number,
-                mend="Number the calls of a question from 1, or leave the numbers out."
+                mend="Number the calls of a question from 1, or omit the numbers."
             )  # fmt: skip
         of_question[place] = call
     if not calls:
-        raise DataError("there is no call", path=path, expected='{"query_id": "q1", "documents": ["d1"]}')
+        raise DataError(
+            "the file has no calls", path=path, expected='{"query_id": "q1", "documents": ["d1"]}'
+        )
     return {key: tuple(by_place[place] for place in sorted(by_place)) for key, by_place in calls.items()}
 
 
 def _parse_search_call(row: Any, path: Path, line: int) -> tuple[str, int | None, SessionSearchCall]:
     if not isinstance(row, dict) or not isinstance(row.get("documents"), list) or "query_id" not in row:
         raise DataError(
-            "this line is not a call", path=path, line=line, found=repr(row)[:80],
-            expected='"query_id", "documents" as a list, perhaps "call"',
+            "the line is not a call", path=path, line=line, found=repr(row)[:80],
+            expected='"query_id", a list "documents" and optionally "call"',
             mend="Write one line for each search of a question."
         )  # fmt: skip
     place = row.get("call")
     if place is not None and (isinstance(place, bool) or not isinstance(place, int) or place < 1):
         raise DataError(
-            "a call has no number", path=path, line=line, expected="1, 2, 3 ...", found=repr(place)[:40]
+            "the call number is invalid", path=path, line=line, expected="1, 2, 3 ...", found=repr(place)[:40]
         )
     documents = tuple(_parse_document_id(entry, path, line) for entry in row["documents"])
     scores = [entry.get("score") for entry in row["documents"] if isinstance(entry, dict)]
-    _check_lists_not_joined(documents, scores, path, line)
+    _check_search_lists_not_joined(documents, scores, path, line)
     numbers = [_read_number_field(row, name, path, line) for name in ("seconds", "cost")]
     return str(row["query_id"]), place, SessionSearchCall(str(row.get("query") or ""), documents, *numbers)
 
@@ -140,7 +144,9 @@ def _parse_document_id(entry: Any, path: Path, line: int) -> str:
     return str(key)
 
 
-def _check_lists_not_joined(documents: Sequence[str], scores: Sequence[Any], path: Path, line: int) -> None:
+def _check_search_lists_not_joined(
+    documents: Sequence[str], scores: Sequence[Any], path: Path, line: int
+) -> None:
     why = ""
     if len(set(documents)) < len(documents):
         twice = next(key for place, key in enumerate(documents) if key in documents[:place])
@@ -155,7 +161,7 @@ def _check_lists_not_joined(documents: Sequence[str], scores: Sequence[Any], pat
         raise DataError(
             "several lists seem to be joined into one", path=path, line=line,
             expected="the list of one search", found=why,
-            mend="Write one line per search: once joined, nothing shows which call found what."
+            mend="Write one line per search: joined lists do not show which call found what."
         )  # fmt: skip
 
 
@@ -165,7 +171,7 @@ def _read_number_field(row: Mapping[str, Any], name: str, path: Path, line: int)
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
         raise DataError(
-            f"{name} is no number", path=path, line=line, found=repr(value)[:40], mend="Leave it out."
+            f"{name} is not a number", path=path, line=line, found=repr(value)[:40], mend="Omit it."
         )
     return float(value)
 
@@ -187,7 +193,7 @@ class SessionMeasures:
 
     @property
     def last(self) -> float:
-        """Evidence after all calls."""
+        """The share of evidence surfaced after all calls."""
         return self.after[-1]
 
 
@@ -196,7 +202,7 @@ def measure_search_session(
     evidence: frozenset[str],
     recorded: Sequence[SessionSearchCall] | None = None,
 ) -> SessionMeasures:
-    """The figures of a session with some `evidence`; of a replay also against what was `recorded`.
+    """Measure a session with some `evidence`; of a replay also against what was `recorded`.
 
     >>> calls = [SessionSearchCall("a", ("d1", "d2")), SessionSearchCall("b", ("d2", "d3"))]
     >>> figures = measure_search_session(calls, frozenset({"d1", "d3"}))
@@ -220,8 +226,8 @@ def measure_search_session(
         if parted is not None and after[parted] < 1:
             low, high = after[parted], 1.0
     return SessionMeasures(
-        tuple(after), full, _sum_until_full_evidence(calls, full, "seconds"),
-        _sum_until_full_evidence(calls, full, "usd"),
+        tuple(after), full, _sum_calls_until_full_evidence(calls, full, "seconds"),
+        _sum_calls_until_full_evidence(calls, full, "usd"),
         repeats / later if later else None, float(np.mean(again)) if again and all(queries) else None, low, high
     )  # fmt: skip
 
@@ -237,7 +243,9 @@ def _find_first_differing_call(
     return next(differing, None)
 
 
-def _sum_until_full_evidence(calls: Sequence[SessionSearchCall], full: int | None, name: str) -> float | None:
+def _sum_calls_until_full_evidence(
+    calls: Sequence[SessionSearchCall], full: int | None, name: str
+) -> float | None:
     if full is None:
         return None
     values = [getattr(call, name) for call in calls[:full]]
@@ -258,15 +266,15 @@ class StackSessions:
     is_replay: bool = False
 
     def values(self, questions: Sequence[str]) -> NDArray[np.float64]:
-        """Evidence after all calls, (n,)."""
+        """The share of evidence after all calls, by question, (n,)."""
         return np.array([self.figures[key].last for key in questions])
 
     def notes(self) -> Iterator[str]:
-        """What is to be known of the stack."""
+        """Notes on what is to be known of the stack."""
         for count, why in (
             (self.missing, "questions with evidence have no session, and do not count"),
             (self.unjudged, "sessions belong to questions without judged evidence, and do not count"),
-            (self.failed, "sessions had a call that failed, and do not count"),
+            (self.failed, "sessions had a failed call and do not count"),
         ):
             if count:
                 yield f"{self.name}: {count:,} {why}"
@@ -286,7 +294,7 @@ def measure_sessions_of_stack(
     recorded: Sessions | None = None,
     failed: Iterable[str] = (),
 ) -> StackSessions:
-    """The figures of all sessions whose question has evidence."""
+    """Measure all sessions of a stack whose question has evidence."""
     lost = set(failed)
     figures = {
         key: measure_search_session(calls, evidence[key], None if recorded is None else recorded[key])
@@ -300,8 +308,8 @@ def measure_sessions_of_stack(
     )
 
 
-def list_stack_result_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result]:
-    """The measures of a stack, each with its interval and n."""
+def list_stack_result_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[ResultRow]:
+    """List result rows of a stack: its measures, each with its interval and n."""
     figures = list(stack.figures.values())
     columns: dict[str, list[float | None]] = {
         f"evidence@call{number}": [entry.after[min(number, len(entry.after)) - 1] for entry in figures]
@@ -337,17 +345,19 @@ _ABSENT = {
 
 def _make_column_result(
     measure: str, column: Sequence[float | None], stack: str, dataset: str, seed: int
-) -> Result:
+) -> ResultRow:
     values = [value for value in column if value is not None]
     where = (PROTOCOL, TASK, dataset, "", "", "", stack, measure)
     if not values:
         reason = _ABSENT.get(measure, "no session counts")
-        return Result(*where, None, 0, None, None, "", seed, reason)
+        return ResultRow(*where, None, 0, None, None, "", seed, reason)
     if measure in ("full", "recovered"):
         share = wilson(float(np.mean(values)), len(values))
-        return Result(*where, share.value, len(values), share.low, share.high, "Wilson over sessions", seed)
+        return ResultRow(
+            *where, share.value, len(values), share.low, share.high, "Wilson over sessions", seed
+        )
     mean = bootstrap_ci(values, seed=seed)
-    return Result(*where, mean.value, len(values), mean.low, mean.high, "bootstrap over sessions", seed)
+    return ResultRow(*where, mean.value, len(values), mean.low, mean.high, "bootstrap over sessions", seed)
 
 
 @dataclass(frozen=True)
@@ -384,17 +394,17 @@ def compare_retrieval_stacks(stacks: Sequence[StackSessions], seed: int) -> list
 
 @dataclass(frozen=True)
 class ScoredSessions:
-    """All stacks, the rows of their measures, and their comparisons."""
+    """All scored stacks, the rows of their measures, and their comparisons."""
 
     dataset: str
     stacks: tuple[StackSessions, ...]
-    rows: tuple[Result, ...]
+    rows: tuple[ResultRow, ...]
     pairs: tuple[StackEvidenceDifference, ...]
     notes: tuple[str, ...] = field(default=())
 
     def tables(self) -> Iterator[ColumnTable]:
-        """A line for each stack, and one for each two."""
-        cells: dict[str, dict[str, Result]] = {}
+        """Build the tables with a line for each stack, and one for each two stacks."""
+        cells: dict[str, dict[str, ResultRow]] = {}
         for row in self.rows:
             cells.setdefault(row.system, {})[row.measure] = row
         replayed = any(stack.is_replay for stack in self.stacks)
@@ -403,17 +413,17 @@ class ScoredSessions:
             number_column("at most", "evidence_high.value", 3),
         )
         yield ColumnTable.of(
-            "sessions", "Evidence surfaced by sessions", cells.values(), text("stack", f"{ALL}.system"),
+            "sessions", "Evidence found by sessions", cells.values(), text("stack", f"{ALL}.system"),
             *(number_column(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
             number_column("all calls", f"{ALL}.value", 3), number_column("low", f"{ALL}.ci_low", 3),
             number_column("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()),
             number_column("full", "full.value", 3),
             number_column("recovered", "recovered.value", 3), whole_number_column("sessions", f"{ALL}.n"),
-            note="Share of the evidence (grade 4 or 5) that the first calls found together; full: sessions that "
+            note="call N: share of the evidence (grade 4 or 5) found by the first N calls; full: sessions that "
                 "found all of it; recovered: among sessions whose first call found none, those that found some later."
         )  # fmt: skip
         yield ColumnTable.of(
-            "sessions_effort", "What it took to find all the evidence, and repeats", cells.values(), text(
+            "sessions_effort", "Effort to find all the evidence, and repeats", cells.values(), text(
                 "stack", f"{ALL}.system"),
             number_column("calls", "calls.value", 2),
             number_column("calls to full", "calls_to_full.value", 2),
@@ -425,7 +435,7 @@ class ScoredSessions:
         )  # fmt: skip
         if self.pairs:
             yield ColumnTable.of(
-                "sessions_pairs", "Stacks compared, by evidence after all calls", self.pairs, text("first"),
+                "sessions_pairs", "Stacks compared by evidence after all calls", self.pairs, text("first"),
                 text("second"), number_column("first minus second", "difference", 3),
                 number_column("low", "low", 3),
                 number_column("high", "high", 3), number_column("p (Holm)", "p", 3),
@@ -460,7 +470,7 @@ def replay_and_score_sessions(
     notes: list[str] = []
     if request.retrievers:
         if out is not None:
-            check_same_arguments(RunFolder(out), request)
+            check_same_run_arguments(RunFolder(out), request)
         recorded = next(iter(read.values()))
         asked = prepare_recorded_queries(request, recorded)
         with ask_retrievers_for_runs(
@@ -469,7 +479,7 @@ def replay_and_score_sessions(
             replays, notes = _measure_replayed_sessions(runs, recorded, evidence, request.depth)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
-        raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
+        raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Rename one: --retriever new=SPEC.")
     rows = [row for stack in stacks for row in list_stack_result_rows(stack, dataset, request.seed)]
     pairs = compare_retrieval_stacks(stacks, request.seed)
     notes += [note for stack in stacks for note in stack.notes()]
@@ -483,7 +493,7 @@ def _read_evidence(request: SessionScoringRequest) -> dict[str, frozenset[str]]:
     if not needed:
         raise DataError(
             "no question has evidence", path=request.qrels, expected="a document of grade 4 or 5",
-            mend="Name a grade map with --grades, such as binary."
+            mend="Choose a grade map with --grades, such as binary."
         )  # fmt: skip
     return {query: frozenset(docs) for query, docs in needed.items()}
 
@@ -498,7 +508,7 @@ def prepare_recorded_queries(request: SessionScoringRequest, recorded: Sessions)
         for place, call in enumerate(calls, 1):
             if not call.query:
                 raise UsageError(
-                    f"Call {place} of question {key!r} has no text, so it cannot be asked again.",
+                    f"Call {place} of question {key!r} has no text, so it cannot be repeated.",
                     mend='Record what the agent asked: "query": "...".',
                 )
             texts[f"{key}{MARK}{place}"] = call.query
@@ -512,7 +522,7 @@ def _measure_replayed_sessions(
     evidence: Mapping[str, frozenset[str]],
     depth: int | None,
 ) -> tuple[list[StackSessions], list[str]]:
-    """The retrievers' answers to the recorded queries, as sessions."""
+    """Measure the retrievers' answers to the recorded queries, as sessions."""
     stacks, notes = [], []
     for run in runs:
         sessions, failed = _rebuild_sessions_from_run(run, recorded, depth)
@@ -526,7 +536,7 @@ def _measure_replayed_sessions(
 def _rebuild_sessions_from_run(
     run: LiveRetrieverRun, recorded: Sessions, depth: int | None
 ) -> tuple[dict[str, tuple[SessionSearchCall, ...]], set[str]]:
-    """Answers to replayed queries as sessions, and the questions with a call that failed."""
+    """Rebuild sessions from answers to replayed queries, and list questions with a failed call."""
     from embassay.data.judged_runs import rank_passages_by_question, read_run_entries
 
     listed = rank_passages_by_question(read_run_entries(run.path))
@@ -555,7 +565,7 @@ def write_session_run_folder(
     """A run's folder: results, tables, the figures of each session, manifest. UsageError where `out` holds a run of
     other arguments."""
     folder = RunFolder(out)
-    check_same_arguments(folder, request)
+    check_same_run_arguments(folder, request)
     with folder.hold_folder_lock():
         folder.write_results(list(scored.rows))
         write_file_atomically(folder.path / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
@@ -588,6 +598,6 @@ def _make_sessions_manifest(
         }
         for stack in scored.stacks
     )  # fmt: skip
-    return make_file_manifest(
+    return make_file_run_manifest(
         folder, PROTOCOL, command, request.as_dict(), systems=systems, datasets=[dataset], cells=cells
     )

@@ -27,9 +27,9 @@ from embassay.runs.folder import write_json
 from embassay.stats.silence import (
     SilenceAims,
     SilenceThreshold,
-    compute_score_signals,
     count_least_unanswerable,
     find_silence_threshold,
+    measure_top_score_and_margin,
     rank_answerability_signals,
 )
 
@@ -64,14 +64,14 @@ class RunSilence:
     notes: tuple[str, ...] = ()
 
     def scores(self) -> Iterator[Score]:
-        """Rows of results: thresholds, and shares with their bounds; `subset` is the kind, `variant` the signal."""
+        """Result rows of thresholds and bounded shares; `subset` is the kind, `variant` the signal."""
         if self.reason:
             yield Score(SILENT_BELOW, None, 0, reason=self.reason)
         for entry in self.signals:
             yield from _score_signal_silence(entry)
 
     def save(self, path: Path, dataset: str) -> None:
-        """As JSON, for the program that is to keep silent."""
+        """Save the silence as JSON, for the program that is to keep silent."""
         record = {"format": FORMAT, "version": VERSION, "run": self.run, "dataset": dataset}
         signals = [asdict(entry) for entry in self.signals]
         write_json(path, {**record, "reason": self.reason, "signals": signals})
@@ -82,7 +82,10 @@ def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:
     n = 0 if silence.silent is None else silence.silent.n
     where: dict[str, Any] = {"variant": entry.signal, "subset": entry.kind}
     yield Score(LOSS, entry.loss, n, **where, method="mean over five held-out parts")
-    promise = f"silent on at least {aims.silent:g} with {aims.confidence:.0%} confidence, exact binomial"
+    promise = (
+        f"silent on at least {100 * aims.silent:g}% of unanswerable questions with {aims.confidence:.0%} confidence, "
+        "exact binomial"
+    )
     value = None if silence.verdict == "none works" else silence.above
     reason = explain_missing_threshold(silence, entry.kind) if value is None else ""
     yield Score(SILENT_BELOW, value, n, **where, method=promise, reason=reason)
@@ -96,18 +99,18 @@ def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:
 
 
 def explain_missing_threshold(silence: SilenceThreshold, kind: str) -> str:
-    """Why there is no threshold; empty where there is one."""
+    """Explain why there is no threshold; empty where there is one."""
     aims = silence.aims
     if silence.verdict == "works":
         return ""
     if silence.verdict == "none works":
         return (
-            f"no threshold works: one that is silent on {aims.silent:.0%} of the {kind} questions answers fewer than "
-            f"{aims.answered:.0%} of those with evidence"
+            f"no threshold works: any that is silent on {aims.silent:.0%} of the {kind} questions answers fewer than "
+            f"{aims.answered:.0%} of the questions with evidence"
         )
     if silence.above is None:
         return f"{silence.least:,} {kind} questions are needed, but there are fewer"
-    more = "" if silence.times is None else f"; about {silence.times} times as many would decide"
+    more = "" if silence.times is None else f"; about {silence.times} times as many are needed"
     return f"too few questions to show that {aims.answered:.0%} of those with evidence are answered{more}"
 
 
@@ -130,12 +133,12 @@ def read_unanswerable_questions(path: str) -> dict[str, list[str]]:
         kind = read_text_cell(row, "kind") if "kind" in columns else ""
         kinds.setdefault(kind or OTHER, []).append(key)
     if not kinds:
-        raise DataError("there is no question", path=path, mend="Use questions that have no answer.")
+        raise DataError("the file has no questions", path=path, mend="Use questions that have no answer.")
     return kinds
 
 
 def check_unanswerable_unjudged(kinds: Kinds, answered: Sequence[str], path: str) -> None:
-    """DataError where a question without an answer has evidence according to the judgements."""
+    """Check that no question without an answer has evidence by the judgements; else DataError."""
     known = set(answered)
     both = next((key for ids in kinds.values() for key in ids if key in known), None)
     if both is not None:
@@ -149,14 +152,14 @@ def check_unanswerable_unjudged(kinds: Kinds, answered: Sequence[str], path: str
 def read_score_signals(
     entries: RunOrQrelsEntries, reranked: RunOrQrelsEntries | None
 ) -> dict[str, dict[str, float]]:
-    """Signal -> question -> value: the best score of its list, the margin to the second, and the reranker's best."""
+    """Read by signal and question: the best score, the margin to the second, and the reranker's best."""
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
     tops = frame.group_by("query").agg(pl.col("value").top_k(2).sort(descending=True))
     signals: dict[str, dict[str, float]] = {}
     for query, values in tops.iter_rows():
-        for name, value in compute_score_signals(values).items():
+        for name, value in measure_top_score_and_margin(values).items():
             signals.setdefault(name, {})[query] = value
     if reranked is not None:
         frame = reranked.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -189,31 +192,31 @@ def find_run_silence(
             entries.append(
                 SignalSilence(name, kind, loss, find_silence_threshold(bad, good, aims, len(signals)))
             )
-    return RunSilence(run, tuple(entries), notes=tuple(_silence_notes(signals, kinds, aims)))
+    return RunSilence(run, tuple(entries), notes=tuple(_list_silence_notes(signals, kinds, aims)))
 
 
 def _take_values_by_id(of: Mapping[str, float], ids: Sequence[str]) -> Values:
     return np.array([of.get(key, -math.inf) for key in ids], dtype=np.float64)
 
 
-def _silence_notes(
+def _list_silence_notes(
     signals: Mapping[str, Mapping[str, float]], kinds: Kinds, aims: SilenceAims
 ) -> Iterator[str]:
     least = count_least_unanswerable(aims, len(signals))
     for kind, ids in kinds.items():
         missing = sum(key not in signals["score"] for key in ids)
         if missing:
-            yield f"{missing:,} of {len(ids):,} {kind} questions have no list: they count as left unanswered"
+            yield f"{missing:,} of {len(ids):,} {kind} questions have no list, so they count as left unanswered"
         if len(ids) < least:
-            yield f"{len(ids):,} {kind} questions are too few: any threshold needs {least:,}"
+            yield f"{len(ids):,} {kind} questions are too few; a threshold needs at least {least:,}"
 
 
 def check_unanswerable_were_asked(
     signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str
 ) -> None:
-    """DataError where a run has no list for any question without an answer: it was never asked them."""
+    """Check that each run has a list for some question without an answer; DataError if never asked."""
     if not any(key in signals["score"] for ids in kinds.values() for key in ids):
         raise DataError(
             "the run has no list for any question without an answer", path=path,
-            mend="Have the retriever answer these questions too, and put the lists into the same file."
+            mend="Run the retriever on these questions too, and put the lists in the same file."
         )  # fmt: skip

@@ -35,7 +35,7 @@ _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
 
 
 def estimate_word_index_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
-    """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
+    """Estimate the bytes of so many passages, as `texts`, in an index of words of queries `asked`."""
     vocab, sample = {word for query in asked for word in split_words(query)}, sample_texts_evenly(texts)
     lists = [split_words(text) for text in sample]
     size = _PER_PASSAGE + sum(
@@ -48,7 +48,7 @@ _QUERIES = 1000
 
 
 def compute_reranking_cost(k: int, tokens: float, usd_per_million: float) -> float:
-    """US dollars for reranking the `k` candidates of each of 1,000 queries.
+    """Compute the US dollars for reranking the `k` candidates of each of 1,000 queries.
 
     `tokens` are those of one candidate: the query, the passage and its metadata, for the query is read once per
     candidate. Source: spec rag 3.1.
@@ -76,7 +76,7 @@ WEIGHTS: Mapping[str, float] = {
 
 
 def average_weighted_measures(quality: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:
-    """The weighted mean of these measures. UsageError where one is missing or the weights have no sum."""
+    """Average measures by weights; UsageError where one is missing or the weights have no sum."""
     missing = [name for name in weights if name not in quality]
     total = sum(weights.values())
     if missing or not total > 0:
@@ -95,7 +95,7 @@ def compute_performance_per_second(performance: float, milliseconds: float) -> f
     2.454
     """
     if not milliseconds > 0:
-        raise UsageError(f"{milliseconds:g} ms is not a time to divide by.", mend="Give a time above 0.")
+        raise UsageError(f"The time is {milliseconds:g} ms.", mend="Use a time above 0.")
     return performance / (milliseconds / 1000)
 
 
@@ -109,7 +109,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class StackCostLatencyQuality:
-    """One configuration, measured.
+    """A configuration's measured cost, latency and quality.
 
     `cost` in US dollars per 1,000 queries, `latency` in milliseconds per query (the percentile that is compared),
     `quality` by the name of the measure, higher is better. `prompt_tokens` are those of the K passages that the
@@ -123,7 +123,7 @@ class StackCostLatencyQuality:
     prompt_tokens: float = 0.0
 
     def find_quality(self, measure: str) -> float:
-        """The quality of this name; UsageError where it was not measured."""
+        """Find the stack's quality by this measure; UsageError where it was not measured."""
         try:
             return self.quality[measure]
         except KeyError:
@@ -147,7 +147,7 @@ def find_undominated_stacks(
     cost_share: float = 0.0,
     jitter_ms: float = 0.0,
 ) -> list[StackCostLatencyQuality]:
-    """The stacks that are not dominated, in the order given.
+    """Find the stacks that are not dominated, in the order given.
 
     Cost and latency (`axes`) are to be low, each measure of `quality` high. `pareto`: one stack dominates another that
     is no better anywhere and worse somewhere. `strict`: only one that is better everywhere (the paper's wording). Equal
@@ -161,8 +161,8 @@ def find_undominated_stacks(
     """
     if dominance not in ("pareto", "strict") or not (quality or axes) or set(axes) - {"cost", "latency"}:
         raise UsageError(
-            f"There is no frontier by {[*axes, *quality]} and {dominance!r}.",
-            mend="Name cost, latency and measures; dominance is 'pareto' or 'strict'.",
+            f"Cannot compute a {dominance!r} frontier by {[*axes, *quality]}.",
+            mend="Use cost, latency and measures, and 'pareto' or 'strict' as dominance.",
         )
     running = [stack for stack in stacks if slo_ms is None or stack.latency <= slo_ms]
     if not running:
@@ -196,7 +196,7 @@ Kind = Literal["gain", "loss", "free", "within jitter"]
 
 @dataclass(frozen=True)
 class StackGain:
-    """From one stack to another: differences of quality, milliseconds and dollars per 1,000 queries.
+    """The gain from one stack to another: in quality, milliseconds and dollars per 1,000 queries.
 
     `per_ms` is quality per millisecond, None where the times cannot be told apart (`within jitter`) or the step is
     `free`: no slower and no worse.
@@ -216,7 +216,7 @@ def compute_marginal_stack_gain(
     *,
     jitter_ms: float = JITTER_MS,
 ) -> StackGain:
-    """The step from `less` to `more` by this measure. Source: spec rag 3.5."""
+    """Compute the step from `less` to `more` by this measure. Source: spec rag 3.5."""
     quality = more.find_quality(measure) - less.find_quality(measure)
     milliseconds, usd = more.latency - less.latency, more.cost - less.cost
     if abs(milliseconds) <= jitter_ms:
@@ -227,7 +227,7 @@ def compute_marginal_stack_gain(
 
 
 def compute_stored_vector_bytes(n: int, dim: int, *, bytes_per_value: int = 4) -> int:
-    """The vectors themselves: 4 bytes a value for float32, 1 for int8.
+    """Compute the bytes of the vectors themselves: 4 a value for float32, 1 for int8.
 
     >>> compute_stored_vector_bytes(1_000_000, 1024) / 2**30
     3.814697265625
@@ -243,7 +243,7 @@ def compute_hnsw_graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float
     0.145535
     """
     if m < 2:
-        raise UsageError(f"A graph with {m} links per vector has no levels.", mend="m is 2 or more.")
+        raise UsageError(f"A graph with {m} links per vector has no levels.", mend="Use an m of 2 or more.")
     return n * (id_bytes * (2 * m + m / (m - 1)) + 24)
 
 
@@ -256,7 +256,7 @@ def estimate_quantized_bytes(n: int, dim: int, *, m: int, rotated: bool = False)
     """
     if m < 1 or dim % m:
         raise UsageError(
-            f"{dim} dimensions cannot be split into {m} equal parts.", mend="m must divide them."
+            f"{dim} dimensions cannot be split into {m} equal parts.", mend="Use an m that divides them."
         )
     return n * m + 256 * dim * 4 + (dim * dim * 4 if rotated else 0)
 
@@ -270,7 +270,7 @@ class StackLimits:
     target: float | None = None
 
     def list_limit_excesses(self, stack: StackCostLatencyQuality, measure: str) -> Iterator[float]:
-        """By what share each limit is missed, 0 where it is kept."""
+        """List by what share each limit is exceeded, 0 where it is kept."""
         for value, limit in ((stack.latency, self.sla_ms), (stack.cost, self.budget)):
             if limit is not None:
                 yield max(0.0, value - limit) / (abs(limit) or 1.0)
@@ -300,7 +300,7 @@ def choose_stack(
     jitter_ms: float = JITTER_MS,
     cost_share: float = COST_SHARE,
 ) -> StackChoice:
-    """The best of the stacks that keep the limits.
+    """Choose the best of the stacks that keep the limits.
 
     Without a target that is the one of highest quality. With one it is the fastest, latencies within `jitter_ms` of
     the smallest being equal, and of those the cheapest, costs within `cost_share` of the lowest being equal. What is
@@ -308,7 +308,7 @@ def choose_stack(
     id. UsageError for no stacks. Source: spec rag 3.5.
     """
     if not stacks:
-        raise UsageError("There are no stacks to choose from.", mend="Measure one at least.")
+        raise UsageError("There are no stacks to choose from.", mend="Measure at least one.")
     feasible = [stack for stack in stacks if not any(limits.list_limit_excesses(stack, measure))]
     if not feasible:
         nearest = min(
@@ -317,17 +317,20 @@ def choose_stack(
         )
         return StackChoice(None, nearest, (), ())
     if limits.target is None:
-        tied = _find_lowest_stacks(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
+        tied = _find_stacks_with_lowest_value(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
     else:
-        tied = _find_lowest_stacks(
-            _find_lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms),
+        tied = _find_stacks_with_lowest_value(
+            _find_stacks_with_lowest_value(feasible, lambda stack: stack.latency, jitter_ms),
             _stack_cost,
             ROUNDING,
             cost_share,
         )
     # By prompt, then by cost within its tolerance, so no single sort key would do.
-    left = _find_lowest_stacks(
-        _find_lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _stack_cost, ROUNDING, cost_share
+    left = _find_stacks_with_lowest_value(
+        _find_stacks_with_lowest_value(tied, lambda stack: stack.prompt_tokens, 0.0),
+        _stack_cost,
+        ROUNDING,
+        cost_share,
     )
     chosen = min(left, key=lambda stack: (stack.latency, -stack.find_quality(measure), stack.id))
     return StackChoice(chosen, chosen, tuple(feasible), tuple(tied))
@@ -337,7 +340,7 @@ def _stack_cost(stack: StackCostLatencyQuality) -> float:
     return stack.cost
 
 
-def _find_lowest_stacks(
+def _find_stacks_with_lowest_value(
     stacks: Sequence[StackCostLatencyQuality],
     value: Callable[[StackCostLatencyQuality], float],
     within: float,

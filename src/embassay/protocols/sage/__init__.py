@@ -3,8 +3,6 @@
 Goel, Lee, Ramchandran, "SAGE: A Realistic Benchmark for Semantic Understanding", NeurIPS 2025 workshop.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from embassay.registry import make_lazy_getattr

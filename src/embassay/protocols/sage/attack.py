@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate, make_undefined_score
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    estimate,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.evaluation import TaskContext
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units, group_items_sharing_things
 from embassay.randomness import draw_random_bytes
@@ -42,7 +48,7 @@ FLIPPED, BY_CHANCE = "flipped", "flipped by chance"
 SHAPES = ("pairs", "labelled_pairs", "summarised")
 HIGH, LOW = 0.75, 0.4
 """Shares of the highest score from which on a pair is an upper one, and up to which a lower one."""
-RELATIVE, ABSOLUTE = "normalise=minmax", "name bm25?normalise=self"
+RELATIVE, ABSOLUTE = "normalise=minmax", "use bm25?normalise=self"
 """In the identity of a system whose similarities cannot be compared between calls, and what to name instead."""
 SHORTLIST = 20
 """So many words are tried again after the first change: those whose change alone took most similarity."""
@@ -67,7 +73,7 @@ class PairSimilarityOrders:
 
 
 def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairSimilarityOrders]:
-    """The orders of a dataset in the first of the `SHAPES` that it has. DataError where nothing is ordered."""
+    """Load a dataset's orders in the first of the `SHAPES` it has; DataError if nothing is ordered."""
     shape = next(shape for shape in SHAPES if not dataset.missing(shape))
     loaded: LoadedDataset[Any] = dataset.load(shape, seed=seed)
     orders = (
@@ -77,14 +83,14 @@ def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDa
     )
     if not len(orders):
         raise DataError(
-            f"no pair of {loaded.dataset!r} is clearly above another",
+            f"no pair of {loaded.dataset!r} scores clearly higher than another",
             expected=f"scores of at least {HIGH:.0%} and at most {LOW:.0%} of the highest, or labels 1 and 0",
         )
     return replace(loaded, data=_draw_pair_orders(orders, limit, seed))
 
 
 def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) -> PairSimilarityOrders:
-    """Each pair that people rate high, or say belongs together, above one that they do not, drawn from the seed."""
+    """Order pairs that people rate high, or say belong together, above others, drawn by the seed."""
     values = np.asarray(data.scores if isinstance(data, ScoredTextPairs) else data.labels, dtype=np.float64)
     # A scale that begins at 1 has its low end there.
     spread = values - values.min() if len(values) else values
@@ -107,7 +113,7 @@ def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) 
 
 
 def order_own_summaries_first(data: Documents) -> PairSimilarityOrders:
-    """Each document with its own summary above the same with the next document's."""
+    """Order each document with its own summary above the same with the next document's."""
     if data.summaries is None or len(data) < 2:
         return PairSimilarityOrders((), (), (), (), ())
     summaries = tuple(data.summaries)
@@ -124,18 +130,22 @@ def _draw_pair_orders(orders: PairSimilarityOrders, limit: int | None, seed: int
     return PairSimilarityOrders(*(tuple(column[place] for place in kept) for column in columns))
 
 
-def list_word_errors(word: str) -> tuple[str, ...]:
+def list_small_errors_of_word(word: str) -> tuple[str, ...]:
     """What one small error makes of a word: capitals, digits for letters (as SAGE's edits), its middle letter gone, its
     two middle letters in the other order; each form once, none of them the word itself.
 
-    >>> list_word_errors("moon"), list_word_errors("a"), list_word_errors("7")
+    >>> list_small_errors_of_word("moon"), list_small_errors_of_word("a"), list_small_errors_of_word("7")
     (('MOON', 'm00n', 'mon'), ('A', '4'), ())
     """
     middle = len(word) // 2
     forms = [word.upper(), replace_letters_by_digits(word, _refuse_random_draw)]
     if len(word) > 3:
-        forms.append(word[:middle] + word[middle + 1 :])
-        forms.append(word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :])
+        forms.extend(
+            (
+                word[:middle] + word[middle + 1 :],
+                word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :],
+            )
+        )
     return tuple(form for form in dict.fromkeys(forms) if form != word)
 
 
@@ -157,16 +167,16 @@ class AttackedTextDraft:
 
     @property
     def text(self) -> str:
-        """As it stands."""
+        """The text as it stands."""
         written = list(self.words)
         for place, form in self.changes:
             written[place] = form
         return " ".join(written)
 
     def change_word_at(self, place: int) -> Iterator[AttackedTextDraft]:
-        """With one more word changed, in each way; nothing where the word is changed already."""
+        """Change one more word, in each way; nothing where the word is changed already."""
         if all(place != changed for changed, _ in self.changes):
-            for form in list_word_errors(self.words[place]):
+            for form in list_small_errors_of_word(self.words[place]):
                 yield AttackedTextDraft(self.words, (*self.changes, (place, form)))
 
 
@@ -190,7 +200,7 @@ def find_smallest_edits(
     budget: int = 5,
     beam: int = 1,
 ) -> list[AttackOutcome]:
-    """For each pair the fewest changed words of `second` that bring its similarity to `first` below its threshold.
+    """Find for each pair the fewest changed words of `second` that bring it below its threshold.
 
     A search that keeps the `beam` best drafts of each size, so what it finds is an upper bound of the fewest. Pairs go
     on together, so that a system is called once for each number of changes of so many. UsageError for a budget or a
@@ -204,7 +214,7 @@ def find_smallest_edits(
     (2, True)
     """
     if budget < 1 or beam < 1:
-        raise UsageError("A search needs a budget and a beam.", mend="Use 1 or more for both.")
+        raise UsageError("The budget and the beam must be at least 1.", mend="Use 1 or more for both.")
     attacks: list[AttackOutcome] = []
     for start in range(0, len(second), BLOCK):
         part = slice(start, start + BLOCK)
@@ -214,15 +224,15 @@ def find_smallest_edits(
         ]
         for _ in range(budget):
             _change_one_more_word(system, first[part], searches, beam)
-        attacks += [search.as_attack_outcome() for search in searches]
+        attacks += [search.make_attack_outcome() for search in searches]
     return attacks
 
 
 def _change_one_more_word(
     system: Similarity, first: Sequence[str], searches: Sequence[WordChangeSearch], beam: int
 ) -> None:
-    """One more change of every text that has not flipped."""
-    waiting = [place for place, search in enumerate(searches) if not search.is_flipped]
+    """Change one more word of every text that has not flipped."""
+    waiting = [place for place, search in enumerate(searches) if not search.is_pair_order_flipped]
     drafts = [(place, draft) for place in waiting for draft in searches[place].list_next_drafts()]
     if not drafts:
         return
@@ -237,7 +247,7 @@ def _change_one_more_word(
 
 
 class WordChangeSearch:
-    """The search on one text: its best drafts of the present size, and which words are worth a change."""
+    """The search on one text: its best drafts of the present size, and words worth a change."""
 
     def __init__(self, text: str, threshold: float) -> None:
         self.threshold = threshold
@@ -246,12 +256,12 @@ class WordChangeSearch:
         self.places: Sequence[int] = range(len(start.words))
 
     @property
-    def is_flipped(self) -> bool:
+    def is_pair_order_flipped(self) -> bool:
         """Whether the best draft is below the threshold."""
         return self.best[0].similarity < self.threshold
 
     def list_next_drafts(self) -> Iterator[AttackedTextDraft]:
-        """The best drafts with one more word changed, each text once."""
+        """List the best drafts with one more word changed, each text once."""
         seen = set[frozenset[Change]]()
         for draft in self.best:
             for place in self.places:
@@ -262,16 +272,16 @@ class WordChangeSearch:
                         yield candidate
 
     def keep_best_drafts(self, scored: Sequence[AttackedTextDraft], beam: int) -> None:
-        """Keep the least similar; after the first change, the words whose change alone took most."""
+        """Keep the least similar drafts; after the first change, also the words that took most."""
         ordered = sorted(scored, key=lambda draft: draft.similarity)
         if not self.best[0].changes:
             self.places = list(dict.fromkeys(draft.changes[0][0] for draft in ordered))[:SHORTLIST]
         self.best = ordered[:beam]
 
-    def as_attack_outcome(self) -> AttackOutcome:
+    def make_attack_outcome(self) -> AttackOutcome:
         """What it came to."""
         best = self.best[0]
-        return AttackOutcome(best.text, len(best.changes), best.similarity, self.is_flipped)
+        return AttackOutcome(best.text, len(best.changes), best.similarity, self.is_pair_order_flipped)
 
 
 def estimate_chance_flips(
@@ -283,7 +293,7 @@ def estimate_chance_flips(
     for start in range(0, len(orders), BLOCK):
         rows = np.arange(start, min(start + BLOCK, len(orders)))
         flips[rows] = _find_random_draft_flips(
-            system, _select_rows(orders, rows), thresholds[rows], budget, seed
+            system, _select_pair_orders(orders, rows), thresholds[rows], budget, seed
         )
     # Once flipped within a size, so within every larger one.
     return np.asarray(np.maximum.accumulate(flips, axis=2).mean(axis=1))
@@ -292,7 +302,7 @@ def estimate_chance_flips(
 def _find_random_draft_flips(
     system: Similarity, orders: PairSimilarityOrders, thresholds: Floats, budget: int, seed: int
 ) -> NDArray[np.bool_]:
-    """Whether each number of changes flips a pair in each draw, (n, draws, budget)."""
+    """Find whether each number of changes flips a pair in each draw, (n, draws, budget)."""
     flips = np.zeros((len(orders), DRAWS, budget), dtype=np.bool_)
     firsts, texts, places = [], [], []
     for row, number in product(range(len(orders)), range(DRAWS)):
@@ -309,7 +319,7 @@ def _find_random_draft_flips(
 
 
 def _draw_random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator[str]:
-    """The text with one, two ... words changed, each draw a part of the next."""
+    """Draw the text with one, two ... words changed, each draw a part of the next."""
     draft = AttackedTextDraft(tuple(text.split()))
     drawn = _KeyByteStream(seed, key)
     for place in draw_random_order(len(draft.words), drawn):
@@ -320,7 +330,7 @@ def _draw_random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator
 
 
 class _KeyByteStream:
-    """Raw bytes of a key, each once."""
+    """A stream of the raw bytes of a key, each once."""
 
     def __init__(self, seed: int, key: str) -> None:
         self.seed, self.key, self.calls = seed, key, 0
@@ -334,7 +344,7 @@ def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
-            HEADLINE, 0, f"similarities of {system.name} are relative to their batch: {ABSOLUTE}"
+            HEADLINE, 0, f"{system.name} scales its similarities within each batch; {ABSOLUTE} instead"
         )
         return TaskOutcome(
             (nothing,), {HEADLINE: HeadlineComponent(None, 0, reason=nothing.reason)}, Items().columns
@@ -351,7 +361,7 @@ def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context
     rows = np.flatnonzero(is_right == 1)
     budget = context.options.attack_budget
     flipped, by_chance = np.full((2, len(data), budget), np.nan)
-    attacked = _select_rows(data, rows)
+    attacked = _select_pair_orders(data, rows)
     attacks = find_smallest_edits(
         system, attacked.first, attacked.second, lower[rows], budget=budget, beam=context.options.attack_beam
     )
@@ -361,31 +371,31 @@ def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context
     # A text that several orders have makes no further evidence.
     groups = group_items_sharing_things([{*texts} for texts in zip(data.first, data.second, strict=True)])
     withstood, scores = _estimate_attack_shares(is_right, flipped, by_chance, groups, context)
-    scores.append(_score_median_changes(needed, context))
+    scores.append(_score_median_change_count(needed, context))
     for name, column in {"right": is_right, HEADLINE: 1 - flipped[:, -1]}.items():
         items.add(data.ids, column, name)
     for size in range(budget):
-        items.add(data.ids, flipped[:, size], FLIPPED, _name_changes_variant(size))
-        items.add(data.ids, by_chance[:, size], BY_CHANCE, _name_changes_variant(size))
+        items.add(data.ids, flipped[:, size], FLIPPED, _name_change_count_variant(size))
+        items.add(data.ids, by_chance[:, size], BY_CHANCE, _name_change_count_variant(size))
     return TaskOutcome(
         tuple(scores), {HEADLINE: withstood.component()}, items.columns, lost.skipped,
         counts={"orders": len(data), "attacked": len(rows)}
     )  # fmt: skip
 
 
-def _select_rows(data: PairSimilarityOrders, rows: NDArray[np.int64]) -> PairSimilarityOrders:
+def _select_pair_orders(data: PairSimilarityOrders, rows: NDArray[np.int64]) -> PairSimilarityOrders:
     columns = (data.ids, data.first, data.second, data.lower_first, data.lower_second)
     return PairSimilarityOrders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
 
 
-def _name_changes_variant(size: int) -> str:
+def _name_change_count_variant(size: int) -> str:
     return f"changes={size + 1}"
 
 
 def _estimate_attack_shares(
     is_right: Floats, flipped: Floats, by_chance: Floats, groups: Labels | None, context: TaskContext
 ) -> tuple[Estimate, list[Score]]:
-    """The headline's estimate, and the rows of all shares; `groups` are orders drawn together."""
+    """Estimate the headline and the rows of all shares; `groups` are orders drawn together."""
     over = describe_bootstrap_units("orders", ScoredTextPairs, groups)
 
     def estimate_column_mean(column: Floats, *, share: bool = True) -> Estimate:
@@ -401,14 +411,18 @@ def _estimate_attack_shares(
             estimate_column_mean(flipped[:, size]),
             estimate_column_mean(by_chance[:, size], share=False),
         )
-        scores.append(searched.score(FLIPPED, variant=_name_changes_variant(size), bounds=(0, 1)))
-        scores.append(chance.score(BY_CHANCE, variant=_name_changes_variant(size), bounds=(0, 1)))
+        scores.extend(
+            (
+                searched.score(FLIPPED, variant=_name_change_count_variant(size), bounds=(0, 1)),
+                chance.score(BY_CHANCE, variant=_name_change_count_variant(size), bounds=(0, 1)),
+            )
+        )
     gain = estimate_column_mean(flipped[:, -1] - by_chance[:, -1], share=False)
     scores.append(gain.score("search minus chance", bounds=(-1, 1)))
     return withstood, scores
 
 
-def _score_median_changes(needed: Floats, context: TaskContext) -> Score:
+def _score_median_change_count(needed: Floats, context: TaskContext) -> Score:
     """The median number of changes of the orders that were flipped."""
     counts = needed[np.isfinite(needed)]
     if not len(counts):

@@ -18,7 +18,7 @@ from embassay.protocols.kernel.estimates import (
     Items,
     Lost,
     average_scores_over_sets,
-    bootstrap_set_v_measure,
+    bootstrap_v_measure_over_texts,
     make_undefined_score,
     sum_skipped_items_by_reason,
 )
@@ -29,7 +29,7 @@ HEADLINE = "v_measure"
 
 
 def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContext) -> TaskOutcome:
-    """Score one system on every set of one dataset; sets of one label and lost members are skipped and counted."""
+    """Evaluate a system on every set of a clustering dataset; one-label sets and lost texts are skipped."""
     items, scores, skipped, warnings = Items(), [], [], []
     alone = _find_only_set(data)
     for name in sorted(set(data.sets)):
@@ -37,14 +37,14 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
         if len({data.labels[i] for i in rows}) < 2:
             skipped.append(SkippedItems("set with a single label", 1, (name,)))
             continue
-        drawn = _cap_rows(data, rows, system, context)
+        drawn = _cap_rows_of_set(data, rows, system, context)
         if len(drawn) < len(rows):
             warnings.append(
-                f"set {name!r}: {len(drawn)} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)"
+                f"set {name!r}: {len(drawn)} of {len(rows)} texts, sampled by label ({system.kind} systems)"
             )
         order = sort_positions_by_text([data.texts[i] for i in drawn])
         drawn = [drawn[place] for place in order.tolist()]
-        distances, lost = _measure_distances(system, data, drawn)
+        distances, lost = _measure_text_distances(system, data, drawn)
         if lost.too_many_lost_reason:
             return lost.make_outcome_without_score(
                 HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many_lost_reason}"
@@ -54,10 +54,12 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
         scores.append(_score_clustering_of_set(distances, data, left, name, items))
         if name == alone:
             clusters = dict(zip(sorted(left), items.columns["value"][-len(left) :], strict=True))
-            whole = bootstrap_set_v_measure(data, name, clusters, context)
+            whole = bootstrap_v_measure_over_texts(data, name, clusters, context)
     if alone is not None and scores:
-        return _make_outcome(whole, scores, items, sum_skipped_items_by_reason(skipped), tuple(warnings))
-    return _make_outcome(
+        return _make_clustering_outcome(
+            whole, scores, items, sum_skipped_items_by_reason(skipped), tuple(warnings)
+        )
+    return _make_clustering_outcome(
         average_scores_over_sets(scores, context),
         scores,
         items,
@@ -66,7 +68,9 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
     )
 
 
-def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context: SageContext) -> list[int]:
+def _cap_rows_of_set(
+    data: LabelledTexts, rows: list[int], system: Similarity, context: SageContext
+) -> list[int]:
     """The rows of a set, or as many as the cap allows, drawn by label."""
     cap = context.options.embedding_cap if system.kind == "embedding" else context.options.string_cap
     if len(rows) <= cap:
@@ -76,7 +80,7 @@ def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context:
     return [rows[i] for i in drawn]
 
 
-def _measure_distances(
+def _measure_text_distances(
     system: Similarity, data: LabelledTexts, rows: list[int]
 ) -> tuple[NDArray[np.float32], Lost]:
     """Condensed distances of the members that have a vector, and the others."""
@@ -100,7 +104,7 @@ def _measure_distances(
 def _score_clustering_of_set(
     distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: Items
 ) -> Score:
-    """V-measure of the clusters of one set, whose distances are in the order of these rows."""
+    """Score by V-measure the clusters of one set, whose distances are in the order of these rows."""
     linked = cluster_by_complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
     # argsort of an argsort gives each row's rank, its place once the rows are sorted.
     clusters = restore_item_order(np.argsort(np.argsort(rows)), linked)
@@ -113,7 +117,7 @@ def _score_clustering_of_set(
 
 
 def _find_only_set(data: LabelledTexts) -> str | None:
-    """The set of a dataset that has one with two labels or more; None where there are several."""
+    """Find the only set with two labels or more of a dataset; None where there are several."""
     labels: dict[str, set[str]] = {}
     for name, label in zip(data.sets, data.labels, strict=True):
         labels.setdefault(name, set()).add(label)
@@ -121,7 +125,7 @@ def _find_only_set(data: LabelledTexts) -> str | None:
     return proper[0] if len(proper) == 1 else None
 
 
-def _make_outcome(
+def _make_clustering_outcome(
     whole: Estimate | None,
     scores: list[Score],
     items: Items,

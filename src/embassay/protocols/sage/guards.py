@@ -21,10 +21,10 @@ from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units, find_item_groups
 from embassay.protocols.kernel.tables import ColumnTable, number_column, text
-from embassay.protocols.sage.retrieval import K, list_ideal_gains, list_query_gains, ndcg
-from embassay.protocols.sage.tasks import SageContext, apply_run_options, parse_edit_list
+from embassay.protocols.sage.retrieval import K, list_gains_per_query, list_ideal_gains, ndcg
+from embassay.protocols.sage.tasks import SageContext, apply_options_to_edit, parse_edit_list
 from embassay.randomness import draw_random_bytes, make_seeded_generator
-from embassay.records import Result, RetrievalSet, Score, TaskOutcome
+from embassay.records import ResultRow, RetrievalSet, Score, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.stats.resampling import count_effective_groups, resample_defined_means
@@ -63,7 +63,7 @@ class JudgedRanking:
     ndcg: Floats
 
 
-class GuardBench:
+class GuardedSystemBench:
     """A system on a retrieval set, with what its guards are made of; each search is done once, and what a guard takes
     beside it is timed."""
 
@@ -71,18 +71,18 @@ class GuardBench:
         self.system, self.data, self.context = system, data, context
         self.options = context.options
         self.seconds: dict[str, list[float]] = {}
-        self._gains, self._ideal = list_query_gains(data), list_ideal_gains(data)
+        self._gains, self._ideal = list_gains_per_query(data), list_ideal_gains(data)
         self._alone: dict[str, JudgedRanking] = {}
 
     def search_unguarded(self, asked: EditedSearch) -> JudgedRanking:
         """What the system finds."""
         if asked.name not in self._alone:
-            self._alone[asked.name] = self.judge_ranking(
+            self._alone[asked.name] = self.judge_ranking_by_ndcg(
                 self.system.search(asked.queries, asked.corpus, DEPTH)
             )
         return self._alone[asked.name]
 
-    def judge_ranking(self, ranked: RankedCandidates) -> JudgedRanking:
+    def judge_ranking_by_ndcg(self, ranked: RankedCandidates) -> JudgedRanking:
         """With its nDCG."""
         return JudgedRanking(ranked, ndcg(self._gains, ranked.indices[:, :K], self._ideal, self.context))
 
@@ -93,14 +93,14 @@ class GuardBench:
         self.seconds.setdefault(guard, []).append(time.perf_counter() - begun)
         return result
 
-    def count_microseconds(self) -> dict[str, int]:
+    def count_guard_microseconds(self) -> dict[str, int]:
         """Microseconds for a question, by guard."""
         per_search = {guard: sum(spent) / len(spent) for guard, spent in self.seconds.items()}
         return {f"{TIME}{guard}": round(1e6 * spent / len(self.data)) for guard, spent in per_search.items()}
 
 
-def search_cleaned_texts(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
-    """What comes in is cleaned: the questions, or the documents."""
+def search_cleaned_texts(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+    """Search after cleaning what comes in: the questions, or the documents."""
     cleanup = TextCleanupSteps(bench.options.guard_clean)
     queries, corpus = asked.queries, asked.corpus
     cleanup("Lists are read before the time is taken.")
@@ -108,11 +108,11 @@ def search_cleaned_texts(bench: GuardBench, asked: EditedSearch) -> JudgedRankin
         queries = bench.time_guard("cleaning", lambda: cleanup.clean_texts_without_cache(asked.queries))
     else:
         corpus = bench.time_guard("cleaning", lambda: cleanup.clean_texts_without_cache(asked.corpus))
-    return bench.judge_ranking(bench.system.search(queries, corpus, DEPTH))
+    return bench.judge_ranking_by_ndcg(bench.system.search(queries, corpus, DEPTH))
 
 
-def search_and_fuse_two_systems(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
-    """A second system searches too, and both rankings are one by reciprocal ranks."""
+def search_and_fuse_two_systems(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+    """Search with a second system too, and fuse both rankings by reciprocal ranks."""
     other = open_system(
         bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed
     )
@@ -128,11 +128,11 @@ def search_and_fuse_two_systems(bench: GuardBench, asked: EditedSearch) -> Judge
             scores[row, : len(fused)] = [hit.score for hit in fused]
         return RankedCandidates(indices, scores)
 
-    return bench.judge_ranking(bench.time_guard("hybrid", fuse_rankings))
+    return bench.judge_ranking_by_ndcg(bench.time_guard("hybrid", fuse_rankings))
 
 
-def rerank_first_documents(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
-    """A reranker orders the first documents anew; equal ones stay in the system's order."""
+def rerank_first_documents(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+    """Rerank the first documents; equal ones stay in the system's order."""
     reranker = open_reranker(
         bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed
     )
@@ -147,10 +147,10 @@ def rerank_first_documents(bench: GuardBench, asked: EditedSearch) -> JudgedRank
             indices[row, : len(places)], scores[row, : len(places)] = places[order], values[order]
         return RankedCandidates(indices, scores)
 
-    return bench.judge_ranking(bench.time_guard("rerank", rerank_documents))
+    return bench.judge_ranking_by_ndcg(bench.time_guard("rerank", rerank_documents))
 
 
-def refuse_unsure_questions(bench: GuardBench, asked: EditedSearch) -> JudgedRanking:
+def refuse_unsure_questions(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
     """Questions whose first document is less similar than a threshold are not answered: the lowest with which those
     that are keep enough, and that leaves `LEAST_ANSWERED` of them; found on one half of the questions for the other."""
     own = bench.search_unguarded(asked)
@@ -161,15 +161,15 @@ def refuse_unsure_questions(bench: GuardBench, asked: EditedSearch) -> JudgedRan
     for half in (False, True):
         here, there = halves == half, halves != half
         wanted = bench.options.guard_keep * float(np.mean(clean[there])) if there.any() else 0.0
-        values[here & (sure < find_lowest_threshold(sure[there], own.ndcg[there], wanted))] = np.nan
+        values[here & (sure < find_lowest_answer_threshold(sure[there], own.ndcg[there], wanted))] = np.nan
     return JudgedRanking(own.ranked, values)
 
 
-def find_lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
+def find_lowest_answer_threshold(sure: Floats, values: Floats, wanted: float) -> float:
     """The lowest of the similarities (n,) from which on the mean of the values is at least `wanted`, of those that
     leave `LEAST_ANSWERED` of them; where none does, that with the highest mean.
 
-    >>> find_lowest_threshold(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.0, 1.0, 1.0, 1.0, 1.0]), 0.9)
+    >>> find_lowest_answer_threshold(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.0, 1.0, 1.0, 1.0, 1.0]), 0.9)
     0.2
     """
     order = np.argsort(sure, kind="stable")
@@ -183,13 +183,13 @@ def find_lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
 
 
 def _split_questions_in_halves(data: RetrievalSet, seed: int) -> NDArray[np.bool_]:
-    """To which half each question belongs, (q,); questions that share a relevant document to one."""
+    """Split questions in halves, (q,); those that share a relevant document go to one."""
     groups = find_item_groups(data)
     names = data.queries.ids if groups is None else [str(label) for label in groups.tolist()]
     return np.array([draw_random_bytes(1, seed, "half", name)[0] % 2 == 1 for name in names])
 
 
-GUARDS: Mapping[str, Callable[[GuardBench, EditedSearch], JudgedRanking]] = {
+GUARDS: Mapping[str, Callable[[GuardedSystemBench, EditedSearch], JudgedRanking]] = {
     "cleaning": search_cleaned_texts, "hybrid": search_and_fuse_two_systems, "rerank": rerank_first_documents,
     "threshold": refuse_unsure_questions
 }  # fmt: skip
@@ -197,13 +197,13 @@ GUARDS: Mapping[str, Callable[[GuardBench, EditedSearch], JudgedRanking]] = {
 
 
 def make_clean_search(data: RetrievalSet) -> EditedSearch:
-    """The questions and documents as they are."""
+    """Make the search of the questions and documents as they are."""
     return EditedSearch(CLEAN, data.queries.texts, data.corpus.texts)
 
 
 def make_damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> EditedSearch:
-    """The same with one side under an edit."""
-    damage = apply_run_options(edit, context)
+    """Make the search with one side, questions or documents, under an edit."""
+    damage = apply_options_to_edit(edit, context)
     if context.options.guard_side == "queries":
         return EditedSearch(edit, damage(data.queries.texts, data.queries.ids), data.corpus.texts)
     return EditedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
@@ -211,7 +211,7 @@ def make_damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> 
 
 def evaluate_guards(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Measure what a system keeps under every edit, alone and behind every guard."""
-    bench = GuardBench(system, data, context)
+    bench = GuardedSystemBench(system, data, context)
     edits = parse_edit_list(context.options.guard_edits)
     searches = [make_clean_search(data), *(make_damaged_search(data, edit, context) for edit in edits)]
     columns, reasons = dict[str, Floats](), dict[str, str]()
@@ -236,7 +236,7 @@ def _make_guard_outcome(
     columns: Mapping[str, Floats],
     reasons: Mapping[str, str],
     edits: Sequence[str],
-    bench: GuardBench,
+    bench: GuardedSystemBench,
     lost: Lost,
 ) -> TaskOutcome:
     over = GuardShares(bench.context, find_item_groups(bench.data))
@@ -245,7 +245,7 @@ def _make_guard_outcome(
     )
     items, scores = Items(), [whole.score(HEADLINE)]
     for variant, column in columns.items():
-        scores.append(over.estimate_mean(column).score(f"ndcg@{K}", variant=variant))
+        scores.append(over.estimate_question_mean(column).score(f"ndcg@{K}", variant=variant))
         items.add(bench.data.queries.ids, column, f"ndcg@{K}", variant)
     for name in GUARDS:
         if name in reasons:
@@ -254,7 +254,7 @@ def _make_guard_outcome(
             ]  # fmt: skip
             continue
         change = columns[f"{CLEAN}:{name}"] - columns[CLEAN]
-        scores.append(over.estimate_mean(change).score(PRICE, variant=name))
+        scores.append(over.estimate_question_mean(change).score(PRICE, variant=name))
     for edit in edits:
         scores.append(over.estimate_share_kept(columns[CLEAN], columns[edit]).score(HEADLINE, variant=edit))
         known = [name for name in GUARDS if name not in reasons]
@@ -264,7 +264,7 @@ def _make_guard_outcome(
         {HEADLINE: whole.component()},
         items.columns,
         lost.skipped,
-        counts=bench.count_microseconds(),
+        counts=bench.count_guard_microseconds(),
     )
 
 
@@ -279,32 +279,32 @@ def _make_guard_scores(
     if restored.value > 0 or restored.value <= 0:
         yield restored.score(RESTORED, variant=variant)
     else:
-        yield make_undefined_score(RESTORED, restored.n, "the edit costs nothing", variant=variant)
+        yield make_undefined_score(RESTORED, restored.n, "the edit does not lower the score", variant=variant)
     if name == "threshold":
-        yield over.estimate_mean((~np.isnan(guarded)).astype(float), is_share=True).score(
+        yield over.estimate_question_mean((~np.isnan(guarded)).astype(float), is_share=True).score(
             ANSWERED, variant=variant
         )
 
 
 @dataclass(frozen=True)
 class GuardShares:
-    """Estimates over questions, of means that are each over the questions that have a value."""
+    """Estimates of a guard's shares, of means each over the questions that have a value."""
 
     context: SageContext
     groups: Labels | None
 
-    def estimate_mean(self, column: Floats, *, is_share: bool = False) -> Estimate:
+    def estimate_question_mean(self, column: Floats, *, is_share: bool = False) -> Estimate:
         """The mean of the questions' values."""
         return self._estimate_statistic([column], lambda means: means[..., 0], is_share=is_share)
 
     def estimate_share_kept(self, clean: Floats, kept: Floats, *, most: float = np.inf) -> Estimate:
-        """How much of the clean mean is kept."""
+        """Estimate how much of the clean mean is kept."""
         return self._estimate_statistic(
             [clean, kept], lambda means: np.minimum(means[..., 1] / means[..., 0], most)
         )
 
     def estimate_share_restored(self, clean: Floats, damaged: Floats, guarded: Floats) -> Estimate:
-        """How much of what the damage took comes back; NaN where it took nothing."""
+        """Estimate how much of what the damage took comes back; NaN where it took nothing."""
 
         def compute_share_restored(means: Floats) -> Floats:
             loss = np.where(means[..., 0] > means[..., 1], means[..., 0] - means[..., 1], np.nan)
@@ -329,9 +329,9 @@ class GuardShares:
 
 
 def make_guard_table(
-    records: Sequence[CellRecord], rows: Sequence[Result], keep: float
+    records: Sequence[CellRecord], rows: Sequence[ResultRow], keep: float
 ) -> Iterator[ColumnTable]:
-    """For every system and damage what is kept alone and behind each guard, and the cheapest that keeps enough."""
+    """Tabulate what each system keeps by damage, alone and guarded, and the cheapest guard."""
     lines = [
         line for record in records if record.task == TASK for line in _list_guard_rows(record, rows, keep)
     ]
@@ -343,8 +343,8 @@ def make_guard_table(
         number_column("low", "kept.ci_low", 3),
         number_column("high", "kept.ci_high", 3), number_column("ms per question", "milliseconds", 3),
         text("cheapest"),
-        note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that answers every "
-            "question and keeps enough, or otherwise a threshold that does; sure if the whole interval is high enough.")
+        note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that keeps enough and "
+            "answers every question, or else a threshold that keeps enough; sure: the whole interval is high enough.")
     )  # fmt: skip
 
 
@@ -355,12 +355,12 @@ class GuardTableRow(NamedTuple):
     system: str
     damage: str
     guard: str
-    kept: Result
+    kept: ResultRow
     milliseconds: float | None
     cheapest: str
 
 
-def _list_guard_rows(record: CellRecord, rows: Sequence[Result], keep: float) -> Iterator[GuardTableRow]:
+def _list_guard_rows(record: CellRecord, rows: Sequence[ResultRow], keep: float) -> Iterator[GuardTableRow]:
     own = {
         row.variant: row
         for row in rows
@@ -378,7 +378,7 @@ def _list_guard_rows(record: CellRecord, rows: Sequence[Result], keep: float) ->
 
 
 def find_cheapest_guard(
-    kept: Mapping[str, Result], edit: str, counts: Mapping[str, int], keep: float
+    kept: Mapping[str, ResultRow], edit: str, counts: Mapping[str, int], keep: float
 ) -> str | None:
     """The system alone where it keeps enough, else the fastest guard that answers all and does, else a threshold that
     does; None where nothing does."""

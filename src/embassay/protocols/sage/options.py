@@ -40,9 +40,9 @@ class SageOptions:
         point="A11",
     )
     edits: Literal["paper", "2024"] = option(
-        "paper", "Edit as described in the paper, or as in its first author's earlier code.", point="A16"
+        "paper", "Edit as described in the paper, or as in the first author's earlier code.", point="A16"
     )
-    needle: str = option("", "A text file of your own to insert from.", point="A16")
+    needle: str = option("", "A text file to take inserted text from.", point="A16")
     text_tokens: int | None = option(
         None, "Truncate documents of the sensitivity task to this many tokens.", point="A16"
     )
@@ -57,7 +57,7 @@ class SageOptions:
         "augmented", "Which corpus the retrieval headline uses.", point="A19"
     )
     ties: Literal["original", "worst"] = option(
-        "original", "Rank equal scores with the original first, or the edited copy.", point="A18"
+        "original", "At equal scores, rank the original or the edited copy first.", point="A18"
     )
     dataset_mean: Literal["arithmetic", "harmonic"] = option(
         "arithmetic", "How retrieval scores are averaged over datasets.", point="A20"
@@ -66,7 +66,7 @@ class SageOptions:
     exclude_self: bool = option(False, "Leave a query's own document and its copies out of retrieval.")
     resamples: int = option(2_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
     retrieval_edits: str = option(
-        ALL, "Edits of the retrieval corpora: capitalize,typos. The paper's score needs all 18 of its own."
+        ALL, "Edits of the retrieval corpora: capitalize,typos. The paper's score needs its 18 edits."
     )
     further_edits: str = option(
         "",
@@ -75,22 +75,22 @@ class SageOptions:
     )
     document_cap: int | None = option(None, "Maximum documents for robustness and sensitivity.")
     guard_edits: str = option(
-        "capitalize,delete10,numerize,typos", "Edits to test guards against: typos,ocr."
+        "capitalize,delete10,numerize,typos", "Edits that the guards are tested against: typos,ocr."
     )
-    guard_side: Literal["queries", "documents"] = option("queries", "What is damaged.")
+    guard_side: Literal["queries", "documents"] = option("queries", "Side to damage.")
     guard_keep: float = option(0.95, "Share of the clean nDCG@10 that a guard must keep.", least=0, most=1)
     guard_clean: str = option("unicode,whitespace,spelling,case", "Steps of the cleaning guard.")
     guard_hybrid: str = option("bm25", "Second system of the hybrid guard.")
     guard_rerank: str = option("overlap", "Reranker of the reranking guard.")
-    attack_budget: int = option(5, "Maximum words that an attack changes.", least=1)
-    attack_beam: int = option(1, "Drafts of each size that an attack keeps.", least=1)
+    attack_budget: int = option(5, "Maximum words that an attack can change.", least=1)
+    attack_beam: int = option(1, "Drafts that an attack keeps at each number of changes.", least=1)
 
     def __post_init__(self) -> None:
         check_option_values(self)
         if self.edits == "2024" and self.delete_next_if_space:
             raise UsageError(
-                "delete10 of 2024 has its own rule for spaces.",
-                mend="Leave --delete-next-if-space out, or --edits 2024.",
+                "delete10 has its own rule for spaces with --edits 2024.",
+                mend="Leave out --delete-next-if-space or --edits 2024.",
             )
         object.__setattr__(self, "further_edits", ",".join(parse_edit_names(self.further_edits)))
         if self.retrieval_edits != ALL:
@@ -114,7 +114,7 @@ class SageOptions:
         return {name: value for name, value in every.items() if (name, value) not in whole}
 
     def item_limit(self, task: str, limit: int | None) -> int | None:
-        """How many items of a task are drawn at most; None for all.
+        """The most items of a task that are drawn; None for all.
 
         >>> SageOptions(document_cap=12).item_limit("sensitivity", None), SageOptions().item_limit("sensitivity", 20)
         (12, 20)
@@ -132,7 +132,7 @@ _BEYOND = {
 
 
 def parse_edit_names(names: str) -> tuple[str, ...]:
-    """The edits of a list, each once, in one order. UsageError for a name that is none of them.
+    """Parse the edits of a list, each once, in one order; UsageError for a name that is none.
 
     >>> parse_edit_names("facts, synonyms")
     ('synonyms', 'facts')
@@ -142,12 +142,14 @@ def parse_edit_names(names: str) -> tuple[str, ...]:
     asked = [name.strip() for name in names.split(",") if name.strip()]
     for name in asked:
         if name not in FURTHER:
-            raise UsageError(f"There is no further edit {name!r}.", mend=f"Available: {', '.join(FURTHER)}.")
+            raise UsageError(
+                f"There is no further edit called {name!r}.", mend=f"Available: {', '.join(FURTHER)}."
+            )
     return tuple(name for name in FURTHER if name in asked)
 
 
 def read_needle(path: str) -> str:
-    """The text of `--needle`; empty without one: ours then."""
+    """Read the text of `--needle`; empty without one: ours then."""
     if not path:
         return ""
     from embassay.text import read_needle
@@ -156,7 +158,7 @@ def read_needle(path: str) -> str:
 
 
 def _normalize_edit_names(names: str) -> str:
-    """A choice of edits in the one way it is written."""
+    """Normalise a choice of edits to the one way it is written."""
     from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edit_list
 
     chosen = parse_edit_list(names)

@@ -59,7 +59,7 @@ class _TaskHalf:
 
 
 def evaluate_system(system: Similarity, data: HumanPreferences, context: SageContext) -> TaskOutcome:
-    """Score one system on one dataset's comparisons, ratings or both."""
+    """Evaluate a system on a dataset's comparisons, ratings or both."""
     items = Items()
     parts: dict[str, _TaskHalf] = {}
     if data.comparisons is not None and len(data.comparisons):
@@ -76,7 +76,7 @@ def evaluate_system(system: Similarity, data: HumanPreferences, context: SageCon
 
 
 def compute_choice_scores(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Accuracy, precision, recall, F1 from the means of (correct, true positive, predicted, actual): (..., 4).
+    """Compute accuracy, precision, recall, F1 from means of correct, true positive and the like.
 
     Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
     """
@@ -89,7 +89,7 @@ def compute_choice_scores(means: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def compute_mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
+    """Compute (r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN for no variance."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
     # Rounding may leave the variance of a resample of equal values a little below 0.
     spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
@@ -152,7 +152,7 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
     if lost.too_many_lost_reason:
         return _make_undefined_half(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
-    standard = _standardise(similarity)
+    standard = _standardise_values(similarity)
     scores, axes, skipped, groups = [], [], [*lost.skipped], find_item_groups(data)
     method = describe_bootstrap_units("ratings", SummaryRatings, groups)
     for axis, ratings in data.axes.items():
@@ -160,7 +160,7 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
         items.add(data.ids, ratings, axis, "human")
         if missing := int((~rated).sum()):
             skipped.append(SkippedItems(f"no rating on {axis}", missing))
-        x, y = standard[rated], _standardise(ratings[rated])
+        x, y = standard[rated], _standardise_values(ratings[rated])
         kept = ~np.isnan(x)
         if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
             reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
@@ -183,7 +183,7 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
 
 
 def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
-    """A half that lost too many of its rows."""
+    """Make a half of the task that lost too many of its rows."""
     reason, left = lost.too_many_lost_reason, n - len(lost.rows)
     rows = [
         make_undefined_score(measure, left, reason, variant=variant)
@@ -207,7 +207,7 @@ def _make_headline_score(parts: dict[str, _TaskHalf]) -> Score:
     return Score(HEADLINE, score.value, n, score.ci_low, score.ci_high, method=whole.method)
 
 
-def _standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
     defined = values[~np.isnan(values)]
     if not len(defined):

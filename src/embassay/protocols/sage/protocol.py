@@ -27,17 +27,17 @@ from embassay.protocols.kernel.session import (
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.guards import make_guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import make_best_systems_table, make_group_table, make_sage_tables
+from embassay.protocols.sage.tables import make_best_systems_table, make_sage_tables, make_system_group_table
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
     TASKS,
     SageContext,
-    compute_versions_length,
+    compute_total_version_length,
     estimate_task_memory,
     parse_edit_list,
 )
-from embassay.records import Result, RetrievalSet
+from embassay.records import ResultRow, RetrievalSet
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord, RunFolder, is_whole_parquet, write_parquet_columns
 from embassay.search.exact import SHARD
@@ -77,7 +77,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
 
 
 class SageProtocol(TaskProtocol):
-    """Five tasks; robustness, sensitivity and retrieval edit the texts they are given."""
+    """The SAGE protocol of five tasks; robustness, sensitivity and retrieval edit their texts."""
 
     name = "sage"
     version = VERSION
@@ -92,30 +92,30 @@ class SageProtocol(TaskProtocol):
     needed = staticmethod(estimate_task_memory)
 
     def find_item_limit(self, task: str, request: Request) -> int | None:
-        """Tasks that edit whole documents have a cap of their own."""
+        """Find the item limit of a task; those that edit whole documents have a cap of their own."""
         return request.options.item_limit(task, request.limit)
 
     def texts(self, task: Task, data: Any, options: SageOptions) -> int:
-        """Retrieval sees a document once for every edit that is asked for."""
+        """Count the texts a system sees: retrieval sees a document once for every edit asked for."""
         chosen = task.name == "retrieval" and options.retrieval_edits != ALL
         copies = 1 + len(parse_edit_list(options.retrieval_edits)) if chosen else task.texts_per_item
         return task.size(data) * copies
 
-    def estimate_length_factor(self, task: str, context: SageContext) -> float:
+    def estimate_text_length_factor(self, task: str, context: SageContext) -> float:
         """As long as the versions that the task's edits make."""
-        return compute_versions_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
+        return compute_total_version_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
 
     def units(self, system: PlannedSystem, task: PlannedTask) -> int:
-        """An encoder tells of its texts, every other system of a corpus's shards."""
+        """Count progress by texts for an encoder, by a corpus's shards for every other system."""
         return task.texts if system.kind == "embedding" or task.task == "retrieval" else 0
 
     def list_extra_key_fields(self, system: PlannedSystem, task: PlannedTask) -> dict[str, Any]:
-        """How a corpus of more than one shard is cut: an encoder's vectors depend on it in their last bits."""
+        """List how a corpus of several shards is cut, on which an encoder's last bits depend."""
         cut = task.task == "retrieval" and task.n > SHARD and system.kind == "embedding"
         return {"shard": SHARD} if cut else {}
 
     def keep(self, plan: Plan) -> None:
-        """The texts that each task judges."""
+        """Keep the texts that each task judges."""
         for dataset in plan.datasets:
             for task in dataset.tasks:
                 self.folder.write_texts_once(
@@ -123,30 +123,30 @@ class SageProtocol(TaskProtocol):
                 )
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """The cells, and then what they have found."""
+        """Run the cells, and then keep what they have found."""
         session.do(listener)
         _keep_found_documents(session.plan, self.folder)
 
     def is_mean_of_defined_datasets(self, task: str) -> bool:
-        """Retention of nothing found is undefined."""
+        """Say whether a task's mean is over defined datasets, as retention of nothing is undefined."""
         return task == "retrieval"
 
     def is_mean_harmonic(self, task: str, options: SageOptions) -> bool:
-        """Of retrieval, where that is chosen [A20]."""
+        """Say whether a task's mean is harmonic: that of retrieval, where it is chosen [A20]."""
         return task == "retrieval" and options.dataset_mean == "harmonic"
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
-        """The paper's, and ours."""
+    def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
+        """Make the tables of a run: the paper's, and ours."""
         return make_sage_tables(rows, map_systems_to_kinds(plan))
 
     def draw_conclusions(
-        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """And embedding models beside classical metrics as groups."""
+        """Draw conclusions, with embedding models beside classical metrics as groups too."""
         conclusion = super().draw_conclusions(plan, records, rows)
         of_system = map_systems_to_kinds(plan)
         groups = (
-            *make_group_table(conclusion.standings, of_system),
+            *make_system_group_table(conclusion.standings, of_system),
             *make_best_systems_table(conclusion.standings, of_system),
         )
         ranked = [record for record in records if of_system.get(record.system) != "reference"]
@@ -158,7 +158,7 @@ Columns = dict[str, list[str]]
 
 
 def _keep_found_documents(plan: Plan, folder: RunFolder) -> None:
-    """Add the documents of large corpora that systems have found since."""
+    """Keep the documents of large corpora that systems have found since."""
     for dataset in plan.datasets:
         for task in dataset.tasks:
             paths = (

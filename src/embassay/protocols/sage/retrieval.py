@@ -36,7 +36,7 @@ from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
     SageContext,
     TextEdit,
-    apply_run_options,
+    apply_options_to_edit,
     find_unchanged_texts,
     make_unchanged_skip,
     retrieval_edits,
@@ -49,7 +49,7 @@ HEADLINE = "retention"
 
 
 def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
-    """Score one system on one retrieval dataset.
+    """Evaluate a system on one retrieval dataset.
 
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
     a judged document left, of the means.
@@ -64,8 +64,8 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
     # Queries of which only their own document is relevant have nothing to find once it is left out.
     data, selfish = _drop_lost_judgements(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
-    ranked = _drop_documents(
-        _search_versions(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows
+    ranked = _drop_documents_from_rankings(
+        _search_corpus_versions(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows
     )
     documents, queries = _find_lost_texts(system, data, corpora)
     for lost in (documents, queries):
@@ -81,15 +81,15 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
             scores=scores,
             skipped=(*_list_orphaned_queries(data, selfish), *corpora.list_unchanged_copies()),
         )
-    clean = ndcg(list_query_gains(data), ranked.apart[0].indices[:, :K], list_ideal_gains(data), context)
+    clean = ndcg(list_gains_per_query(data), ranked.apart[0].indices[:, :K], list_ideal_gains(data), context)
     clean[queries.lost_mask | selfish] = np.nan
     whole = over.mean(clean)
     rest, orphans = _drop_lost_judgements(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own_rows is not None)
-        ranked = _drop_documents(
-            _search_versions(system, data, corpora, depth, context), documents.rows, own_rows
+        ranked = _drop_documents_from_rankings(
+            _search_corpus_versions(system, data, corpora, depth, context), documents.rows, own_rows
         )
     outcome = _score_rankings(
         _drop_unchanged_copies(ranked, corpora), rest, queries.lost_mask | orphans | selfish, items, over
@@ -112,7 +112,7 @@ class _VersionRankings(NamedTuple):
     together: Sequence[RankedCandidates]
 
 
-def _search_versions(
+def _search_corpus_versions(
     system: Similarity, data: RetrievalSet, corpora: CorpusVersions, k: int, context: SageContext
 ) -> _VersionRankings:
     """The best k of every version of the corpus, each merged as its shards come in."""
@@ -125,7 +125,7 @@ def _search_versions(
 
     def search_each_version() -> list[RankedCandidates]:
         return [
-            _merge_shard_rankings(islice(shards, corpora.shards_per_version), corpora.offsets, k)
+            _merge_shard_rankings(islice(shards, corpora.shards_per_version), corpora.shard_offsets, k)
             for _ in range(corpora.versions)
         ]
 
@@ -136,7 +136,7 @@ def _search_versions(
 def _merge_shard_rankings(
     shards: Iterable[RankedCandidates], offsets: Sequence[int], k: int
 ) -> RankedCandidates:
-    """The best k of a corpus from those of its shards; what there is of them at once is two."""
+    """Merge shards' rankings to the best k of a corpus; two are held at once."""
     best: RankedCandidates | None = None
     for shard, offset in zip(shards, offsets, strict=True):
         best = shard if best is None else merge([best, shard], [0, offset], k)
@@ -145,18 +145,18 @@ def _merge_shard_rankings(
 
 
 def _find_lost_texts(system: Similarity, data: RetrievalSet, corpora: CorpusVersions) -> tuple[Lost, Lost]:
-    """Documents of which the system lost a version, and queries that it lost."""
+    """Find documents of which the system lost a version, and queries that it lost."""
     documents = Lost(system, data.corpus.ids, "documents")
     queries = Lost(system, data.queries.ids, "queries")
     # Versions are made again only where there is something to look for.
     for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
-        documents.note_unencoded_texts(texts, corpora.offsets[place % corpora.shards_per_version])
+        documents.note_unencoded_texts(texts, corpora.shard_offsets[place % corpora.shards_per_version])
     queries.note_unencoded_texts(data.queries.texts)
     return documents, queries
 
 
 def _find_own_document_rows(data: RetrievalSet) -> NDArray[np.int64]:
-    """The row of the document that has the query's id, (queries,); -2, which no ranking holds, where there is none."""
+    """Find the row of the document with the query's id, (queries,); -2 where there is none."""
     asked = set(data.queries.ids)
     row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
     # -1 stands in rankings for a place without a document.
@@ -187,7 +187,7 @@ def _list_orphaned_queries(data: RetrievalSet, orphans: NDArray[np.bool_]) -> It
         yield SkippedItems("query whose relevant documents are all left out", len(ids), ids[:5])
 
 
-def _drop_documents(
+def _drop_documents_from_rankings(
     found: _VersionRankings, documents: Sequence[int], own_rows: NDArray[np.int64] | None
 ) -> _VersionRankings:
     """The rankings without these documents and each query's own, K + 1 deep."""
@@ -208,7 +208,7 @@ def _drop_unchanged_copies(ranked: _VersionRankings, corpora: CorpusVersions) ->
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
-        _drop_documents(_VersionRankings([ranking], [ranking]), rows.tolist(), None).together[0]
+        _drop_documents_from_rankings(_VersionRankings([ranking], [ranking]), rows.tolist(), None).together[0]
         for ranking, rows in zip(ranked.together[1:], corpora.unchanged(), strict=True)
     ]
     return _VersionRankings(ranked.apart, [ranked.together[0], *copies])
@@ -224,7 +224,7 @@ class _QueryEstimates:
 
     @property
     def edit_names_note(self) -> str:
-        """Which edits a number rests on, where they are not all."""
+        """A note on which edits a number rests on, where they are not all."""
         if self.edits == RETRIEVAL_EDITS:
             return ""
         own = [edit for edit in self.edits if edit in RETRIEVAL_EDITS]
@@ -232,13 +232,13 @@ class _QueryEstimates:
         return f"{len(own)} of {len(RETRIEVAL_EDITS)} edits, {further}"
 
     def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
-        """`statistic` of the means of columns (queries, m)."""
+        """Estimate `statistic` of the means of columns (queries, m)."""
         method = prefix + describe_bootstrap_units("queries", RetrievalSet, self.groups)
         method += ", own document left out" if self.context.options.exclude_self else ""
         return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
 
     def mean(self, values: NDArray[np.float64], prefix: str = "") -> Estimate:
-        """The mean of values (queries,)."""
+        """Estimate the mean of values (queries,)."""
         return self.share(values[:, None], lambda means: means[..., 0], prefix)
 
 
@@ -251,7 +251,7 @@ def _score_rankings(
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
     context, ranked = over.context, searched.apart
-    gains = list_query_gains(data)
+    gains = list_gains_per_query(data)
     ideal = list_ideal_gains(data)
     versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
     shard, index, score = merge_version_rankings(
@@ -282,7 +282,7 @@ def _score_rankings(
     return replace(outcome, rankings={name: relevant[name] + copies[name] for name in relevant})
 
 
-def compute_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_ndcg_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share of the clean nDCG kept, from the means of (perturbed, clean): (..., 2) -> (...); NaN if clean is 0."""
     kept, clean = means[..., 0], means[..., 1]
     return np.divide(kept, clean, out=np.full_like(clean, np.nan), where=clean > 0)
@@ -312,7 +312,7 @@ def _make_retrieval_outcome(
         over.mean(tied, over.edit_names_note).score("tie_share", variant="augmented"),
     ]
     if original.value == 0:
-        reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
+        reason = f"the clean nDCG@{K} is 0, so the share is undefined"
         headline = make_undefined_score(HEADLINE, len(columns), reason)
         return TaskOutcome(
             (headline, *rows),
@@ -321,7 +321,9 @@ def _make_retrieval_outcome(
             counts=counts,
         )
     kept = {
-        "augmented": over.share(np.column_stack([augmented, clean]), compute_retention, over.edit_names_note)
+        "augmented": over.share(
+            np.column_stack([augmented, clean]), compute_ndcg_retention, over.edit_names_note
+        )
     }
     kept["replaced"] = over.share(
         np.column_stack([columns[:, 1:-1], clean]),
@@ -330,7 +332,7 @@ def _make_retrieval_outcome(
     )
     rows += [part.score(HEADLINE, variant=name) for name, part in kept.items()]
     for i, edit in enumerate(over.edits, start=1):
-        one = over.share(np.column_stack([columns[:, i], clean]), compute_retention)
+        one = over.share(np.column_stack([columns[:, i], clean]), compute_ndcg_retention)
         rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
     whole = _clip_headline(kept[over.context.options.retrieval_headline])
     return TaskOutcome(
@@ -339,7 +341,7 @@ def _make_retrieval_outcome(
 
 
 def _clip_headline(share: Estimate) -> Estimate:
-    """The headline is clipped to 1; the rows beside it are not."""
+    """Clip the headline to at most 1; the rows beside it are not clipped."""
     return replace(share, value=min(share.value, 1.0), replicates=np.minimum(share.replicates, 1.0))
 
 
@@ -386,7 +388,7 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
 
     def __init__(self, corpus: Documents, context: SageContext) -> None:
         self._corpus, self._cuts, self._spread = corpus, cut_corpus_into_shards(len(corpus)), context.spread
-        edits = {edit: apply_run_options(edit, context) for edit in retrieval_edits(context)}
+        edits = {edit: apply_options_to_edit(edit, context) for edit in retrieval_edits(context)}
         self.idle = tuple(name for name, edit in edits.items() if not _has_edit_effect(edit, corpus))
         self.edits = tuple(name for name in edits if name not in self.idle)
         self._made = (None, *(edits[name] for name in self.edits))
@@ -398,16 +400,16 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
 
     @property
     def versions(self) -> int:
-        """The clean corpus is one of them."""
+        """The number of versions of the corpus, the clean one included."""
         return len(self._made)
 
     @property
     def shards_per_version(self) -> int:
-        """Of each version."""
+        """The number of shards in each version of the corpus."""
         return len(self._cuts)
 
     @property
-    def offsets(self) -> list[int]:
+    def shard_offsets(self) -> list[int]:
         """The row of the first document of each shard of a version."""
         return [part.start for part in self._cuts]
 
@@ -435,19 +437,19 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
         there = [index for index in range(self.shards_per_version, len(self)) if index not in self._left]
         masks = run_over_shards(_find_unchanged_rows, map(self.__getitem__, there), self._spread)
         self._left.update(zip(there, masks, strict=True))
-        places = list(enumerate(self.offsets))
+        places = list(enumerate(self.shard_offsets))
         firsts = range(self.shards_per_version, len(self), self.shards_per_version)
         return [np.concatenate([self._left[at + place] + row for place, row in places]) for at in firsts]
 
     def list_unchanged_copies(self) -> tuple[SkippedItems, ...]:
-        """How many copies are none, by edit."""
+        """List per edit the copies that it left unchanged, as skipped items."""
         ids, everything = self._corpus.ids, range(len(self._corpus))
         rows: dict[str, Sequence[int]] = dict.fromkeys(self.idle, everything)
         rows |= {name: same.tolist() for name, same in zip(self.edits, self.unchanged(), strict=True)}
         return tuple(make_unchanged_skip(name, same, ids, "copies") for name, same in rows.items() if same)
 
     def score_idle_edits(self, n: int) -> tuple[Score, ...]:
-        """A row for each edit that changed nothing, over n queries."""
+        """Make a score row for each edit that changed nothing, over n queries."""
         reason = "the edit changed no document"
         return tuple(
             make_undefined_score(HEADLINE, n, reason, variant=f"replaced:{edit}") for edit in self.idle
@@ -485,7 +487,7 @@ def merge_version_rankings(
     return shard, np.where(best.indices < 0, -1, index), best.scores
 
 
-def list_query_gains(data: RetrievalSet) -> list[dict[int, float]]:
+def list_gains_per_query(data: RetrievalSet) -> list[dict[int, float]]:
     """For each query the gains above 0 by row of the corpus."""
     # Rows of relevant documents alone: a corpus of millions has few.
     judged = {doc for query in data.queries.ids for doc, gain in data.qrels[query].items() if gain > 0}

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_estimates, estimate
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    average_estimates,
+    estimate,
+)
 from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,
@@ -53,7 +59,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
 
     Those of under two tokens, and those that lost a version, are skipped and counted.
     """
-    documents, skipped = _select_long_documents(shorten_documents(data, context), context)
+    documents, skipped = _drop_too_short_documents(shorten_documents(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
     similar = {kind: _measure_version_similarity(system, kind, documents, lost, context) for kind in KINDS}
@@ -160,7 +166,7 @@ def fit_isotonic_map(
     return curve
 
 
-def _select_long_documents(
+def _drop_too_short_documents(
     data: Documents, context: SageContext
 ) -> tuple[Documents, tuple[SkippedItems, ...]]:
     keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]

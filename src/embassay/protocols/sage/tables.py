@@ -27,7 +27,7 @@ from embassay.protocols.sage.attack import HEADLINE as WITHSTOOD
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
 from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.text import FURTHER
 
 GROUPS: tuple[tuple[Kind, str], ...] = (
@@ -63,7 +63,7 @@ class SageTable(RunTable):
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
-    def format_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
         """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
         body: list[Sequence[str] | str] = []
         best = set()
@@ -81,10 +81,10 @@ class SageTable(RunTable):
         return PrintedTable(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
 
 
-class _SageRows:
+class _SageResultRows:
     """Rows of a run by what identifies them."""
 
-    def __init__(self, rows: Sequence[Result]) -> None:
+    def __init__(self, rows: Sequence[ResultRow]) -> None:
         self._values = {
             (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value
             for row in rows
@@ -122,9 +122,9 @@ class _SageRows:
 Cell = Callable[[str], float | None]
 
 
-def make_sage_tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable]:
+def make_sage_tables(rows: Sequence[ResultRow], kinds: dict[str, Kind]) -> Iterator[SageTable]:
     """All tables that the rows can fill; `kinds` gives the systems in display order."""
-    look = _SageRows(rows)
+    look = _SageResultRows(rows)
     tasks = {row.task for row in rows}
 
     def table(name: str, title: str, columns: Sequence[tuple[str, Cell]]) -> SageTable:
@@ -139,26 +139,28 @@ def make_sage_tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator
     overall = table(
         "sage_table1",
         "SAGE table 1: overall",
-        [(title, _make_headline_cell(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
+        [(title, _make_headline_getter(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
     )
     yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
-        yield from _mark_task_tables("preference", _make_preference_tables(look, table))
+        yield from _set_task_of_tables("preference", _make_preference_tables(look, table))
     if "robustness" in tasks:
-        yield from _mark_task_tables("robustness", _make_robustness_tables(look, table))
+        yield from _set_task_of_tables("robustness", _make_robustness_tables(look, table))
     if "sensitivity" in tasks:
-        yield from _mark_task_tables("sensitivity", _make_sensitivity_tables(look, table))
+        yield from _set_task_of_tables("sensitivity", _make_sensitivity_tables(look, table))
     if "clustering" in tasks:
         names = look.datasets("clustering", "v_measure")
-        columns = [(name, _make_dataset_cell(look, "clustering", "v_measure", name)) for name in names]
+        columns = [
+            (name, _make_dataset_value_getter(look, "clustering", "v_measure", name)) for name in names
+        ]
         yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
-        yield from _mark_task_tables("retrieval", _make_retrieval_tables(look, table))
+        yield from _set_task_of_tables("retrieval", _make_retrieval_tables(look, table))
     if "attack" in tasks:
-        yield from _mark_task_tables("attack", _make_attack_tables(look, table))
+        yield from _set_task_of_tables("attack", _make_attack_tables(look, table))
 
 
-def _mark_task_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
+def _set_task_of_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
     """The tables of a task, which they name."""
     return (replace(table, task=task) for table in made)
 
@@ -166,115 +168,144 @@ def _mark_task_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTabl
 Make = Callable[[str, str, Sequence[tuple[str, Cell]]], SageTable]
 
 
-def _make_preference_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_preference_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     if look.datasets("preference", "accuracy"):
-        columns = [(name.capitalize(), _make_mean_cell(look, "preference", name)) for name in CHOICES]
+        columns = [
+            (name.capitalize(), _make_dataset_mean_getter(look, "preference", name)) for name in CHOICES
+        ]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
     if look.axes:
         columns = [
-            (axis.capitalize(), _make_mean_cell(look, "preference", "score", axis)) for axis in look.axes
+            (axis.capitalize(), _make_dataset_mean_getter(look, "preference", "score", axis))
+            for axis in look.axes
         ]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
 
 
-def _make_robustness_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_robustness_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("robustness", "robustness")
     yield table(
         "sage_table4",
         "SAGE table 4: robustness",
-        [(name, _make_dataset_cell(look, "robustness", "robustness", name)) for name in names],
+        [(name, _make_dataset_value_getter(look, "robustness", "robustness", name)) for name in names],
     )
-    shares = [(name, _make_mean_cell(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
+    shares = [
+        (name, _make_dataset_mean_getter(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)
+    ]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
     further = [name for name in FURTHER if name in look.side_of_summary]
     edits = ("original", *EDITS, *further, "summary")
     yield table(
         "robustness_by_edit",
         "Mean similarity to the original, by edit",
-        [(name, _make_mean_cell(look, "robustness", "similarity", name)) for name in edits],
+        [(name, _make_dataset_mean_getter(look, "robustness", "similarity", name)) for name in edits],
     )
     measure_of = look.side_of_summary
     columns = [
         (
             f"{edit} {measure_of[edit].replace('_', ' ')}",
-            _make_mean_cell(look, "robustness", measure_of[edit], edit),
+            _make_dataset_mean_getter(look, "robustness", measure_of[edit], edit),
         )
         for edit in (*EDITS, *further)
         if edit in measure_of
     ]
     yield table(
         "robustness_against_summary",
-        "Share of documents with the edit on the right side of the summary",
+        "Share of documents with the edit on the correct side of the summary",
         columns,
     )
 
 
-def _make_sensitivity_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_sensitivity_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     for place, kind in ((5, "insertion"), (6, "removal")):
         names = look.datasets("sensitivity", "sensitivity", kind)
         yield table(
             f"sage_table{place}",
             f"SAGE table {place}: sensitivity to {kind}",
-            [(name, _make_dataset_cell(look, "sensitivity", "sensitivity", name, kind)) for name in names],
+            [
+                (name, _make_dataset_value_getter(look, "sensitivity", "sensitivity", name, kind))
+                for name in names
+            ],
         )
     variants = (*INSERTIONS, *REMOVALS)
     for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
-        columns = [(variant, _make_mean_cell(look, "sensitivity", measure, variant)) for variant in variants]
+        columns = [
+            (variant, _make_dataset_mean_getter(look, "sensitivity", measure, variant))
+            for variant in variants
+        ]
         yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
     extra = [
-        (f"{kind}: {measure.replace('_', ' ')}", _make_mean_cell(look, "sensitivity", measure, kind))
+        (
+            f"{kind}: {measure.replace('_', ' ')}",
+            _make_dataset_mean_getter(look, "sensitivity", measure, kind),
+        )
         for measure in ("falls_at_every_step", "sensitivity_calibrated")
         for kind in ("insertion", "removal")
     ]
     yield table(
-        "sensitivity_monotone", "Falls at every step, and score after the best monotone rescaling", extra
+        "sensitivity_monotone",
+        "Share of documents whose similarity falls at every step, and score after the best monotone rescaling",
+        extra,
     )
 
 
-def _make_retrieval_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_retrieval_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("retrieval", "retention")
     for variant, title in (
         ("augmented", "augmented corpus"),
-        ("replaced", "replaced corpora, harmonic mean"),
+        ("replaced", "replaced corpora (harmonic mean)"),
     ):
         columns = [
-            (name, _make_dataset_cell(look, "retrieval", "retention", name, variant)) for name in names
+            (name, _make_dataset_value_getter(look, "retrieval", "retention", name, variant))
+            for name in names
         ]
         yield table(f"retrieval_{variant}", f"Share of nDCG@10 kept: {title}", columns)
     yield table(
         "retrieval_ndcg",
         "nDCG@10 on the clean corpus",
-        [(name, _make_dataset_cell(look, "retrieval", "ndcg@10", name, "original")) for name in names],
+        [
+            (name, _make_dataset_value_getter(look, "retrieval", "ndcg@10", name, "original"))
+            for name in names
+        ],
     )
     edits = (
         *RETRIEVAL_EDITS,
         *(edit for edit in FURTHER if look.datasets("retrieval", "retention", f"replaced:{edit}")),
     )
-    columns = [(edit, _make_mean_cell(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
+    columns = [
+        (edit, _make_dataset_mean_getter(look, "retrieval", "retention", f"replaced:{edit}"))
+        for edit in edits
+    ]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
 
-def _make_attack_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _make_attack_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     sizes = [name for name in look.variants if name.startswith("changes=")]
     columns = [
-        (name, _make_mean_cell(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")
+        (name, _make_dataset_mean_getter(look, "attack", name))
+        for name in ("right", WITHSTOOD, "median changes")
     ]
-    columns += [(f"{FLIPPED}, {size}", _make_mean_cell(look, "attack", FLIPPED, size)) for size in sizes]
     columns += [
-        (f"{BY_CHANCE}, {size}", _make_mean_cell(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]
+        (f"{FLIPPED}, {size}", _make_dataset_mean_getter(look, "attack", FLIPPED, size)) for size in sizes
     ]
-    yield table("sage_attack", "Pair orders flipped, by words changed", columns)
+    columns += [
+        (f"{BY_CHANCE}, {size}", _make_dataset_mean_getter(look, "attack", BY_CHANCE, size))
+        for size in sizes[-1:]
+    ]
+    yield table("sage_attack", "Pair orders flipped, by number of changed words", columns)
 
 
-def _make_headline_cell(look: _SageRows, task: str, measure: str) -> Cell:
+def _make_headline_getter(look: _SageResultRows, task: str, measure: str) -> Cell:
     return lambda system: look.value(system, task, measure)
 
 
-def _make_dataset_cell(look: _SageRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
+def _make_dataset_value_getter(
+    look: _SageResultRows, task: str, measure: str, dataset: str, variant: str = ""
+) -> Cell:
     return lambda system: look.value(system, task, measure, dataset, variant)
 
 
-def _make_mean_cell(look: _SageRows, task: str, measure: str, variant: str = "") -> Cell:
+def _make_dataset_mean_getter(look: _SageResultRows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
 
 
@@ -285,7 +316,9 @@ class TaskGroupValues(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def make_group_table(standings: Sequence[SystemStanding], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
+def make_system_group_table(
+    standings: Sequence[SystemStanding], kinds: dict[str, Kind]
+) -> Iterator[ColumnTable]:
     """Embedding models against classical metrics as groups: the mean of either, task by task, and the first minus the
     second, with 95% intervals of paired draws. Nothing where a group has no member."""
     members = {
@@ -305,13 +338,14 @@ def make_group_table(standings: Sequence[SystemStanding], kinds: dict[str, Kind]
     first, second = (f"{kind} ({len(own)})" for kind, own in members.items())
     yield ColumnTable.of(
         "sage_groups", "Embedding models and classical metrics as groups", rows, text("task"),
-        *_make_group_fields(first, 0), *_make_group_fields(second, 1), *_make_group_fields("difference", 2, "signed"),
-        note=("Means over the systems of a group with 95% intervals; a task without a value for one of "
-            "them has none."),
+        *_make_group_value_columns(first, 0), *_make_group_value_columns(second, 1),
+        *_make_group_value_columns("difference", 2, "signed"),
+        note=("Means over the systems of a group, with 95% intervals. A mean is missing if one of the "
+            "systems has no value."),
     )  # fmt: skip
 
 
-def _make_group_fields(name: str, group: int, style: Style = "number") -> Iterator[ComputedColumn]:
+def _make_group_value_columns(name: str, group: int, style: Style = "number") -> Iterator[ComputedColumn]:
     for place, end in enumerate(("", " low", " high")):
         yield number_column(name + end, partial(_read_group_value, group, place), 3, style)
 
@@ -354,13 +388,13 @@ def make_best_systems_table(
             text("classical", "classical.system"), number_column("classical value", "classical.value", 3),
             number_column("times"),
             number_column("times low", "low"), number_column("times high", "high"),
-            number_column("percent higher", _compute_percent_higher, 1, "signed"),
-            note="Times: the first divided by the second, with the 95% interval from paired draws. Both were chosen "
-                "as the best on these items, so each is slightly too high.",
+            number_column("percent higher", _compute_lead_in_percent, 1, "signed"),
+            note="Times: the first value divided by the second, with the 95% interval from paired draws. Both were "
+                "chosen as the best on these items, so both values are slightly too high.",
         )  # fmt: skip
 
 
-def _compute_percent_higher(row: BestSystemsOfGroups) -> float | None:
+def _compute_lead_in_percent(row: BestSystemsOfGroups) -> float | None:
     return None if row.times is None else 100 * (row.times - 1)
 
 

@@ -104,16 +104,16 @@ def find_unchanged_texts(texts: Sequence[str], edited: Sequence[str]) -> NDArray
 def make_unchanged_skip(
     name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts"
 ) -> SkippedItems:
-    """What is said of the texts that an edit left as they were."""
+    """Describe the texts that an edit left as they were as skipped items."""
     return SkippedItems(f"{name}: {what} left unchanged", len(rows), tuple(ids[i] for i in rows[:5]))
 
 
 def edit_documents(variant: str, documents: Documents, context: SageContext) -> list[str]:
     """Every document under one edit; options of the run that change an edit are applied here."""
-    return apply_run_options(variant, context)(documents.texts, documents.ids, documents.langs)
+    return apply_options_to_edit(variant, context)(documents.texts, documents.ids, documents.langs)
 
 
-def apply_run_options(variant: str, context: SageContext) -> TextEdit:
+def apply_options_to_edit(variant: str, context: SageContext) -> TextEdit:
     """The edit as the options of the run have it."""
     if context.options.edits == "2024":
         variant = OF_2024.get(variant, variant)
@@ -163,12 +163,12 @@ def parse_edit_list(names: str) -> tuple[str, ...]:
     return tuple(edit for edit in known if edit in chosen)
 
 
-def compute_versions_length(context: SageContext) -> float:
+def compute_total_version_length(context: SageContext) -> float:
     """The tokens of all versions of a document in task 5 together, in units of the original's."""
-    return 1.0 + sum(map(_compute_edit_length, retrieval_edits(context)))
+    return 1.0 + sum(map(_compute_edited_length_ratio, retrieval_edits(context)))
 
 
-def _compute_edit_length(edit: str) -> float:
+def _compute_edited_length_ratio(edit: str) -> float:
     kind, _, parameters = edit.partition(":")
     share = float(parameters.partition(",")[0].removeprefix("p=") or 0)
     return {"insertion": 1 + share, "removal": 1 - share}.get(kind, 1.0)
@@ -268,7 +268,7 @@ def clustering() -> Task:
     )  # fmt: skip
 
 
-def _collect_searched_texts(data: RetrievalSet) -> Fields:
+def _collect_queries_and_documents(data: RetrievalSet) -> Fields:
     return {"query": (data.queries.ids, data.queries.texts), "document": (data.corpus.ids, data.corpus.texts)}
 
 
@@ -278,7 +278,7 @@ def retrieval() -> Task:
 
     return Task(
         "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate_system, loader("retrieval"),
-        _collect_searched_texts, lambda data: len(data.corpus)
+        _collect_queries_and_documents, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
@@ -301,7 +301,7 @@ def guards() -> Task:
 
     return Task(
         "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_guards, loader("retrieval"),
-        _collect_searched_texts, lambda data: len(data.corpus)
+        _collect_queries_and_documents, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
@@ -332,11 +332,11 @@ def estimate_task_memory(
     texts = max((column for _, column in fields.values()), key=len)
     n = len(texts) * _BATCHES.get(task, 8)
     parts = {"texts": text_bytes(texts, n), "replicates": replicate_bytes(len(texts), 40, options.resamples)}
-    parts |= _count_compared_texts(system, texts, n)
+    parts |= _estimate_comparison_memory(system, texts, n)
     return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
 
-def _count_compared_texts(system: Similarity, texts: Any, n: int) -> dict[str, int]:
+def _estimate_comparison_memory(system: Similarity, texts: Any, n: int) -> dict[str, int]:
     """What `n` of the texts are while they are compared in pairs."""
     dim = count_vector_dimensions(system)
     return {"vectors": vector_bytes(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
@@ -375,7 +375,7 @@ def _estimate_guard_memory(
 def _estimate_retrieval_memory(
     system: Similarity, data: RetrievalSet, options: SageOptions
 ) -> WorkMemoryEstimate:
-    """One shard is held at a time, and the best of every version."""
+    """Estimate the memory of retrieval: one shard at a time is held, and the best of every version."""
     chosen = options.retrieval_edits
     versions = 19 if chosen == ALL else 1 + len(parse_edit_list(chosen))
     shard, queries, texts = min(SHARD, len(data.corpus)), len(data), data.corpus.texts

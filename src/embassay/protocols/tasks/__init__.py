@@ -29,11 +29,11 @@ _TASKS = {
         "Does similarity distinguish pairs that belong together from others?",
     ),
     "reranking": ("Reranking", "reranking", "Are the relevant candidates the most similar to the query?"),
-    "retrieval": ("Retrieval", "retrieval", "Are relevant documents found with a paraphrased query?"),
+    "retrieval": ("Retrieval", "retrieval", "Does a paraphrased query still find the relevant documents?"),
     "summarization": (
         "Summarization",
         "summaries",
-        "Are the summaries that people rate highest the most similar to human summaries?",
+        "Are the summaries that people rate highest also the most similar to human summaries?",
     ),
 }
 """Name -> title, shape of the data, question; its parts are in the module of its name."""

@@ -24,8 +24,8 @@ from embassay.protocols.tasks.task import (
     Wording,
     list_item_places,
     make_task_outcome,
-    replace_row_texts,
     reword_texts,
+    select_rows_and_replace_texts,
 )
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
@@ -40,8 +40,11 @@ Vectors = NDArray[np.float32]
 
 def evaluate_system(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
-    vectors = _encode_sides(system, data)
-    train, test = (Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts"))
+    vectors = _encode_training_and_test(system, data)
+    train, test = (
+        Lost(system, data.train.ids, "training texts"),
+        Lost(system, data.test.ids, "test texts"),
+    )
     train.note_unencoded_texts(data.train.texts)
     test.note_unencoded_texts(data.test.texts)
     for lost in (train, test):
@@ -58,7 +61,7 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
     else:
         how = "logistic regression"
         predicted = np.full(len(data), "", dtype=labels.dtype)
-        predicted[asked], notes = classify_by_regression(
+        predicted[asked], notes = label_by_logistic_regression(
             vectors[0][learnt], labels, vectors[1][asked], context.seed
         )
     correct = np.where(asked, predicted == np.array(data.test.labels), np.nan)
@@ -72,7 +75,7 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
     )  # fmt: skip
 
 
-def classify_by_regression(
+def label_by_logistic_regression(
     train: Vectors, labels: Labels, test: Vectors, seed: int
 ) -> tuple[Labels, list[str]]:
     """The label of each test vector (m, dim) by logistic regression on `train` (n, dim), scikit-learn's defaults but
@@ -102,17 +105,18 @@ def classify_by_neighbours(system: Similarity, data: Classification, k: int) -> 
 
 
 def list_texts(data: Classification) -> Iterator[Place]:
-    """The training texts at `train:ID`, the test texts at `test:ID`."""
+    """List the training texts at `train:ID` and the test texts at `test:ID`."""
     yield from list_item_places("train", data.train.ids, data.train.texts)
     yield from list_item_places("test", data.test.ids, data.test.texts)
 
 
 def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
-    """Both sides paraphrased; a text that has none drops its row. The test texts are the items."""
+    """Replace both sides by paraphrases; a text that has none drops its row. The test texts are items."""
     train, test = (
-        _reword_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test))
+        _reword_labelled_texts(side, name, wording)
+        for name, side in (("train", data.train), ("test", data.test))
     )
-    whole = train.is_whole and test.is_whole
+    whole = train.has_nothing_left_out and test.has_nothing_left_out
     return ParaphrasedData(
         data if whole else Classification(train.original, test.original),
         Classification(train.paraphrased, test.paraphrased),
@@ -122,15 +126,15 @@ def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
     )
 
 
-def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> ParaphrasedData:
+def _reword_labelled_texts(side: LabelledTexts, name: str, wording: Wording) -> ParaphrasedData:
     texts = reword_texts(list_item_places(name, side.ids, side.texts), wording)
     rows = [row for row, text in enumerate(texts) if text is not None]
-    return replace_row_texts(
+    return select_rows_and_replace_texts(
         side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts"
     )
 
 
-def _encode_sides(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
+def _encode_training_and_test(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
     """Of the training and of the test texts; None for a system that has none."""
     if not isinstance(system, VectorSimilarity):
         return None

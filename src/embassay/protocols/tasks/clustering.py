@@ -24,7 +24,7 @@ from embassay.protocols.kernel.estimates import (
     Items,
     Lost,
     average_scores_over_sets,
-    bootstrap_set_v_measure,
+    bootstrap_v_measure_over_texts,
 )
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
@@ -34,8 +34,8 @@ from embassay.protocols.tasks.task import (
     Wording,
     list_item_places,
     make_task_outcome,
-    replace_row_texts,
     reword_texts,
+    select_rows_and_replace_texts,
 )
 from embassay.records import LabelledTexts, Score, SkippedItems, TaskOutcome
 
@@ -77,13 +77,13 @@ def evaluate_system(
             continue
         drawn, clusters = clustered(kept)
         if len(drawn) < len(kept):
-            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, drawn by label")
+            notes.append(f"set {name!r}: {len(drawn)} of {len(kept)} texts, sampled by label")
         labels = [data.labels[row] for row in drawn]
         kinds = len(set(labels))
         if 2 * kinds > len(labels):
             # A cluster for each text would be almost pure, and V-measure is not corrected for chance.
             notes.append(
-                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters score high too"
+                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters also score high"
             )
         value = v_measure(labels, clusters.tolist())
         items.add([name], np.array([value]), HEADLINE)
@@ -95,21 +95,23 @@ def evaluate_system(
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
     estimate = (
-        bootstrap_set_v_measure(data, *first, context) if alone else average_scores_over_sets(scores, context)
+        bootstrap_v_measure_over_texts(data, *first, context)
+        if alone
+        else average_scores_over_sets(scores, context)
     )
-    return _make_mean_outcome(how, estimate, scores, items, skipped, notes)
+    return _make_outcome_over_sets(how, estimate, scores, items, skipped, notes)
 
 
 def list_texts(data: LabelledTexts) -> Iterator[Place]:
-    """Every text."""
+    """List every text of the dataset with its place."""
     return list_item_places("text", data.ids, data.texts)
 
 
 def replace_texts(data: LabelledTexts, wording: Wording) -> ParaphrasedData:
-    """Every text paraphrased; one that has none drops out of its set."""
+    """Replace every text by its paraphrase; one that has none drops out of its set."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    return replace_row_texts(data, {"texts": wordings}, rows, "texts")
+    return select_rows_and_replace_texts(data, {"texts": wordings}, rows, "texts")
 
 
 def cluster_by_k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
@@ -194,7 +196,7 @@ def _group_rows_by_set(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str
     return rows
 
 
-def _make_mean_outcome(
+def _make_outcome_over_sets(
     how: str,
     estimate: Estimate | None,
     scores: list[Score],

@@ -15,7 +15,7 @@ from embassay.protocols.kernel.estimates import Estimate
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     PtebContext,
-    compare_gold_pairs,
+    compare_pairs_with_gold,
     list_pair_texts,
     make_task_outcome,
     replace_pair_texts,
@@ -30,7 +30,7 @@ list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 def evaluate_system(system: Similarity, data: LabelledTextPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
-    similar, lost, items = compare_gold_pairs(system, data, data.labels)
+    similar, lost, items = compare_pairs_with_gold(system, data, data.labels)
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)

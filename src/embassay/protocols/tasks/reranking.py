@@ -24,15 +24,15 @@ from embassay.protocols.tasks.task import (
     PtebContext,
     Wording,
     list_left_out_rows,
-    list_numbered_places,
+    list_numbered_text_places,
+    make_numbered_text_ids,
     make_task_outcome,
-    measure_nearest_anchor,
-    number_texts,
+    measure_similarity_to_anchors,
 )
 from embassay.records import RerankingSet, TaskOutcome
 
 HEADLINE = "map"
-ONE_SIDED = "queries left without a relevant or without an irrelevant candidate"
+ONE_SIDED = "queries left without a relevant or an irrelevant candidate"
 
 Values = NDArray[np.float64]
 
@@ -46,12 +46,12 @@ def evaluate_system(
 ) -> TaskOutcome:
     """Score one system; items are the average precision, `ap`, of each query, by default
     `average_precision_of_worst_order`."""
-    return score_similarities(
-        system, data, measure_nearest_anchor(system, data.queries, data.candidates), context, precision
+    return evaluate_known_similarities(
+        system, data, measure_similarity_to_anchors(system, data.queries, data.candidates), context, precision
     )
 
 
-def score_similarities(
+def evaluate_known_similarities(
     system: Similarity,
     data: RerankingSet,
     similar: Sequence[Values],
@@ -60,11 +60,11 @@ def score_similarities(
 ) -> TaskOutcome:
     """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
-    queries, candidates = _find_lost_texts(system, data)
+    queries, candidates = _find_unencodable_texts(system, data)
     for lost in (queries, candidates):
         if lost.too_many_lost_reason:
             return lost.make_outcome_without_score(HEADLINE, items)
-    values = _compute_query_precisions(data, similar, precision or average_precision_of_worst_order)
+    values = _compute_average_precisions(data, similar, precision or average_precision_of_worst_order)
     items.add(data.ids, values, "ap")
     left = list_left_out_rows(
         ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.lost_mask).tolist()
@@ -82,10 +82,10 @@ def score_similarities(
 
 
 def list_texts(data: RerankingSet) -> Iterator[Place]:
-    """Every query's texts, then its candidates."""
+    """List every query's texts, then its candidates, each with its place."""
     for row, key in enumerate(data.ids):
-        yield from list_numbered_places("query", (key,), (data.queries[row],))
-        yield from list_numbered_places("candidate", (key,), (data.candidates[row],))
+        yield from list_numbered_text_places("query", (key,), (data.queries[row],))
+        yield from list_numbered_text_places("candidate", (key,), (data.candidates[row],))
 
 
 def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
@@ -114,7 +114,7 @@ class _KeptQueries:
     candidates: Sequence[Sequence[int]]
 
     def of(self, data: RerankingSet, queries: Any, candidates: Any) -> RerankingSet:
-        """The data with these texts."""
+        """Make the data with these texts only."""
         return RerankingSet(
             tuple(data.ids[row] for row in self.rows),
             tuple(tuple(queries[row][i] for i in self.queries[row]) for row in self.rows),
@@ -123,7 +123,7 @@ class _KeptQueries:
         )
 
 
-def _find_lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
+def _find_unencodable_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
     queries = Lost(system, data.ids, "queries")
@@ -131,12 +131,14 @@ def _find_lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost
     queries.note_unencoded_texts(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
-    candidates = Lost(system, number_texts(data.ids, data.candidates), "candidates")
+    candidates = Lost(system, make_numbered_text_ids(data.ids, data.candidates), "candidates")
     candidates.note_unencoded_texts([text for group in data.candidates for text in group])
     return queries, candidates
 
 
-def _compute_query_precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
+def _compute_average_precisions(
+    data: RerankingSet, similar: Sequence[Values], precision: Precision
+) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
@@ -166,5 +168,5 @@ def average_precision_by_steps(gains: Values, scores: Values) -> float:
 
 
 def _has_both_relevances(gains: Values) -> bool:
-    """Whether there is a relevant and an irrelevant candidate."""
+    """Whether the query has both a relevant and an irrelevant candidate."""
     return bool((gains > 0).any() and (gains == 0).any())

@@ -87,12 +87,12 @@ def is_own_document_excluded(context: PtebContext) -> bool:
 
 
 def list_texts(data: RetrievalSet) -> Iterator[Place]:
-    """The queries."""
+    """List the texts of the queries, each with its place."""
     return list_item_places("query", data.queries.ids, data.queries.texts)
 
 
 def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
-    """The queries paraphrased; one that has none drops out. The corpus is the same object."""
+    """Replace the queries by paraphrases; one that has none drops out. The corpus is the same object."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else select_record_rows(data.queries, rows)

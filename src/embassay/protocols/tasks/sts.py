@@ -9,7 +9,7 @@ from embassay.contracts import Similarity
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     PtebContext,
-    compare_gold_pairs,
+    compare_pairs_with_gold,
     estimate_correlation,
     list_pair_texts,
     make_task_outcome,
@@ -24,7 +24,7 @@ list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 def evaluate_system(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
-    similar, lost, items = compare_gold_pairs(system, data, data.scores)
+    similar, lost, items = compare_pairs_with_gold(system, data, data.scores)
     if lost.too_many_lost_reason:
         return lost.make_outcome_without_score(HEADLINE, items)
     groups = context.number_item_groups(data.ids)

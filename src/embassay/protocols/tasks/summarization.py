@@ -27,10 +27,10 @@ from embassay.protocols.tasks.task import (
     Wording,
     estimate_correlation,
     list_left_out_rows,
-    list_numbered_places,
+    list_numbered_text_places,
+    make_numbered_text_ids,
     make_task_outcome,
-    measure_nearest_anchor,
-    number_texts,
+    measure_similarity_to_anchors,
 )
 from embassay.records import JudgedSummaries, SkippedItems, TaskOutcome
 
@@ -46,13 +46,13 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
     """
     items = Items()
-    similar = measure_nearest_anchor(system, data.references, data.summaries)
+    similar = measure_similarity_to_anchors(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
     people, machines = (
-        _find_lost_summaries(system, data, "references"),
-        _find_lost_summaries(system, data, "summaries"),
+        _find_unencodable_summaries(system, data, "references"),
+        _find_unencodable_summaries(system, data, "summaries"),
     )
-    ids = number_texts(data.ids, data.summaries)
+    ids = make_numbered_text_ids(data.ids, data.summaries)
     items.add(ids, flat, "similarity")
     items.add(ids, gold, "gold")
     for lost in (people, machines):
@@ -73,10 +73,10 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
 
 
 def list_texts(data: JudgedSummaries) -> Iterator[Place]:
-    """People's summaries of every text, then the machines'."""
+    """List people's summaries of every text, then the machines', each with its place."""
     for row, key in enumerate(data.ids):
-        yield from list_numbered_places("reference", (key,), (data.references[row],))
-        yield from list_numbered_places("summary", (key,), (data.summaries[row],))
+        yield from list_numbered_text_places("reference", (key,), (data.references[row],))
+        yield from list_numbered_text_places("summary", (key,), (data.summaries[row],))
 
 
 def replace_texts(data: JudgedSummaries, wording: Wording) -> ParaphrasedData:
@@ -101,7 +101,7 @@ class _KeptTexts:
     summaries: Sequence[Sequence[int]]
 
     def of(self, data: JudgedSummaries, references: Any, summaries: Any) -> JudgedSummaries:
-        """The data with these summaries."""
+        """Make the data with these summaries only."""
         return JudgedSummaries(
             tuple(data.ids[row] for row in self.rows),
             tuple(data.texts[row] for row in self.rows),
@@ -111,10 +111,10 @@ class _KeptTexts:
         )
 
 
-def _find_lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+def _find_unencodable_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
     """The `references` or `summaries` that could not be encoded."""
     groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
-    lost = Lost(system, number_texts(data.ids, groups), kind)
+    lost = Lost(system, make_numbered_text_ids(data.ids, groups), kind)
     lost.note_unencoded_texts([text for group in groups for text in group])
     return lost
 

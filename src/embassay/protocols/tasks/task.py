@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -69,7 +70,7 @@ class PtebOptions:
     )
     exclude_own: bool = option(False, "Leave out a query's own document in retrieval; always on for ArguAna.")
     normalize_punctuation: bool = option(
-        False, "Remove spaces before closing punctuation on both sides.", point="A19"
+        False, "Remove spaces before closing punctuation in originals and paraphrases.", point="A19"
     )
     most_lost: float = option(
         MOST_LOST, "Give no score if more than this share of a task's texts have no usable rewrite."
@@ -83,7 +84,7 @@ class PtebOptions:
     def __post_init__(self) -> None:
         check_option_values(self)
         if not 0 <= self.most_lost < 1:
-            raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share from 0 to below 1.")
+            raise UsageError(f"most_lost is {self.most_lost}.", mend="Use a share of at least 0 and below 1.")
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest."""
@@ -109,7 +110,7 @@ class ParaphrasedData:
     lost: tuple[SkippedItems, ...] = ()
 
     @property
-    def is_whole(self) -> bool:
+    def has_nothing_left_out(self) -> bool:
         """Whether nothing was left out, so that `original` is all of the data."""
         return not self.lost
 
@@ -150,24 +151,26 @@ Place = tuple[str, str]
 
 
 def list_item_places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
-    """The place `KIND:ID` of each text."""
+    """List each text with its place `KIND:ID`."""
     return ((f"{kind}:{key}", text) for key, text in zip(ids, texts, strict=True))
 
 
-def list_numbered_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]) -> Iterator[Place]:
+def list_numbered_text_places(
+    kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]
+) -> Iterator[Place]:
     """The place `KIND:ID:NUMBER` of each of the texts that an item has."""
     for key, group in zip(ids, texts, strict=True):
         yield from ((f"{kind}:{key}:{number}", text) for number, text in enumerate(group))
 
 
-def number_texts(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
+def make_numbered_text_ids(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
     """`ID:NUMBER` of each of the texts that an item has."""
     return [f"{key}:{number}" for key, group in zip(ids, texts, strict=True) for number in range(len(group))]
 
 
 def reword_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
     """The other wording of every text."""
-    return [wording(where, text) for where, text in place]
+    return list(starmap(wording, place))
 
 
 @dataclass(frozen=True)
@@ -183,9 +186,9 @@ class ItemTextsAndWordings:
     def of(
         cls, kind: str, noun: str, ids: Sequence[str], texts: Sequence[Sequence[str]], wording: Wording
     ) -> ItemTextsAndWordings:
-        """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
+        """Collect the texts at the places `KIND:ID:NUMBER`, named `noun`, with their wordings."""
         said = [
-            reword_texts(list_numbered_places(kind, (key,), (group,)), wording)
+            reword_texts(list_numbered_text_places(kind, (key,), (group,)), wording)
             for key, group in zip(ids, texts, strict=True)
         ]
         return cls(noun, ids, texts, said)
@@ -196,10 +199,10 @@ class ItemTextsAndWordings:
         return [[i for i, text in enumerate(group) if text is not None] for group in self.after]
 
     def lost(self) -> tuple[SkippedItems, ...]:
-        """The texts without one, as left out."""
+        """List the texts that were not paraphrased, as left out."""
         flat = [text for group in self.after for text in group]
         kept = [row for row, text in enumerate(flat) if text is not None]
-        return skip_rows_without_wording(self.noun, number_texts(self.ids, self.before), kept)
+        return skip_rows_without_wording(self.noun, make_numbered_text_ids(self.ids, self.before), kept)
 
 
 def list_pair_texts(data: Any) -> Iterator[Place]:
@@ -213,10 +216,10 @@ def replace_pair_texts(data: Any, wording: Wording) -> ParaphrasedData:
     first = reword_texts(list_item_places("first", data.ids, data.first), wording)
     second = reword_texts(list_item_places("second", data.ids, data.second), wording)
     rows = [row for row, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
-    return replace_row_texts(data, {"first": first, "second": second}, rows, "pairs")
+    return select_rows_and_replace_texts(data, {"first": first, "second": second}, rows, "pairs")
 
 
-def replace_row_texts(
+def select_rows_and_replace_texts(
     data: Any, texts: dict[str, list[str | None]], rows: Sequence[int], noun: str
 ) -> ParaphrasedData:
     """These rows of a record of columns, with `texts` in place of the columns so called."""
@@ -228,17 +231,17 @@ def replace_row_texts(
 
 
 def select_record_rows(data: Any, rows: Sequence[int]) -> Any:
-    """These rows of a record whose fields are tuples or arrays of one length, or None."""
+    """Select these rows of a record whose fields are tuples or arrays of one length, or None."""
     return replace(data, **{name: _select_column_rows(column, rows) for name, column in vars(data).items()})
 
 
 def skip_rows_without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
-    """The rows that are not kept, as left out for want of a wording."""
+    """List the rows that are not kept, as left out for want of a wording."""
     return list_left_out_rows(f"{noun} {WITHOUT_WORDING}", ids, kept)
 
 
 def list_left_out_rows(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
-    """The rows that are not kept, as left out for a reason; nothing where all are."""
+    """List the rows that are not kept, as left out for a reason; nothing where all are kept."""
     stays = set(kept)
     gone = [key for row, key in enumerate(ids) if row not in stays]
     return (SkippedItems(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
@@ -261,7 +264,7 @@ class PtebContext(context.EvaluationContext):
 
     @property
     def resamples(self) -> int:
-        "Bootstrap resamples per interval."
+        "The number of bootstrap resamples per interval."
         return self.options.resamples
 
     def stream(self, purpose: str) -> np.random.Generator:
@@ -328,7 +331,7 @@ def measure_pair_similarity(
     return _round_similarity(system.compare_indexed_pairs(list(place), left, right))
 
 
-def compare_gold_pairs(
+def compare_pairs_with_gold(
     system: Similarity, data: LabelledTextPairs | ScoredTextPairs, gold: NDArray[Any], name: str = "gold"
 ) -> tuple[NDArray[np.float64], Lost, Items]:
     """The similarity of each pair, (n,), the pairs that were lost, and the items: `similarity` and what people say."""
@@ -340,7 +343,7 @@ def compare_gold_pairs(
     return similar, lost, items
 
 
-def measure_nearest_anchor(
+def measure_similarity_to_anchors(
     system: Similarity, anchors: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]
 ) -> list[NDArray[np.float64]]:
     """Of every item, each text's highest similarity to any of the item's anchors, (texts,); NaN where the text, or
@@ -381,7 +384,7 @@ _LEAST = {"spearman": -1.0, "pearson": -1.0, "skill": -math.inf}
 
 
 def find_headline_bounds(measure: str) -> tuple[float, float]:
-    """What the headline of a task lies between: a correlation from -1, a share from 0."""
+    """Give the bounds of a task's headline: a correlation from -1, a share from 0."""
     return _LEAST.get(measure, 0.0), 1.0
 
 
@@ -464,7 +467,7 @@ def estimate_correlation(
     lost = np.isnan(similar)
     kept = ~lost
     if kept.sum() < 2:
-        return f"{int(kept.sum())} left, too few for a correlation"
+        return f"only {int(kept.sum())} left, too few for a correlation"
     for name, values in (("similarity", similar[kept]), ("human score", gold[kept])):
         if (values == values[0]).all():
             return f"the {name} does not vary"

@@ -52,41 +52,41 @@ class KeptWatchAnswers:
         known = [usd for usd in prices if usd is not None]
         return sum(known) if len(known) == len(prices) else None
 
-    def read_vectors(self, identity: str, role: Role, texts: Sequence[str]) -> Answers | None:
+    def read_kept_vectors(self, identity: str, role: Role, texts: Sequence[str]) -> Answers | None:
         """The vectors (n, dim) of the texts of a request in this stage; None where there are none."""
         vectors = self._vectors.read(self._make_answer_key(identity, role, texts), (len(texts), None))
         self.found += 0 if vectors is None else len(texts)
         return vectors
 
-    def write_vectors(self, identity: str, role: Role, texts: Sequence[str], vectors: Answers) -> None:
+    def keep_vectors(self, identity: str, role: Role, texts: Sequence[str], vectors: Answers) -> None:
         """Keep them."""
         self._vectors.write(self._make_answer_key(identity, role, texts), identity, vectors)
 
-    def read_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
+    def read_kept_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
         """The scores (n,) of the others of an item in this stage; None where there are none."""
         key = make_rerank_score_key(self._name_stage(identity), question, others)
         scores = self._scores.read([key], len(others)).get(key)
         self.found += scores is not None
         return scores
 
-    def write_scores(self, identity: str, question: str, others: Sequence[str], scores: Answers) -> None:
+    def keep_scores(self, identity: str, question: str, others: Sequence[str], scores: Answers) -> None:
         """Keep them."""
         self._scores.write(
             identity, {make_rerank_score_key(self._name_stage(identity), question, others): scores}
         )
 
     def is_stage_finished(self, stage: str) -> bool:
-        """Whether an earlier attempt came to the end of the stage."""
+        """Whether an earlier attempt finished the stage."""
         return stage in self._finished
 
     def finish(self, stage: str) -> None:
-        """The stage has come to its end."""
+        """Mark the stage as finished."""
         if stage not in self._finished:
             self._finished.append(stage)
             write_file_atomically(self.folder / _STAGES, format_value_as_json(self._finished))
 
     def mark_fingerprint_made(self, digest: str) -> None:
-        """The answers are in a fingerprint of this digest, which is about to be saved."""
+        """Mark that the answers are in a fingerprint of this digest, which is about to be saved."""
         write_file_atomically(self.folder / _MADE, digest)
 
     def close(self) -> None:
@@ -114,10 +114,10 @@ def enter_answer_stage(respondent: WatchableSystem, stage: str) -> Iterator[bool
     kept.finish(stage)
 
 
-def find_partial_folder(out: Path) -> Path:
+def find_partial_answers_folder(out: Path) -> Path:
     """Where the answers are kept until the fingerprint is written.
 
-    >>> find_partial_folder(Path("watch/minilm.json")).as_posix()
+    >>> find_partial_answers_folder(Path("watch/minilm.json")).as_posix()
     'watch/minilm.partial'
     """
     return out.with_name(out.name.removesuffix(".json") + ENDING)
@@ -127,7 +127,7 @@ def find_partial_folder(out: Path) -> Path:
 def keep_watch_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptWatchAnswers]:
     """What is kept for a recording to the file `out`, for as long as the block runs. The folder goes once the file
     is there; after an error or a kill it stays. UsageError while another process records to that file."""
-    folder = find_partial_folder(out)
+    folder = find_partial_answers_folder(out)
     # A kill may have come between the file and the removal.
     _remove_finished_folder(folder, out)
     with RunFolder(folder).hold_folder_lock():

@@ -23,18 +23,24 @@ from embassay.protocols.watch.distances import (
 from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
 from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange, Verdict, read_watch_checks
 from embassay.protocols.watch.impact import (
-    check_calibrated_thresholds,
+    measure_all_threshold_impacts,
     measure_golden_effect,
     measure_list_impact,
-    measure_panel_effect,
+    measure_panel_score_change,
 )
-from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, make_answer_contrasts, name_vector_changes
+from embassay.protocols.watch.kinds import (
+    FEW,
+    MOST,
+    AnswerChangeKind,
+    make_answer_contrasts,
+    name_vector_changes,
+)
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.recording import find_billed_dollars, format_current_time
 from embassay.protocols.watch.respondents import (
     AnswersByItem,
     WatchableSystem,
-    measure_longest_request,
+    measure_longest_request_bytes,
     open_respondent,
 )
 from embassay.randomness import make_seeded_generator
@@ -94,7 +100,7 @@ class AnswerChangeTests:
         """Whether it may be of all answers alike: no other form, and not a few of them far off."""
         return not self.forms and (not self.outlying.any() or bool(self.outlying.mean() >= FEW))
 
-    def is_alarm(self, level: float) -> bool:
+    def has_detected_change(self, level: float) -> bool:
         """Whether something has changed."""
         return bool(self.forms) or self.p <= level
 
@@ -116,14 +122,15 @@ def check_fingerprint(
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
-            folder=Path(folder), tokenizer=fingerprint.tokenizer, longest=measure_longest_request(fingerprint.items)
+            folder=Path(folder), tokenizer=fingerprint.tokenizer,
+            longest=measure_longest_request_bytes(fingerprint.items)
         )  # fmt: skip
         respondent.listener = listener or SilentListener()
-        check = check_respondent(fingerprint, respondent, request, earlier)
+        check = check_open_respondent(fingerprint, respondent, request, earlier)
     return replace(check, seconds=time.perf_counter() - begun, usd=find_billed_dollars(ledger))
 
 
-def check_respondent(
+def check_open_respondent(
     fingerprint: SystemFingerprint,
     respondent: WatchableSystem,
     request: FingerprintCheckRequest,
@@ -131,8 +138,8 @@ def check_respondent(
 ) -> FingerprintCheck:
     """`check_fingerprint` of something that is open already, after the `earlier` checks of the same fingerprint."""
     level = request.alpha / request.looks
-    evidence = _gather_evidence(fingerprint, respondent, earlier, level, until_sure=request.until_sure)
-    check = _conclude_check(fingerprint, respondent, evidence, level, len(earlier) + 1)
+    evidence = _gather_change_evidence(fingerprint, respondent, earlier, level, until_sure=request.until_sure)
+    check = _make_check_result(fingerprint, respondent, evidence, level, len(earlier) + 1)
     return _add_change_effects(check, fingerprint, respondent, evidence, request)
 
 
@@ -153,7 +160,7 @@ def plan_check_stages(fingerprint: SystemFingerprint, until_sure: bool) -> tuple
     return tuple(tuple(order[start:end]) for start, end in pairwise(ends))
 
 
-def _gather_evidence(
+def _gather_change_evidence(
     fingerprint: SystemFingerprint, respondent: WatchableSystem, earlier: Sequence[FingerprintCheck], level: float, *,
     until_sure: bool
 ) -> AnswerChangeTests:  # fmt: skip
@@ -165,19 +172,19 @@ def _gather_evidence(
         # Another order each night, so that what shares a request is not always the same.
         rng = make_seeded_generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
         items = [fingerprint.items[row] for row in stage]
-        _begin_asking(respondent, items, "")
+        _announce_asking(respondent, items, "")
         replies.append(respondent.ask(items, rng))
         asked += stage
         values = np.concatenate([reply.values for reply in replies])
         evidence = run_answer_tests(fingerprint, asked, values, earlier)
         # Each stage is a look of its own, and has its part of the level.
         evidence = replace(evidence, p=min(1.0, evidence.p * len(stages)))
-        if evidence.is_alarm(level) or _has_equal_answers(fingerprint, evidence, number):
+        if evidence.has_detected_change(level) or _has_equal_answers(fingerprint, evidence, number):
             break
     return evidence
 
 
-def _begin_asking(respondent: WatchableSystem, items: Sequence[FingerprintItem], again: str) -> None:
+def _announce_asking(respondent: WatchableSystem, items: Sequence[FingerprintItem], again: str) -> None:
     respondent.listener.stage(f"asking {respondent.name}{again}", respondent.count(items), respondent.unit)
 
 
@@ -263,7 +270,7 @@ def list_tested_groups(items: Sequence[FingerprintItem]) -> list[list[int]]:
     return [members for members in groups.values() if SMALLEST <= len(members) < len(items)]
 
 
-def _conclude_check(
+def _make_check_result(
     fingerprint: SystemFingerprint,
     respondent: WatchableSystem,
     evidence: AnswerChangeTests,
@@ -281,22 +288,22 @@ def _conclude_check(
         evidence.p, level,
         len(evidence.rows) + evidence.lost, evidence.lost, int(evidence.moved.sum()),
         _compute_finite_median(evidence.shown), float(np.median(noise)) if noise.size else 0.0, changes,
-        tuple(summarise_groups(items, evidence.shown, evidence.moved)), "".join(mask), 0.0, None
+        tuple(summarise_changes_by_group(items, evidence.shown, evidence.moved)), "".join(mask), 0.0, None
     )  # fmt: skip
 
 
 def _decide_verdict(
     fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests, level: float
-) -> tuple[Verdict, str, tuple[NamedChange, ...]]:
+) -> tuple[Verdict, str, tuple[AnswerChangeKind, ...]]:
     n = len(evidence.rows)
     if evidence.lost > LOST * (n + evidence.lost):
         return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
-    if not evidence.is_alarm(level):
-        return "same", "no test says otherwise", ()
-    if evidence.is_general_change and _is_noisier(fingerprint, respondent, evidence):
+    if not evidence.has_detected_change(level):
+        return "same", "no test finds a difference", ()
+    if evidence.is_general_change and _are_answers_noisier(fingerprint, respondent, evidence):
         return "noisier", "answers vary more than before, around the recorded ones", ()
     reason = (
-        f"{int(evidence.moved.sum())} of {n} answers are further from the recorded ones than any repeat was"
+        f"{int(evidence.moved.sum())} of {n} answers differ more from the recorded ones than any repeat did"
     )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
@@ -306,7 +313,7 @@ def _decide_verdict(
     return "changed", reason, changes
 
 
-def _is_noisier(
+def _are_answers_noisier(
     fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests
 ) -> bool:
     """Ask twice more: whether new answers differ from one another as much as from the recorded ones."""
@@ -314,7 +321,7 @@ def _is_noisier(
     places = np.sort(rng.permutation(len(evidence.rows))[:AGAIN])
     items = [fingerprint.items[evidence.rows[place]] for place in places]
     then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
-    _begin_asking(respondent, [*items, *items], " twice more")
+    _announce_asking(respondent, [*items, *items], " twice more")
     first, second = (respondent.ask(items, rng).values.astype(np.float64) - then for _ in range(2))
     told = ~(find_lost_answers(first) | find_lost_answers(second))
     scale = np.maximum(np.einsum("nd,nd->n", then, then), FLOOR)[told]
@@ -339,7 +346,7 @@ def _is_change_recurring(
     places = np.concatenate([off, others[: len(off)]])
     rows = [evidence.rows[place] for place in places]
     items = [fingerprint.items[row] for row in rows]
-    _begin_asking(respondent, items, " once more")
+    _announce_asking(respondent, items, " once more")
     values = respondent.ask(items, rng).values
     again = run_answer_tests(fingerprint, rows, values)
     is_off = np.isin(again.rows, [evidence.rows[place] for place in off])
@@ -348,7 +355,7 @@ def _is_change_recurring(
     return bool(off_again[is_off].mean() >= MOST and off_again[~is_off].mean() <= 1 - MOST)
 
 
-def summarise_groups(
+def summarise_changes_by_group(
     items: Sequence[FingerprintItem], distances: Floats, moved: Bools
 ) -> list[TextGroupChange]:
     """How many items (n,) of each group, role and language have moved, and the median of their distances."""
@@ -386,13 +393,15 @@ def _add_change_effects(
         if not is_wanted:
             return check
         answered = fingerprint, evidence.rows, evidence.values
-        return replace(check, panel=measure_panel_effect(*answered), golden=measure_golden_effect(*answered))
+        return replace(
+            check, panel=measure_panel_score_change(*answered), golden=measure_golden_effect(*answered)
+        )
     documents = [
         place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
     ]
     rows = [evidence.rows[place] for place in documents]
     then, now = fingerprint.values[rows], evidence.values[documents]
-    told = check_calibrated_thresholds(request.calibrations, fingerprint.system, then, now)
+    told = measure_all_threshold_impacts(request.calibrations, fingerprint.system, then, now)
     check = replace(check, thresholds=told)
     lists = fingerprint.lists
     if lists is not None and (request.lists == "always" or (is_wanted and request.lists == "changed")):
@@ -403,7 +412,7 @@ def _add_change_effects(
             [evidence.values[place_of[row]] if row in place_of else more[row] for row in lists.questions]
         )
         check = replace(check, impact=measure_list_impact(fingerprint, lists, questions, respondent))
-    return replace(check, part=_describe_part_to_renew(check, fingerprint, evidence) if is_wanted else "")
+    return replace(check, part=_describe_passages_to_renew(check, fingerprint, evidence) if is_wanted else "")
 
 
 def _ask_remaining_items(
@@ -416,7 +425,7 @@ def _ask_remaining_items(
     return respondent.ask([fingerprint.items[row] for row in rows], rng).values
 
 
-def _describe_part_to_renew(
+def _describe_passages_to_renew(
     check: FingerprintCheck, fingerprint: SystemFingerprint, evidence: AnswerChangeTests
 ) -> str:
     """Which passages of an index no longer are what the system would make of them."""
@@ -424,30 +433,30 @@ def _describe_part_to_renew(
     moved = evidence.changed
     documents = np.array([fingerprint.items[row].role == "document" for row in evidence.rows])
     if check.verdict == "noisier":
-        return "nothing: answers vary around the recorded ones"
+        return "nothing, because answers only vary around the recorded ones"
     if "some requests" in kinds:
         return (
-            'everything encoded since the last check that said "same": bad answers are spread over all texts'
+            'everything encoded since the last check with the verdict "same", as bad answers can be anywhere'
         )
-    if check.impact is not None and check.impact.states[0].is_unchanged:
-        return "nothing now: with the old passages, your lists do not change"
+    if check.impact is not None and check.impact.states[0].are_lists_unchanged:
+        return "nothing for now, because your lists do not change with the old passages"
     if not moved[documents].any():
-        return "nothing: only questions are encoded differently"
+        return "nothing, because only questions are encoded differently"
     if "cut length" in kinds:
         words = min(
             fingerprint.items[row].words
             for row, is_moved in zip(evidence.rows, moved, strict=True)
             if is_moved
         )
-        share = _compute_longer_share(fingerprint, words)
+        share = _compute_share_of_longer_texts(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
     if (share := float(moved[documents].mean())) < FEW:
-        return f"passages like the changed ones, {share:.0%} of what was asked"
-    return "all of it: every passage would be encoded differently"
+        return f"passages like the changed ones ({share:.0%} of the passages checked)"
+    return "everything, because every passage would be encoded differently"
 
 
-def _compute_longer_share(fingerprint: SystemFingerprint, words: int) -> float | None:
+def _compute_share_of_longer_texts(fingerprint: SystemFingerprint, words: int) -> float | None:
     """The share of the corpus with at least so many words."""
     if fingerprint.corpus is None:
         return None

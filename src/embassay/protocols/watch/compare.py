@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.check import list_tested_groups, summarise_groups
+from embassay.protocols.watch.check import list_tested_groups, summarise_changes_by_group
 from embassay.protocols.watch.distances import (
     FLOOR,
     compute_cosine_distances,
@@ -24,7 +24,7 @@ from embassay.protocols.watch.distances import (
 from embassay.protocols.watch.fingerprint import DEPTH, FingerprintItem
 from embassay.protocols.watch.history import TextGroupChange
 from embassay.protocols.watch.impact import estimate_share
-from embassay.protocols.watch.kinds import FEW, AnswersNowAndThen, NamedChange, name_vector_changes
+from embassay.protocols.watch.kinds import FEW, AnswerChangeKind, AnswersNowAndThen, name_vector_changes
 from embassay.protocols.watch.options import SystemCompareRequest
 from embassay.protocols.watch.own import read_own_texts
 from embassay.protocols.watch.recording import ask_repeatedly, find_billed_dollars, list_items_to_ask
@@ -62,7 +62,7 @@ class SystemAnswerSimilarity:
     noise: tuple[float, float]
     overlap: float
     changed: Estimate
-    changes: tuple[NamedChange, ...]
+    changes: tuple[AnswerChangeKind, ...]
     groups: tuple[TextGroupChange, ...]
     usd: float | None
 
@@ -92,7 +92,7 @@ def compare_systems(
         first, second = respondents
         if first.kind != second.kind:
             raise UsageError(
-                f"{first.name} answers with {first.kind} and {second.name} with {second.kind}.",
+                f"{first.name} returns {first.kind}, but {second.name} returns {second.kind}.",
                 mend="Compare two encoders, or two systems without vectors.",
             )
         items = list_items_to_ask(first.kind, own, request.own)
@@ -105,7 +105,7 @@ def compare_systems(
     (a, noise_a), (b, noise_b) = sides
     told = ~(find_lost_answers(a) | find_lost_answers(b))
     kept = [item for item, is_told in zip(items, told, strict=True) if is_told]
-    outcome = measure_conformance(
+    outcome = measure_answer_conformance(
         kept, a[told], b[told], noise_a[told], noise_b[told], is_vector=first.kind == "vectors"
     )
     names = {
@@ -117,7 +117,7 @@ def compare_systems(
     return SystemAnswerSimilarity(**{**outcome, **names})
 
 
-def measure_conformance(
+def measure_answer_conformance(
     items: Sequence[FingerprintItem], a: Answers, b: Answers, noise_a: NDArray[np.float64],
     noise_b: NDArray[np.float64], *, is_vector: bool = True
 ) -> dict[str, Any]:  # fmt: skip
@@ -128,15 +128,15 @@ def measure_conformance(
     repeats = np.maximum(noise_a, noise_b)
     beyond = find_distances_above_repeats(distances, repeats, FLOOR)
     outlying, far_p = find_outliers_and_their_p(distances, repeats, FLOOR)
-    p = min(1.0, 3 * min(far_p, *_compute_total_p_values(items, beyond, noise_a.shape[1])))
+    p = min(1.0, 3 * min(far_p, *_compute_p_values_of_counts(items, beyond, noise_a.shape[1])))
     is_few = outlying.any() and beyond.mean() < FEW
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
     noise = float(np.median(noise_a)), float(np.median(noise_b))
     shown = compute_cosine_distances(b, a) if same_width and is_vector else distances
-    told = summarise_groups(items, shown, beyond)
+    told = summarise_changes_by_group(items, shown, beyond)
     is_equal = p > ALPHA and not np.isinf(distances).any()
     is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
-    changes: tuple[NamedChange, ...] = ()
+    changes: tuple[AnswerChangeKind, ...] = ()
     # What is beyond every repeat of either side is no bad request of one time.
     if is_vector and not is_equal:
         changed_items = outlying if is_few else beyond
@@ -151,7 +151,7 @@ def measure_conformance(
     }  # fmt: skip
 
 
-def _compute_total_p_values(
+def _compute_p_values_of_counts(
     items: Sequence[FingerprintItem], beyond: NDArray[np.bool_], repeats: int
 ) -> tuple[float, float]:
     """The chance that so many of all items, and of any group of them, lie beyond their repeats."""

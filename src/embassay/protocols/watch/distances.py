@@ -41,7 +41,7 @@ def scale_to_unit_length(answers: Answers) -> Floats:
 
 
 def find_lost_answers(answers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    """Whether each answer (n, width) is lost, (n,)."""
+    """Find which answers (n, width) are lost, (n,)."""
     return np.asarray(np.isnan(answers).any(axis=1))
 
 
@@ -91,7 +91,7 @@ def measure_answer_form(answers: Answers) -> WatchAnswerForm:
 
 
 def _find_lattice(rows: Answers) -> Lattice:
-    """Where nearly all rows lie, the coarsest first."""
+    """Find the coarsest lattice on which nearly all rows lie."""
     magnitudes = np.abs(rows)
     if _holds_for_most_rows((magnitudes == magnitudes[:, :1]).all(axis=1)):
         return "binary"

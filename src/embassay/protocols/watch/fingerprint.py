@@ -44,11 +44,11 @@ class PackedArray:
 
     @classmethod
     def of(cls, values: Any, kind: Literal["f4", "f2", "i4"] = "f4") -> PackedArray:
-        """An array, (any shape)."""
+        """Pack an array of any shape."""
         array = np.ascontiguousarray(values, dtype=_TYPES[kind])
         return cls(kind, tuple(array.shape), base64.b64encode(array.tobytes()).decode("ascii"))
 
-    def unpack(self) -> NDArray[Any]:
+    def unpack_array(self) -> NDArray[Any]:
         """The array. ValueError for numbers that do not fill the shape."""
         # In Python's integers: those of numpy would overflow, and a bad shape could pass.
         size = 1
@@ -86,7 +86,7 @@ class FingerprintItem:
 
     @property
     def words(self) -> int:
-        """How long its text is, in words."""
+        """The length of its text, in words."""
         return len(self.text.split())
 
 
@@ -172,12 +172,12 @@ class SystemFingerprint:
     @cached_property
     def values(self) -> NDArray[np.float32]:
         """The answers, (n, width)."""
-        return self.answers.unpack()
+        return self.answers.unpack_array()
 
     @cached_property
     def noise(self) -> Floats:
         """Distances of repeats, (n, repeats)."""
-        return np.asarray(self.distances.unpack(), dtype=np.float64)
+        return np.asarray(self.distances.unpack_array(), dtype=np.float64)
 
     @property
     def repeat_count(self) -> int:
@@ -191,7 +191,7 @@ class SystemFingerprint:
 
     @cached_property
     def digest(self) -> str:
-        """A short name of all that is in it: which fingerprint a check was of."""
+        """A digest of all that is in it, which says of what fingerprint a check was."""
         return digest_json(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class SystemFingerprint:
         return plain if self.golden is not None else {k: v for k, v in plain.items() if k != "golden"}
 
     def save(self, path: Path) -> None:
-        """As JSON, in one step; the same bytes for the same answers."""
+        """Save the fingerprint as JSON, in one step; the same bytes for the same answers."""
         write_json(path, self.as_dict())
 
 
@@ -261,15 +261,15 @@ def _check_own_lists(made: SystemFingerprint, lists: OwnTopLists) -> None:
     _check_packed_shape("lists.lists", lists.lists, "i4", (asked, DEPTH))
     _check_packed_shape("lists.scores", lists.scores, "f4", (asked, DEPTH + 1))
     for name, packed in (("pool_vectors", lists.pool_vectors), ("other_vectors", lists.other_vectors)):
-        if not np.isfinite(packed.unpack().astype(np.float32)).all():
+        if not np.isfinite(packed.unpack_array().astype(np.float32)).all():
             raise ValueError(f"lists.{name}: a value that is not a number")
-    places = lists.lists.unpack()
+    places = lists.lists.unpack_array()
     if not ((places >= -1) & (places < pool)).all():
         raise ValueError("lists.lists: a position that is not in the pool")
     if not all(0 <= row < len(made.items) for row in lists.questions) or lists.outside < 0:
         raise ValueError("lists.questions: a row that does not exist")
     if len(lists.best_gains) != asked:
-        raise ValueError("lists.best_gains: not one for each question")
+        raise ValueError("lists.best_gains: expected one entry for each question")
     for question, place, gain in lists.relevant:
         if not (0 <= question < asked and 0 <= place < pool and 0 <= gain < np.inf):
             raise ValueError(f"lists.relevant: {question}, {place}, {gain}")
@@ -280,7 +280,7 @@ def _check_golden_labels(made: SystemFingerprint, golden: GoldenLabels) -> None:
     _check_packed_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
     if made.kind != "judge" or not all(0 <= row < len(made.items) for row in golden.rows):
         raise ValueError("golden.rows: a row that does not exist")
-    grades = golden.grades.unpack()
+    grades = golden.grades.unpack_array()
     if not golden.rows or not ((grades >= 0) & (grades <= 5)).all() or not (grades > 0).any(axis=1).all():
         raise ValueError("golden.grades: a number that is not a grade")
 
@@ -291,6 +291,6 @@ def _check_packed_shape(name: str, packed: PackedArray, kind: str, shape: Sequen
             f"{name}: {packed.type} of shape {list(packed.shape)}, expected {kind} of {list(shape)}"
         )
     try:
-        packed.unpack()
+        packed.unpack_array()
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

@@ -13,10 +13,10 @@ from embassay.limits import parse_record_json, read_bounded_file
 from embassay.protocols.watch.impact import (
     GoldenLabelEffect,
     RankedListImpact,
-    ScoreChangeEffect,
+    ScoreOrGradeChange,
     ThresholdImpact,
 )
-from embassay.protocols.watch.kinds import NamedChange
+from embassay.protocols.watch.kinds import AnswerChangeKind
 from embassay.runs.folder import build_checked_dataclass, build_dataclass_from_values, format_value_as_json
 
 SCHEMA = 1
@@ -58,14 +58,14 @@ class FingerprintCheck:
     moved: int
     distance: float
     noise: float
-    changes: tuple[NamedChange, ...]
+    changes: tuple[AnswerChangeKind, ...]
     groups: tuple[TextGroupChange, ...]
     mask: str
     seconds: float
     usd: float | None
     impact: RankedListImpact | None = None
     thresholds: tuple[ThresholdImpact, ...] = ()
-    panel: ScoreChangeEffect | None = None
+    panel: ScoreOrGradeChange | None = None
     part: str = ""
     golden: GoldenLabelEffect | None = None
     schema: int = SCHEMA
@@ -103,7 +103,7 @@ def append_watch_check(path: Path, check: FingerprintCheck) -> None:
 
 
 def append_history_event(path: Path, event: Mapping[str, Any]) -> None:
-    """Add what is no check: that a fingerprint was recorded, when, and what it took."""
+    """Append an event that is no check: that a fingerprint was recorded, when, and what it took."""
     _append_line(path, {"event": "recorded", **event})
 
 
@@ -127,16 +127,18 @@ def read_watch_checks(path: Path) -> tuple[FingerprintCheck, ...]:
     """All checks in a file, oldest first; none where there is no file. An unfinished last line is left out. DataError,
     with the line, for one that is no check."""
     return tuple(
-        _parse_watch_check(path, number, plain) for number, plain in _read_lines(path) if "event" not in plain
+        _parse_watch_check(path, number, plain)
+        for number, plain in _read_history_lines(path)
+        if "event" not in plain
     )
 
 
 def read_history_events(path: Path) -> tuple[dict[str, Any], ...]:
-    """What the file holds beside checks."""
-    return tuple(plain for _, plain in _read_lines(path) if "event" in plain)
+    """Read the events of a history file: what it holds beside checks."""
+    return tuple(plain for _, plain in _read_history_lines(path) if "event" in plain)
 
 
-def _read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+def _read_history_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     if not path.exists():
         return []
     lines = read_bounded_file(path).split(b"\n")
@@ -149,9 +151,9 @@ def _read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
         except ValueError as error:
             if _is_torn_line(lines, number):
                 continue
-            raise _make_no_check_error(path, number, str(error)) from None
+            raise _make_not_a_check_error(path, number, str(error)) from None
         if not isinstance(plain, dict):
-            raise _make_no_check_error(path, number, type(plain).__name__)
+            raise _make_not_a_check_error(path, number, type(plain).__name__)
         told.append((number, plain))
     return told
 
@@ -168,7 +170,7 @@ def _parse_watch_check(path: Path, line: int, plain: Mapping[str, Any]) -> Finge
         check = build_dataclass_from_values(FingerprintCheck, plain)
         _check_watch_check_types(check)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise _make_no_check_error(path, line, str(error)) from None
+        raise _make_not_a_check_error(path, line, str(error)) from None
     return check
 
 
@@ -179,8 +181,8 @@ def _check_watch_check_types(check: FingerprintCheck) -> None:
         raise ValueError("mask, p or look")
 
 
-def _make_no_check_error(path: Path, line: int, found: str) -> DataError:
+def _make_not_a_check_error(path: Path, line: int, found: str) -> DataError:
     return DataError(
-        "This line is not a check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
+        "This line is not a saved check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
         mend="Remove the line, or give another file with --history."
     )  # fmt: skip

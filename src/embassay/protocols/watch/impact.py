@@ -29,7 +29,7 @@ TURNED = 0.01
 
 
 @dataclass(frozen=True)
-class IndexStateImpact:
+class IndexStateListImpact:
     """What searching costs with an index in this state: the share of lists with other passages, how much of a list is
     still the same (0 to 1), and the change of nDCG@10 where there are judgements."""
 
@@ -39,7 +39,7 @@ class IndexStateImpact:
     ndcg: Estimate | None
 
     @property
-    def is_unchanged(self) -> bool:
+    def are_lists_unchanged(self) -> bool:
         """Whether not one list changes, of an index as it is."""
         return self.name == KEPT and self.changed.point * self.changed.n < 0.5
 
@@ -64,7 +64,7 @@ class RankedListImpact:
     """What a change does to own lists: `states` are the index as it is (old passages, new questions), half of it made
     anew, and all of it."""
 
-    states: tuple[IndexStateImpact, ...]
+    states: tuple[IndexStateListImpact, ...]
     questions: int
     passages: int
     ndcg_before: float | None
@@ -99,17 +99,17 @@ def compute_list_impact(
     """The same from vectors: new ones of questions (q, dim), of the pool (p, dim) and of others (o, dim). What is lost
     ranks last."""
     asked = fingerprint.values[list(lists.questions)]
-    before = _compute_similarities(
-        asked, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors))
+    before = _compute_question_similarities(
+        asked, *(part.unpack_array() for part in (lists.pool_vectors, lists.other_vectors))
     )
-    anew = _compute_similarities(questions, pool, others)
+    anew = _compute_question_similarities(questions, pool, others)
     labels = _group_labels_by_question(lists)
-    old = lists.lists.unpack()
+    old = lists.lists.unpack_array()
     first = _compute_expected_ndcg(labels, before.pool, np.zeros_like(before.pool), lists)
     states = []
     if questions.shape[1] == fingerprint.width:
-        kept = _compute_similarities(
-            questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors))
+        kept = _compute_question_similarities(
+            questions, *(part.unpack_array() for part in (lists.pool_vectors, lists.other_vectors))
         )
         rng = make_seeded_generator(fingerprint.seed, "watch", "half")
         # A permutation modulo 2 picks exactly half, at random.
@@ -118,16 +118,18 @@ def compute_list_impact(
             np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
         )
         states = [
-            _measure_index_state(KEPT, before, kept, lists, old, first),
-            _measure_index_state(HALF, before, half, lists, old, first, (kept, anew)),
+            _measure_lists_in_index_state(KEPT, before, kept, lists, old, first),
+            _measure_lists_in_index_state(HALF, before, half, lists, old, first, (kept, anew)),
         ]
-    states.append(_measure_index_state(ANEW, before, anew, lists, old, first))
+    states.append(_measure_lists_in_index_state(ANEW, before, anew, lists, old, first))
     labelled = first[~np.isnan(first)]
     mean = float(labelled.mean()) if len(labelled) else None
     return RankedListImpact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
 
 
-def _compute_similarities(questions: Answers, pool: Answers, others: Answers) -> _QuestionSimilarities:
+def _compute_question_similarities(
+    questions: Answers, pool: Answers, others: Answers
+) -> _QuestionSimilarities:
     asked = scale_to_unit_length(np.nan_to_num(questions))
     scores = (asked @ scale_to_unit_length(np.nan_to_num(part)).T for part in (pool, others))
     lost = (np.isnan(part).any(axis=1) for part in (pool, others))
@@ -137,7 +139,7 @@ def _compute_similarities(questions: Answers, pool: Answers, others: Answers) ->
     )
 
 
-def _measure_index_state(
+def _measure_lists_in_index_state(
     name: str,
     before: _QuestionSimilarities,
     now: _QuestionSimilarities,
@@ -145,14 +147,16 @@ def _measure_index_state(
     old: NDArray[np.int32],
     first: Floats,
     outside: Sequence[_QuestionSimilarities] = (),
-) -> IndexStateImpact:
+) -> IndexStateListImpact:
     """Lists of the pool now, and the chance that passages outside of it push in, who are in equal parts as those of
     `outside` (by default as now)."""
     parts = outside or (now,)
 
     def count_above(scores: Floats) -> Floats:
         return np.asarray(
-            np.mean([_estimate_passages_above(before, part, scores, lists.outside) for part in parts], axis=0)
+            np.mean(
+                [_estimate_outsiders_above(before, part, scores, lists.outside) for part in parts], axis=0
+            )
         )
 
     depth = int((old[0] >= 0).sum())
@@ -168,12 +172,12 @@ def _measure_index_state(
     changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
     after = _compute_expected_ndcg(_group_labels_by_question(lists), scores, count_above(now.pool), lists)
-    return IndexStateImpact(
+    return IndexStateListImpact(
         name, estimate_share(changed, len(old)), overlap, _estimate_labelled_change(after - first)
     )
 
 
-def _estimate_passages_above(
+def _estimate_outsiders_above(
     before: _QuestionSimilarities, now: _QuestionSimilarities, scores: Floats, outside: int
 ) -> Floats:
     """How many passages outside of the pool are expected to be more similar than each of the scores (q, s).
@@ -239,7 +243,7 @@ def _compute_expected_discount(rank: int, pushing: float, discounts: Floats) -> 
 
 
 def _estimate_labelled_change(changes: Floats) -> Estimate | None:
-    """The mean of changes (q,); NaN is a question without judgements."""
+    """Estimate the mean change of the questions that have judgements; NaN is one without."""
     told = changes[~np.isnan(changes)]
     return estimate_mean_change(told) if len(told) else None
 
@@ -264,7 +268,7 @@ def estimate_share(hits: float, n: int) -> Estimate:
     return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
 
-def check_calibrated_thresholds(
+def measure_all_threshold_impacts(
     files: Sequence[str], system: str, then: Answers, now: Answers
 ) -> tuple[ThresholdImpact, ...]:
     """What the thresholds of calibrations of the `system` do to pairs of the texts (n) whose vectors were `then` and
@@ -284,14 +288,14 @@ def check_calibrated_thresholds(
         for bar in calibrated.curve.thresholds:
             if bar.value is not None:
                 states.append(
-                    _measure_threshold_state(
+                    _measure_threshold_impact(
                         file, bar.measure, bar.value, before[upper], after[upper], len(then)
                     )
                 )
     return tuple(states)
 
 
-def _measure_threshold_state(
+def _measure_threshold_impact(
     file: str, measure: str, threshold: float, before: Floats, after: Floats, texts: int
 ) -> ThresholdImpact:
     accepted, accepts = before >= threshold, after >= threshold
@@ -305,7 +309,7 @@ def _measure_threshold_state(
 
 
 @dataclass(frozen=True)
-class ScoreChangeEffect:
+class ScoreOrGradeChange:
     """What has become of `values` scores or grades: their root mean squared difference from the recorded ones, `error`,
     beside that of the repeats, `noise`; and `first`, the share of items whose best passage is another one.
 
@@ -323,9 +327,9 @@ class ScoreChangeEffect:
     """Of a judge's grades then and now, quadratic weights; None where all are one and the same."""
 
 
-def measure_panel_effect(
+def measure_panel_score_change(
     fingerprint: SystemFingerprint, rows: Sequence[int], now: Answers
-) -> ScoreChangeEffect:
+) -> ScoreOrGradeChange:
     """Of answers (n, width) to the items in `rows` (n,), which have as many others at most."""
     then = fingerprint.values[list(rows)].astype(np.float64)
     counts = np.array([len(fingerprint.items[row].others) for row in rows])
@@ -337,7 +341,7 @@ def measure_panel_effect(
     squares = 2 * fingerprint.noise[list(rows)].mean(axis=1) * np.where(length > 0, length, 1.0)
     best_now, best_then = (np.where(inside, side, -np.inf).argmax(axis=1) for side in (now, then))
     first = estimate_share(int((best_now != best_then).sum()), len(counts))
-    effect = ScoreChangeEffect(
+    effect = ScoreOrGradeChange(
         values, math.sqrt(float((change**2).sum()) / values), math.sqrt(float(squares.sum()) / values), first
     )
     if fingerprint.kind != "judge":
@@ -345,12 +349,14 @@ def measure_panel_effect(
     crossed = int((((now >= RELEVANT) != (then >= RELEVANT)) & inside).sum())
     means = change.sum(axis=1) / counts
     return replace(
-        effect, turned=estimate_share(crossed, values), shift=_estimate_question_mean(means, values),
-        kappa=_estimate_kappa(then, now, inside, fingerprint.seed)
+        effect, turned=estimate_share(crossed, values), shift=_estimate_mean_over_questions(means, values),
+        kappa=_estimate_grade_kappa(then, now, inside, fingerprint.seed)
     )  # fmt: skip
 
 
-def _estimate_kappa(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
+def _estimate_grade_kappa(
+    then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int
+) -> Estimate | None:
     """Weighted kappa of grades (n, width) by the same judge, its interval over questions."""
     from embassay.protocols.rag.golden.checks import count_grade_transitions, estimate_grade_agreement
 
@@ -365,7 +371,7 @@ def _estimate_kappa(then: Floats, now: Answers, inside: NDArray[np.bool_], seed:
     return Estimate(kappa.value, low, high, kappa.n, "bootstrap over questions")
 
 
-def _estimate_question_mean(means: np.ndarray, n: int) -> Estimate:
+def _estimate_mean_over_questions(means: np.ndarray, n: int) -> Estimate:
     """The mean over questions by Student's t."""
     mean = float(means.mean())
     if len(means) < 2:
@@ -394,7 +400,7 @@ class GoldenLabelEffect:
     relevant: Estimate
 
     @property
-    def holds(self) -> bool:
+    def do_labels_hold(self) -> bool:
         """Whether no more labels are others than when the judge was recorded, as far as this sample can say."""
         return self.change.ends[0] <= 0
 
@@ -402,7 +408,7 @@ class GoldenLabelEffect:
 def measure_golden_effect(
     fingerprint: SystemFingerprint, rows: Sequence[int], now: Answers
 ) -> GoldenLabelEffect | None:
-    """Of answers (n, width) to the items in `rows` (n,); None where none of them is of a golden set."""
+    """Measure the change of the golden labels of the items in `rows` (n,); None where none has one."""
     golden = fingerprint.golden
     if golden is None:
         return None
@@ -411,12 +417,12 @@ def measure_golden_effect(
     if not told:
         return None
     items = [golden.rows[place] for place in told]
-    grades = golden.grades.unpack()[told]
+    grades = golden.grades.unpack_array()[told]
     is_graded = grades > 0
     first, last = (fingerprint.values[items], now[[place_of[row] for row in items]])
     label, was, is_now = (side >= RELEVANT for side in (grades, first, last))
-    then_off, now_off = (_average_rows(side != label, is_graded) for side in (was, is_now))
-    relevant = _average_rows(is_now.astype(float) - label, is_graded)
+    then_off, now_off = (_average_counted_values(side != label, is_graded) for side in (was, is_now))
+    relevant = _average_counted_values(is_now.astype(float) - label, is_graded)
     return GoldenLabelEffect(
         golden.name, len(told), golden.questions, int(is_graded.sum()), golden.passages,
         _estimate_mean_share(then_off), _estimate_mean_share(now_off), estimate_mean_change(now_off - then_off),
@@ -424,7 +430,7 @@ def measure_golden_effect(
     )  # fmt: skip
 
 
-def _average_rows(
+def _average_counted_values(
     values: NDArray[np.float64] | NDArray[np.bool_], counted: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The mean of each row (q, width) over what counts."""
@@ -432,7 +438,7 @@ def _average_rows(
 
 
 def _estimate_mean_share(values: NDArray[np.float64]) -> Estimate:
-    """The mean of shares, whose interval stays within 0 and 1."""
+    """Estimate the mean of shares, with an interval that stays within 0 and 1."""
     mean = estimate_mean_change(values)
     low, high = mean.ends
     return replace(mean, low=max(0.0, low), high=min(1.0, high))

@@ -50,7 +50,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class NamedChange:
+class AnswerChangeKind:
     """One kind of change and what it was told from, in words."""
 
     kind: ChangeKind
@@ -93,44 +93,44 @@ def make_answer_contrasts(
 
 def name_vector_changes(
     seen: AnswersNowAndThen, before: WatchAnswerForm, after: WatchAnswerForm
-) -> tuple[NamedChange, ...]:
-    """What has changed in vectors, the surest first; at least one."""
+) -> tuple[AnswerChangeKind, ...]:
+    """Name what has changed in vectors, the surest first; at least one change."""
     if before.width != after.width:
         return (_name_width_change(seen),)
     changes = [*_name_form_changes(seen, before, after)]
     if changes and _is_explained_by_one_step(seen):
         return tuple(changes)
     rest = next((told for look in LOOKS if (told := look(seen)) is not None), None)
-    return (*changes, rest or NamedChange("unknown", "no known pattern fits"))
+    return (*changes, rest or AnswerChangeKind("unknown", "no known pattern fits"))
 
 
-def _name_width_change(seen: AnswersNowAndThen) -> NamedChange:
-    """Fewer dimensions of the same vectors, or other vectors."""
+def _name_width_change(seen: AnswersNowAndThen) -> AnswerChangeKind:
+    """Name a change of width: fewer dimensions of the same vectors, or other vectors."""
     width, old = seen.now.shape[1], seen.then.shape[1]
-    said = f"{width} dimensions, {old} before"
+    said = f"{width} dimensions instead of {old}"
     if width < old:
         cosine = float(np.median(compute_cosines(seen.now, seen.then[:, :width])))
         if cosine > 1 - 10 * max(seen.noise, 1e-4):
-            return NamedChange(
-                "dimensions", f"{said}: they are the first {width} of the recorded ones, cosine {cosine:.4f}"
+            return AnswerChangeKind(
+                "dimensions", f"{said}: the first {width} of the recorded ones (cosine {cosine:.4f})"
             )
-    return NamedChange("another model", f"{said}, and not a part of the recorded ones")
+    return AnswerChangeKind("another model", f"{said}, and not a subset of the recorded ones")
 
 
 def _name_form_changes(
     seen: AnswersNowAndThen, before: WatchAnswerForm, after: WatchAnswerForm
-) -> Iterator[NamedChange]:
+) -> Iterator[AnswerChangeKind]:
     if "is_unit" in before.list_form_differences(after):
         lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
         low, high = np.percentile(lengths[lengths > 0], (5, 95))
         said = (
             "have length 1 now"
             if after.has_unit_length
-            else f"have lengths of {low:.3g} to {high:.3g}, were 1"
+            else f"have lengths of {low:.3g} to {high:.3g} instead of 1"
         )
-        yield NamedChange("normalisation", f"vectors {said}")
+        yield AnswerChangeKind("normalisation", f"vectors {said}")
     if "lattice" in before.list_form_differences(after) and after.lattice != "float32":
-        yield NamedChange(after.lattice, f"all values are {after.lattice}, they were {before.lattice}")
+        yield AnswerChangeKind(after.lattice, f"all values are {after.lattice} instead of {before.lattice}")
 
 
 STEPS: tuple[Callable[[Answers], Answers], ...] = (
@@ -157,21 +157,21 @@ def _is_explained_by_one_step(seen: AnswersNowAndThen) -> bool:
 
 
 def _find_furthest_distance(distances: NDArray[np.float64]) -> float:
-    """But for one text in fifty."""
+    """Find the furthest distance, but for one text in fifty."""
     return float(np.percentile(distances, 98))
 
 
-def _name_length_change(seen: AnswersNowAndThen) -> NamedChange | None:
+def _name_vector_length_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Vectors point where they did."""
     turned = compute_cosine_distances(seen.now, seen.then)
     longer = float(np.median(compute_relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
     if not longer or _find_furthest_distance(turned) > max(3 * seen.noise, FLOOR):
         return None
-    return NamedChange("normalisation", "vectors have different lengths but the same directions")
+    return AnswerChangeKind("normalisation", "vectors have different lengths but the same directions")
 
 
-def _name_cut_length(seen: AnswersNowAndThen) -> NamedChange | None:
-    """Only texts from some length on have changed, and nearly all of these."""
+def _name_cut_length(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    """Name the length from which on texts are cut: nearly all of these have changed, and no others."""
     order = np.argsort(seen.text_lengths, kind="stable")
     moved = seen.moved[order]
     if not moved.any() or moved.all():
@@ -181,14 +181,14 @@ def _name_cut_length(seen: AnswersNowAndThen) -> NamedChange | None:
     lengths = seen.text_lengths[order]
     shares = [(moved[place:].mean() - moved[:place].mean(), place) for place in range(3, len(moved) - 2)]
     gap, place = max(shares)
-    if gap < 0.8 or not _has_equal_cut_texts(seen, lengths[place]):
+    if gap < 0.8 or not _have_cut_texts_become_equal(seen, lengths[place]):
         return None
-    return NamedChange(
-        "cut length", f"texts from about {words[place]:,} words on have changed, shorter ones have not"
+    return AnswerChangeKind(
+        "cut length", f"texts of about {words[place]:,} words or more have changed, shorter texts have not"
     )
 
 
-def _has_equal_cut_texts(seen: AnswersNowAndThen, length: int) -> bool:
+def _have_cut_texts_become_equal(seen: AnswersNowAndThen, length: int) -> bool:
     """Whether long texts that differ only in their end have become one, or are not there to tell."""
     pairs: dict[str, list[int]] = {}
     for row, item in enumerate(seen.items):
@@ -201,8 +201,8 @@ def _has_equal_cut_texts(seen: AnswersNowAndThen, length: int) -> bool:
     return not alike or any(alike)
 
 
-def _name_odd_requests(seen: AnswersNowAndThen) -> NamedChange | None:
-    """A few texts are far off, and the others have not changed at all."""
+def _name_odd_requests(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    """Name odd requests: a few texts are far off, and the others have not changed at all."""
     share = float(seen.moved.mean())
     if not 0 < share < FEW:
         return None
@@ -214,27 +214,26 @@ def _name_odd_requests(seen: AnswersNowAndThen) -> NamedChange | None:
     if seen.recurring:
         return _name_recurring_texts(seen)
     far = 1 - np.median(compute_cosines(seen.now[seen.moved], seen.then[seen.moved]))
-    return NamedChange(
+    return AnswerChangeKind(
         "some requests",
-        f"{int(seen.moved.sum())} of {len(seen.moved)} texts are off (1 - cosine {far:.2f}), "
-        f"{'different ones each time' if seen.recurring is False else 'the others are as before'}: a fallback "
-        "model, or one of "
-        "several servers",
+        f"{int(seen.moved.sum())} of {len(seen.moved)} texts have changed (1 - cosine {far:.2f}), "
+        f"{'different ones each time' if seen.recurring is False else 'the others have not'}: probably a "
+        "fallback model, or one of several servers",
     )
 
 
-def _name_recurring_texts(seen: AnswersNowAndThen) -> NamedChange:
-    """The same texts each time: what they have in common, if anything."""
-    count = f"always the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed"
+def _name_recurring_texts(seen: AnswersNowAndThen) -> AnswerChangeKind:
+    """Name the texts that changed each time by what they have in common, if anything."""
+    count = f"the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed each time"
     sorts = [_find_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
     told = [said for said in sorts if said]
     if not told:
-        return NamedChange("some texts", f"{count}, which have nothing obvious in common")
-    return NamedChange("tokenizer or cleaning", f"{count}: {'; '.join(told)}")
+        return AnswerChangeKind("some texts", f"{count}, which have nothing obvious in common")
+    return AnswerChangeKind("tokenizer or cleaning", f"{count}: {'; '.join(told)}")
 
 
 def _find_script(item: FingerprintItem) -> str:
-    """Of most of its letters, in a word of Unicode's names."""
+    """Find the script of most of its letters, in a word of Unicode's names."""
     letters = [unicodedata.name(sign, "").split(" ")[0].lower() for sign in item.text if sign.isalpha()]
     return max(sorted(set(letters)), key=letters.count) if letters else ""
 
@@ -248,7 +247,7 @@ SORTS: tuple[tuple[str, Callable[[FingerprintItem], str]], ...] = (
 
 
 def _find_common_sorts(seen: AnswersNowAndThen, name: str, sorts: Sequence[str]) -> str:
-    """The sorts nearly all of whose texts have changed, if they are nearly all that has; else nothing."""
+    """Find the sorts of text that have changed, nearly all of each, if little else has; else nothing."""
     of = np.array(sorts)
     whole = [sort for sort in sorted(set(sorts) - {""}) if seen.moved[of == sort].mean() >= MOST]
     inside = np.isin(of, whole)
@@ -257,8 +256,8 @@ def _find_common_sorts(seen: AnswersNowAndThen, name: str, sorts: Sequence[str])
     return f"{name} {', '.join(whole)} ({int(seen.moved[inside].sum())} of {int(inside.sum())})"
 
 
-def _name_role_change(seen: AnswersNowAndThen) -> NamedChange | None:
-    """Only questions have changed, or only documents: what goes before a text of that role."""
+def _name_role_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    """Name a change of one role: only questions have changed, or only documents."""
     queries = np.array([item.role == "query" for item in seen.items])
     if not queries.any() or queries.all():
         return None
@@ -267,8 +266,10 @@ def _name_role_change(seen: AnswersNowAndThen) -> NamedChange | None:
     if shares[role] < 1 - ALONE or shares[other] > ALONE:
         return None
     lost = _is_answered_as_other_role(seen, role, other)
-    said = f"only texts in the role of a {role} have changed"
-    return NamedChange("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
+    said = f"only texts with the role {role} have changed"
+    return AnswerChangeKind(
+        "prefix or prompt", said + (f": they are now encoded as a {other}" if lost else "")
+    )
 
 
 def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -> bool:
@@ -286,66 +287,66 @@ def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -
     return bool(as_other <= EXPLAINED * np.median(compute_relative_distances(seen.now[now], seen.then[now])))
 
 
-def _name_other_model(seen: AnswersNowAndThen) -> NamedChange | None:
+def _name_other_model(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     akin = _compute_centred_cosine(seen)
     if abs(akin) >= ALONE:
         return None
-    return NamedChange(
+    return AnswerChangeKind(
         "another model", f"vectors have nothing in common with the recorded ones (centred cosine {akin:.2f})"
     )
 
 
-def _name_prefix_change(seen: AnswersNowAndThen) -> NamedChange | None:
-    """Short texts have changed more than long ones."""
+def _name_prefix_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    """Name a change of prefix: short texts have changed more than long ones."""
     from scipy.stats import spearmanr
 
-    rows = _list_worded_rows(seen)
+    rows = _list_rows_with_words(seen)
     moved = 1 - compute_cosines(seen.now[rows], seen.then[rows])
     if len(rows) < 10 or np.ptp(moved) == 0:
         return None
     rank = float(spearmanr(seen.text_lengths[rows], moved).statistic)
     if rank > SHORTER:
         return None
-    return NamedChange(
+    return AnswerChangeKind(
         "prefix or prompt",
         f"short texts have changed more than long ones (rank correlation {rank:.2f}): a prefix was "
-        "added to all texts, or lost",
+        "added to all texts or removed",
     )
 
 
-def _name_pooling_change(seen: AnswersNowAndThen) -> NamedChange | None:
-    """The same coordinates, and most of the change is one step that all texts take."""
-    rows = _list_worded_rows(seen)
+def _name_pooling_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    """Name a change of pooling: in the same coordinates most of the change is one step of all texts."""
+    rows = _list_rows_with_words(seen)
     step = scale_to_unit_length(seen.now[rows]) - scale_to_unit_length(seen.then[rows])
     whole = float(np.einsum("nd,nd->n", step, step).mean())
     # By squared lengths: that of the mean step as a share of the mean of all.
     common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
     if common < COMMON or _compute_centred_cosine(seen) < ALONE:
         return None
-    return NamedChange(
+    return AnswerChangeKind(
         "pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates"
     )
 
 
-def _name_revision_change(seen: AnswersNowAndThen) -> NamedChange | None:
+def _name_revision_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     akin = _compute_centred_cosine(seen)
     if akin < AKIN:
         return None
-    return NamedChange(
+    return AnswerChangeKind(
         "revision",
-        f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another revision of "
-        "the weights, or another precision",
+        f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another "
+        "revision or precision of the weights",
     )
 
 
-LOOKS: tuple[Callable[[AnswersNowAndThen], NamedChange | None], ...] = (
-    _name_length_change, _name_role_change, _name_cut_length, _name_odd_requests, _name_other_model,
+LOOKS: tuple[Callable[[AnswersNowAndThen], AnswerChangeKind | None], ...] = (
+    _name_vector_length_change, _name_role_change, _name_cut_length, _name_odd_requests, _name_other_model,
     _name_prefix_change, _name_pooling_change, _name_revision_change
 )  # fmt: skip
 """Recognisers of what changed inside a model, the most particular first."""
 
 
-def _list_worded_rows(seen: AnswersNowAndThen) -> list[int]:
+def _list_rows_with_words(seen: AnswersNowAndThen) -> list[int]:
     """Rows of texts that say something and were answered."""
     return [
         row for row, item in enumerate(seen.items)
@@ -355,7 +356,7 @@ def _list_worded_rows(seen: AnswersNowAndThen) -> list[int]:
 
 def _compute_centred_cosine(seen: AnswersNowAndThen) -> float:
     """The median cosine of answers now and then, the mean of either taken away."""
-    rows = _list_worded_rows(seen)
+    rows = _list_rows_with_words(seen)
     now, then = (scale_to_unit_length(side[rows]) for side in (seen.now, seen.then))
     # Without the means, a step that all texts share leaves the cosine at 1.
     centred = (side - side.mean(axis=0) for side in (now, then))

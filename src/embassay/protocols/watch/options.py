@@ -14,7 +14,7 @@ FailOn = Literal["any", "changed", "lists"]
 
 @dataclass(frozen=True)
 class OwnTextsAndQuestions:
-    """Own texts and questions."""
+    """Options that name own texts and questions."""
 
     corpus: str | None = option(
         None,
@@ -36,13 +36,13 @@ class OwnTextsAndQuestions:
     passages: int = option(
         10_000, "Maximum passages to search for the lists, drawn at random.", least=10, group=DATA
     )
-    seed: int = option(1337, "Seed of everything random.", group=STATISTICS)
+    seed: int = option(1337, "Random seed.", group=STATISTICS)
 
     def __post_init__(self) -> None:
         if self.queries is not None and self.corpus is None:
             raise UsageError("--queries needs a corpus to search.", mend="Add --corpus DIR or a table.")
         if self.qrels is not None and self.queries is None:
-            raise UsageError("--qrels judges no questions.", mend="Add --queries FILE, whose ids it names.")
+            raise UsageError("--qrels needs --queries.", mend="Add --queries FILE with the ids that it uses.")
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,14 @@ class FingerprintRequest:
     own: OwnTextsAndQuestions = OwnTextsAndQuestions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(
-        5, "Times to repeat all requests, to learn how answers vary.", least=1, most=50, group=STATISTICS
+        5,
+        "Number of repeats of all requests, to measure how answers vary.",
+        least=1,
+        most=50,
+        group=STATISTICS,
     )
     pause: float = option(
-        0.0, "Seconds between repeats: a busy server varies more over minutes.", least=0, most=86_400,
+        0.0, "Seconds between repeats; a busy server varies more over minutes.", least=0, most=86_400,
         group=STATISTICS
     )  # fmt: skip
 
@@ -76,11 +80,11 @@ class FingerprintRequest:
         named = [name for name in (self.system, self.reranker, self.judge) if name]
         if len(named) != 1:
             raise UsageError(
-                "Only one of them can be recorded at a time.",
+                "Exactly one system, reranker or judge can be recorded.",
                 mend="Give one of --system, --reranker and --judge.",
             )
         if self.golden is not None and self.judge is None:
-            raise UsageError("--golden is for a judge.", mend="Name the judge that graded it with --judge.")
+            raise UsageError("--golden needs a judge.", mend="Name the judge that graded it with --judge.")
         if self.golden is not None and self.own.corpus is not None:
             raise UsageError(
                 "--golden has its own questions and passages.", mend="Give --golden or --corpus, not both."
@@ -98,7 +102,7 @@ class FingerprintCheckRequest:
 
     system: str | None = option(
         None,
-        "The system to ask. Default: the recorded one.",
+        "The system to check. Default: the recorded one.",
         name="--system -s",
         value="SYSTEM",
         group=SYSTEMS,
@@ -111,21 +115,21 @@ class FingerprintCheckRequest:
         group=STATISTICS,
     )
     until_sure: bool = option(
-        False, "Send a few texts first, and more only while the verdict is open.", name="--until-sure",
+        False, "Send a few texts first, and more only while undecided.", name="--until-sure",
         group=SPEED
     )  # fmt: skip
     lists: Literal["changed", "always", "never"] = option(
-        "changed", "When to encode the passages of your lists again, to see what changes there."
+        "changed", "When to encode the passages of your lists again, to find out how the lists change."
     )
     calibrations: tuple[str, ...] = option(
         (), "A file from embassay calibrate, to check its thresholds.", name="--calibration", value="FILE",
         group=DATA
     )  # fmt: skip
     history: Path | None = option(
-        None, "Where checks are kept. Default: next to FILE, with the ending .checks.jsonl.", group=OUTPUT
+        None, "File in which checks are kept. Default: next to FILE, ending in .checks.jsonl.", group=OUTPUT
     )
     fail_on: FailOn = option(
-        "any", "Exit code 1 for any difference, only if changed beyond noise, or only if your lists change.",
+        "any", "Exit code 1 for any difference, only for changes beyond noise, or only if your lists change.",
         group=OUTPUT
     )  # fmt: skip
     junit: Path | None = option(None, "Write the verdict as JUnit XML.", group=OUTPUT)
@@ -147,8 +151,10 @@ class SystemCompareRequest:
     )
     own: OwnTextsAndQuestions = OwnTextsAndQuestions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
-    repeats: int = option(3, "Times to repeat all requests.", least=1, most=50, group=STATISTICS)
+    repeats: int = option(3, "Number of repeats of all requests.", least=1, most=50, group=STATISTICS)
 
     def __post_init__(self) -> None:
         if len(self.systems) != 2:
-            raise UsageError(f"Two systems are needed, found {len(self.systems)}.", mend="Write -s A -s B.")
+            raise UsageError(
+                f"Two systems are needed, but there are {len(self.systems)}.", mend="Write -s A -s B."
+            )

@@ -54,7 +54,7 @@ class OwnPassagesAndQuestions:
     questions: int
 
     def items(self, samples: int, seed: int) -> tuple[FingerprintItem, ...]:
-        """The questions, and passages that are drawn."""
+        """Make the items to ask: the questions, and passages that are drawn."""
         rows = draw(self.ids, samples, seed)
         asked = (
             FingerprintItem(key, "question", text, role="query", own=True)
@@ -66,12 +66,12 @@ class OwnPassagesAndQuestions:
         )
 
     def select_questions(self, rows: Sequence[int]) -> OwnPassagesAndQuestions:
-        """With these questions alone."""
+        """Select these questions alone."""
         ids, texts = ([column[row] for row in rows] for column in (self.query_ids, self.queries))
         return replace(self, query_ids=ids, queries=texts)
 
     def facts(self) -> CorpusFacts:
-        """How large it is, and how long its passages are."""
+        """Measure how large the corpus is, and how long its passages are."""
         words = [len(text.split()) for text in self.texts]
         spread = np.percentile(words, range(101), method="nearest").astype(int)
         return CorpusFacts(self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread)))
@@ -90,7 +90,7 @@ def read_own_texts(asked: OwnTextsAndQuestions) -> OwnPassagesAndQuestions | Non
             corpus, queries, gains = dataset.load("documents").data, None, {}
     if asked.queries is not None:
         queries = open_dataset(prefer_path_over_catalogue(asked.queries)).load("documents").data
-        gains = {} if asked.qrels is None else _read_gains(Path(asked.qrels), queries.ids)
+        gains = {} if asked.qrels is None else _read_gains_by_question(Path(asked.qrels), queries.ids)
     # A relevant passage that is not searched would make every list look worse.
     judged = {doc for row in gains.values() for doc, gain in row.items() if gain > 0}
     rows = [
@@ -110,7 +110,7 @@ def read_own_texts(asked: OwnTextsAndQuestions) -> OwnPassagesAndQuestions | Non
 
 
 def _draw_passages(ids: Sequence[str], most: int, judged: set[str], seed: int) -> list[int]:
-    """All that are judged, then others at random up to so many."""
+    """Draw all passages that are judged, then others at random up to so many."""
     if len(ids) <= most:
         return list(range(len(ids)))
     first = [row for row, key in enumerate(ids) if key in judged]
@@ -119,14 +119,14 @@ def _draw_passages(ids: Sequence[str], most: int, judged: set[str], seed: int) -
     return sorted([*first, *(rest[row] for row in more)])
 
 
-def _read_gains(path: Path, queries: Sequence[str]) -> Gains:
+def _read_gains_by_question(path: Path, queries: Sequence[str]) -> Gains:
     gains: dict[str, dict[str, float]] = {}
     for query, doc, value in read_qrels(path).frame.select("query", "doc", "value").iter_rows():
         gains.setdefault(query, {})[doc] = max(0.0, float(value))
     if not gains.keys() & set(queries):
         raise DataError(
             "No judgement belongs to a question in --queries", path=path, expected=f"ids such as {queries[0]!r}",
-            found=repr(min(gains, default="")), mend="query_id of the judgements must be the id of a question."
+            found=repr(min(gains, default="")), mend="Each query_id must be the id of a question."
         )  # fmt: skip
     return gains
 
@@ -167,11 +167,11 @@ def make_own_lists(
         tuple(own.texts[row] for row in drawn), PackedArray.of(vectors[drawn], "f2"), len(rest) - len(drawn),
         tuple(rows),
         PackedArray.of(lists, "i4"), PackedArray.of(scores),
-        tuple((question, at[row], float(gain)) for question, row, gain in relevant), _list_best_gains(own)
+        tuple((question, at[row], float(gain)) for question, row, gain in relevant), _list_best_gains_per_question(own)
     )  # fmt: skip
 
 
-def _list_best_gains(own: OwnPassagesAndQuestions) -> tuple[tuple[float, ...], ...]:
+def _list_best_gains_per_question(own: OwnPassagesAndQuestions) -> tuple[tuple[float, ...], ...]:
     gains = ([gain for gain in own.gains.get(key, {}).values() if gain > 0] for key in own.query_ids)
     return tuple(tuple(map(float, sorted(row, reverse=True)[:DEPTH])) for row in gains)
 
@@ -214,7 +214,7 @@ class GoldenSetSample:
     passages: int
 
     def items(self) -> tuple[FingerprintItem, ...]:
-        """What the judge is asked."""
+        """Make the items that the judge is asked."""
         return tuple(
             FingerprintItem(f"golden {asked.id}", GROUP, asked.text, "query", own=True, others=asked.passages)
             for asked in self.drawn
@@ -240,10 +240,10 @@ def read_golden_set(request: FingerprintRequest) -> GoldenSetSample | None:
 
     folder = Path(request.golden).expanduser()
     made = read_golden_record(folder / "golden.json")
-    if _parse_judge_model(made.settings.judge) != _parse_judge_model(request.name):
+    if _split_judge_and_model(made.settings.judge) != _split_judge_and_model(request.name):
         raise UsageError(
             f"The golden set in {folder} was graded by {made.settings.judge}, not by {request.name}.",
-            mend="Watch the judge that graded it, or leave --golden out.",
+            mend="Watch the judge that graded it, or leave out --golden.",
         )
     asked_as = str(dict(made.settings.parameters.get("S4", {})).get("judge_question", "original"))
     graded = _read_graded_questions(
@@ -251,11 +251,11 @@ def read_golden_set(request: FingerprintRequest) -> GoldenSetSample | None:
     )
     seed = request.own.seed
     chosen = draw([asked.id for asked in graded], request.own.questions, seed)
-    drawn = tuple(_sample_question_passages(graded[row], seed) for row in chosen)
+    drawn = tuple(_sample_passages_of_question(graded[row], seed) for row in chosen)
     return GoldenSetSample(folder.name, drawn, len(graded), sum(len(asked.grades) for asked in graded))
 
 
-def _parse_judge_model(text: str) -> tuple[str, str | None]:
+def _split_judge_and_model(text: str) -> tuple[str, str | None]:
     """A judge without the parameters that say where and how it is asked."""
     spec = QUERY.parse(text)
     return spec.name, spec.target
@@ -267,7 +267,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
     if not path.is_file():
         raise DataError(
             "This golden set has no graded passages", path=path, expected="one line per graded passage",
-            found="no such file", mend="The same `embassay rag golden` command finishes it."
+            found="no such file", mend="Run the same `embassay rag golden` command to finish it."
         )  # fmt: skip
     questions: dict[str, tuple[str, list[str], list[int]]] = {}
     for row in read_json_line_rows(path):
@@ -283,7 +283,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
         except (KeyError, ValueError) as error:
             raise DataError(
                 "A line is not a graded passage", path=path, expected=f"query_id, {field}, text, and grade 1 to 5",
-                found=str(error), mend="The same `embassay rag golden` command writes the file again."
+                found=str(error), mend="Run the same `embassay rag golden` command to write the file again."
             ) from error  # fmt: skip
         if grade is not None:
             _, passages, grades = questions.setdefault(key, (text, [], []))
@@ -291,7 +291,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
             grades.append(grade)
     if not questions:
         raise DataError(
-            "This golden set has no graded passages", path=path, mend="Finish it, or leave --golden out."
+            "This golden set has no graded passages", path=path, mend="Finish it, or leave out --golden."
         )
     return [
         GradedQuestion(key, text, tuple(passages), tuple(grades))
@@ -299,7 +299,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
     ]
 
 
-def _sample_question_passages(asked: GradedQuestion, seed: int) -> GradedQuestion:
+def _sample_passages_of_question(asked: GradedQuestion, seed: int) -> GradedQuestion:
     order = make_seeded_generator(seed, "watch", GROUP, asked.id).permutation(len(asked.passages))
     places = sorted(order[:PASSAGES].tolist())
     passages, grades = (tuple(column[place] for place in places) for column in (asked.passages, asked.grades))

@@ -43,7 +43,7 @@ class PlannedStep:
 
     @classmethod
     def of(cls, step: str, load: RequestLoad) -> PlannedStep:
-        """A step that takes so much."""
+        """Make the step that takes so much."""
         return cls(step, load.texts, load.tokens, load.usd, load.seconds)
 
     def as_dict(self) -> dict[str, Any]:
@@ -52,21 +52,23 @@ class PlannedStep:
 
 
 def plan_recording(request: FingerprintRequest) -> tuple[PlannedStep, ...]:
-    """What `record_fingerprint` would ask for; nothing is sent."""
+    """Plan what `record_fingerprint` would ask for; nothing is sent."""
     own, golden = read_own_texts(request.own), read_golden_set(request)
-    respondent = _open_without_calls(request.name, request)
+    respondent = _open_system_without_calls(request.name, request)
     items = list_items_to_ask(respondent.kind, own, request.own, golden)
     pace = _measure_answer_pace(respondent, items)
-    once = pace.add_time_to_load(respondent.load(items))
+    once = pace.add_seconds_to_request_load(respondent.load(items))
     steps = [
         PlannedStep.of("first answers", once),
-        PlannedStep.of("repeats", once.multiply_by(request.repeats)),
+        PlannedStep.of("repeats", once.multiply_load(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
         passages = [
             FingerprintItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)
         ]
-        steps.append(PlannedStep.of("all passages", pace.add_time_to_load(respondent.load(passages))))
+        steps.append(
+            PlannedStep.of("all passages", pace.add_seconds_to_request_load(respondent.load(passages)))
+        )
     return tuple(steps)
 
 
@@ -93,7 +95,7 @@ def plan_check(
             "every check" if len(stages) == 1 else name, _estimate_request_load(fingerprint, items, pace)
         )
     again = _estimate_request_load(fingerprint, fingerprint.items[:AGAIN], pace)
-    yield PlannedStep.of("if different: twice more", again.multiply_by(2))
+    yield PlannedStep.of("if different: two more times", again.multiply_load(2))
     if fingerprint.lists is None or request.lists == "never":
         return
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
@@ -105,7 +107,7 @@ def plan_check(
 def _estimate_request_load(
     fingerprint: SystemFingerprint, items: Sequence[FingerprintItem], pace: float | None
 ) -> RequestLoad:
-    """By the recorded price and pace, which are those of a token and of an item."""
+    """Estimate the load of asking for items by the recorded price and pace."""
     tokens, price = estimate_item_tokens(fingerprint.kind, items), fingerprint.usd_per_million
     return RequestLoad(
         count_item_texts(items), tokens, None if price is None else tokens * price / 1e6,
@@ -114,14 +116,14 @@ def _estimate_request_load(
 
 
 def plan_comparison(request: SystemCompareRequest) -> tuple[PlannedStep, ...]:
-    """What `compare_systems` would ask each of the two for; nothing is sent."""
+    """Plan what `compare_systems` would ask each of the two for; nothing is sent."""
     own = read_own_texts(request.own)
     steps = []
     for name in request.systems:
-        respondent = _open_without_calls(name, request)
+        respondent = _open_system_without_calls(name, request)
         items = list_items_to_ask(respondent.kind, own, request.own)
-        load = _measure_answer_pace(respondent, items).add_time_to_load(respondent.load(items))
-        steps.append(PlannedStep.of(respondent.name, load.multiply_by(request.repeats + 1)))
+        load = _measure_answer_pace(respondent, items).add_seconds_to_request_load(respondent.load(items))
+        steps.append(PlannedStep.of(respondent.name, load.multiply_load(request.repeats + 1)))
     return tuple(steps)
 
 
@@ -131,7 +133,7 @@ class LocalSecondsPerToken:
 
     seconds: float | None
 
-    def add_time_to_load(self, load: RequestLoad) -> RequestLoad:
+    def add_seconds_to_request_load(self, load: RequestLoad) -> RequestLoad:
         """The load with its time."""
         return load if self.seconds is None else replace(load, seconds=self.seconds * load.tokens)
 
@@ -139,7 +141,7 @@ class LocalSecondsPerToken:
 def _measure_answer_pace(
     respondent: WatchableSystem, items: Sequence[FingerprintItem]
 ) -> LocalSecondsPerToken:
-    """As it answers a few of the items now, which costs nothing here."""
+    """Measure the pace at which it answers a few of the items now, which costs nothing here."""
     if respondent.kind not in ("vectors", "scores") or find_remote_encoder(respondent) is not None:
         return LocalSecondsPerToken(None)
     sample = items[:: -(-len(items) // TIMED)]
@@ -152,7 +154,9 @@ def _measure_answer_pace(
     )
 
 
-def _open_without_calls(name: str, request: FingerprintRequest | SystemCompareRequest) -> WatchableSystem:
+def _open_system_without_calls(
+    name: str, request: FingerprintRequest | SystemCompareRequest
+) -> WatchableSystem:
     """The system, which sends nothing."""
     kind = find_requested_kind(request) if isinstance(request, FingerprintRequest) else None
     with TemporaryDirectory() as folder:

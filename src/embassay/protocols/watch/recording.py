@@ -29,7 +29,7 @@ from embassay.protocols.watch.respondents import (
     AnswersByItem,
     VectorRespondent,
     WatchableSystem,
-    measure_longest_request,
+    measure_longest_request_bytes,
     open_respondent,
 )
 from embassay.protocols.watch.texts import VERSION as TEXTS
@@ -57,7 +57,7 @@ class FingerprintRecording:
     usd: float | None
 
     def facts(self) -> dict[str, Any]:
-        """What its line in the history says."""
+        """List what the recording's line in the history says."""
         return {
             "fingerprint": self.fingerprint.digest, "at": self.at, "seconds": self.seconds,
             "seconds_per_item": self.seconds_per_item, "usd": self.usd
@@ -106,7 +106,7 @@ def record_fingerprint(
             seed=request.own.seed,
             folder=Path(folder) if kept is None else kept.folder,
             tokenizer=request.tokenizer,
-            longest=measure_longest_request(items),
+            longest=measure_longest_request_bytes(items),
         )
         respondent.kept, respondent.listener = kept, listener or SilentListener()
         made = record_respondent_fingerprint(respondent, request, own, golden, sleep=sleep)
@@ -136,7 +136,7 @@ def record_respondent_fingerprint(
 
 
 def find_requested_kind(request: FingerprintRequest) -> Kind | None:
-    """The kind that is named; None for a system, which says itself."""
+    """Find the kind that is named; None for a system, which says itself."""
     return "judge" if request.judge else "reranker" if request.reranker else None
 
 
@@ -184,7 +184,7 @@ def list_items_to_ask(
 
 
 def _make_own_panels(own: OwnPassagesAndQuestions) -> tuple[FingerprintItem, ...]:
-    """Of each own question its labelled passages, filled up with passages that share words with it."""
+    """Make a panel of each own question: its labelled passages, filled up with ones that share words."""
     text_of = dict(zip(own.ids, own.texts, strict=True))
     panels = []
     for key, query in zip(own.query_ids, own.queries, strict=True):

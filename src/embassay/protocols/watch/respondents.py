@@ -52,7 +52,7 @@ class RequestLoad:
     usd: float | None
     seconds: float | None
 
-    def multiply_by(self, times: int) -> RequestLoad:
+    def multiply_load(self, times: int) -> RequestLoad:
         """So many times as much."""
         usd = None if self.usd is None else times * self.usd
         seconds = None if self.seconds is None else times * self.seconds
@@ -64,7 +64,7 @@ GRADE_TOKENS, GRADE_WRITTEN = 700, 12
 
 
 def estimate_item_tokens(kind: Kind, items: Sequence[FingerprintItem]) -> int:
-    """About how many tokens the items take. Rerankers and judges read the question with each passage."""
+    """Estimate how many tokens the items take. Rerankers and judges read a question per passage."""
     return sum(_estimate_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(
         kind, items
     )
@@ -100,11 +100,11 @@ class WatchableSystem(Protocol):
     """What an interrupted recording had brought, and where new answers go."""
 
     def count(self, items: Sequence[FingerprintItem]) -> int:
-        """How many answers the items take: texts, or passages to grade."""
+        """Count the answers that the items take: texts, or passages to grade."""
         ...
 
     def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
-        """What asking for the items once takes."""
+        """Estimate what asking for the items once takes."""
         ...
 
     def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
@@ -123,7 +123,7 @@ class _BaseRespondent:
         self.kept: KeptWatchAnswers | None = None
 
     def count(self, items: Sequence[FingerprintItem]) -> int:
-        """One answer for each item."""
+        """Count one answer for each item."""
         return len(items)
 
 
@@ -138,11 +138,11 @@ class VectorRespondent(_BaseRespondent):
         self.identity: str = self.encoder.identity
 
     def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
-        """Vectors, (n, dim)."""
+        """Ask for the vectors of the items, (n, dim)."""
         return self.encode([item.text for item in items], [item.role for item in items], rng)
 
     def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
-        """Priced by the token; of an encoder on this machine nobody knows the time."""
+        """Estimate the load, priced by the token; of an encoder on this machine nobody knows the time."""
         tokens = estimate_item_tokens(self.kind, items)
         remote = find_remote_encoder(self)
         price = getattr(self.encoder, "price", None if remote is not None else 0.0)
@@ -162,7 +162,7 @@ class VectorRespondent(_BaseRespondent):
         order = rng.permutation(len(texts)).tolist()
         for role in ("document", "query"):
             waiting = [row for row in order if roles[row] == role]
-            for row, answer in self._encode_chunks(texts, waiting, role):
+            for row, answer in self._encode_texts_in_chunks(texts, waiting, role):
                 if isinstance(answer, TextRefused):
                     failed[str(row)] = answer.message
                 else:
@@ -176,7 +176,7 @@ class VectorRespondent(_BaseRespondent):
         lost = np.full(width, np.nan, dtype=np.float32)
         return AnswersByItem(np.stack([lost if row is None else row for row in rows]), failed)
 
-    def _encode_chunks(
+    def _encode_texts_in_chunks(
         self, texts: Sequence[str], rows: Sequence[int], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         chunks = [rows[start : start + PER_REQUEST] for start in range(0, len(rows), PER_REQUEST)]
@@ -201,7 +201,7 @@ class VectorRespondent(_BaseRespondent):
             return
         waiting = []
         for place, chunk in enumerate(chunks):
-            vectors = self.kept.read_vectors(self.identity, role, chunk)
+            vectors = self.kept.read_kept_vectors(self.identity, role, chunk)
             if vectors is None:
                 waiting.append(place)
             else:
@@ -211,7 +211,7 @@ class VectorRespondent(_BaseRespondent):
             self._encode_new_chunks([chunks[place] for place in waiting], role) if waiting else ()
         ):
             if not isinstance(answer, TextRefused):
-                self.kept.write_vectors(self.identity, role, chunks[waiting[number]], answer)
+                self.kept.keep_vectors(self.identity, role, chunks[waiting[number]], answer)
             yield waiting[number], answer
 
     def _encode_new_chunks(
@@ -237,11 +237,11 @@ class ScoreRespondent(_BaseRespondent):
         self.system, self.name, self.identity = system, system.name, system.identity
 
     def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
-        """Nothing is sent."""
+        """Estimate the load of the items: nothing is sent."""
         return RequestLoad(count_item_texts(items), estimate_item_tokens(self.kind, items), 0.0, None)
 
     def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
-        """Similarities, (n, others)."""
+        """Ask for the similarities of the items, (n, others)."""
         return _ask_items_one_by_one(self, items, rng, self._score_item)
 
     def _score_item(self, item: FingerprintItem) -> Answers:
@@ -274,7 +274,7 @@ class RerankerRespondent(_BaseRespondent):
         return RequestLoad(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
     def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
-        """Scores, (n, passages)."""
+        """Ask for the scores of the items, (n, passages)."""
         return _ask_items_one_by_one(
             self, items, rng, lambda item: self.reranker.score(item.text, list(item.others))
         )
@@ -293,11 +293,11 @@ class JudgeRespondent(_BaseRespondent):
         self.draws = 0
 
     def count(self, items: Sequence[FingerprintItem]) -> int:
-        """One grade for each passage."""
+        """Count one grade for each passage."""
         return _count_grades(self.kind, items)
 
     def load(self, items: Sequence[FingerprintItem]) -> RequestLoad:
-        """Priced by what the chat model reads and writes; what is no model costs nothing."""
+        """Estimate the load, priced by what the chat model reads and writes; without a model it is free."""
         grades, tokens = self.count(items), estimate_item_tokens(self.kind, items)
         chat = getattr(self.judge, "model", None)
         if chat is None:
@@ -306,7 +306,7 @@ class JudgeRespondent(_BaseRespondent):
         return _make_chat_load(chat, grades, grades, tokens - written, written)
 
     def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
-        """Grades, (n, passages)."""
+        """Ask for the grades of the items, (n, passages)."""
         from embassay.protocols.rag.golden.grades import grade_all_pairs
         from embassay.protocols.rag.judges import Passage, Question
 
@@ -338,7 +338,7 @@ class JudgeRespondent(_BaseRespondent):
         return _pad_answers(items, rows, failed)
 
     def _count_cached_answers(self) -> int:
-        """Answers that an interrupted recording had brought."""
+        """Count the cached answers that an interrupted recording had brought."""
         return int(getattr(getattr(self.judge, "counts", None), "cached", 0))
 
 
@@ -353,7 +353,7 @@ def _make_passage_id(item: FingerprintItem, place: int) -> str:
 
 
 def _keep_nothing(*_verdict: object) -> None:
-    """A judge keeps its answers itself."""
+    """Keep nothing: a judge keeps its answers itself."""
 
 
 def _ask_items_one_by_one(
@@ -368,13 +368,13 @@ def _ask_items_one_by_one(
     kept, identity = respondent.kept, respondent.identity
     for row in rng.permutation(len(items)).tolist():
         item = items[row]
-        scores = kept.read_scores(identity, item.text, item.others) if kept is not None else None
+        scores = kept.read_kept_scores(identity, item.text, item.others) if kept is not None else None
         try:
             rows[row] = np.asarray(answer(item), dtype=np.float32) if scores is None else scores
         except TextRefused as refusal:
             failed[str(row)] = refusal.message
         if kept is not None and scores is None and row in rows:
-            kept.write_scores(identity, item.text, item.others, rows[row])
+            kept.keep_scores(identity, item.text, item.others, rows[row])
         respondent.listener.advanced_by(1)
     return _pad_answers(items, rows, failed)
 
@@ -397,7 +397,7 @@ LONGEST = 4000
 """Bytes of a question with a passage that a judge's server has room for at least."""
 
 
-def measure_longest_request(items: Sequence[FingerprintItem]) -> int:
+def measure_longest_request_bytes(items: Sequence[FingerprintItem]) -> int:
     """Bytes of the longest question with one of its passages, or `LONGEST`."""
     pairs = (f"{item.text}{other}" for item in items for other in item.others)
     return max(LONGEST, *(len(pair.encode()) for pair in pairs), 0)
@@ -425,7 +425,7 @@ def open_respondent(
     respondent: WatchableSystem = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
     if kind is not None and respondent.kind != kind:
         raise UsageError(
-            f"{name} answers with {respondent.kind}, but the fingerprint is for {kind}.",
+            f"{name} returns {respondent.kind}, but the fingerprint is for {kind}.",
             mend="Check the system that was recorded, or record this one.",
         )
     return respondent

@@ -36,7 +36,7 @@ def is_check_failed(check: FingerprintCheck, fail_on: FailOn) -> bool:
 
 
 def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
-    """The answers, the lists and each threshold."""
+    """List the findings of a check: on the answers, the lists and each threshold."""
     kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
     kept = None if check.verdict == "not comparable" else check.verdict == "same"
     why = "" if kept else "; ".join(filter(None, (check.reason, kinds)))
@@ -59,22 +59,22 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
             yield WatchFinding(
                 "labels of a golden set",
                 turned.point == 0,
-                f"{format_share_with_interval(turned)} turn",
+                f"{format_share_with_interval(turned)} are reversed",
                 turned.n,
                 "",
             )
     if (golden := check.golden) is not None:
         told = (
-            f"{format_share_with_interval(golden.now)} would change, "
+            f"{format_share_with_interval(golden.now)} would change now, compared with "
             f"{format_share_with_interval(golden.then)} when recorded"
         )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
-        yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
+        yield WatchFinding(f"labels of {golden.name}", golden.do_labels_hold, told, golden.questions, why)
     for state in check.thresholds:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
             f"{state.turned.point:.1%} of decisions are reversed", state.turned.n,
-            "" if state.holds else f"{state.equivalent:.3f} accepts as many as before"
+            "" if state.holds else f"a threshold of {state.equivalent:.3f} accepts as many as before"
         )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
     lines = [
         f"### Embassay watch: {escape_markdown_cell(check.system)} is {check.verdict}",
         "",
-        "| What | Found, 95% | n | Verdict | Why |",
+        "| What | Found, 95% CI | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
@@ -109,7 +109,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
     ]
     lines += [
         "",
-        f"Check {check.look}, p {check.p:.2g} against {check.level:.2g}. To re-embed: {check.part or 'nothing'}.",
+        f"Check {check.look}: p {check.p:.2g}, level {check.level:.2g}. Re-embed: {check.part or 'nothing'}.",
     ]
     return "\n".join(lines) + "\n"
 

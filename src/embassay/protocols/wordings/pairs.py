@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from embassay.data.language import explain_language_mismatch
 from embassay.data.lines import DelimitedTable, read_text_lines
-from embassay.data.rows import Row, RowSource, escape_spreadsheet_formula
+from embassay.data.rows import RowSource, SourceRow, escape_spreadsheet_formula
 from embassay.data.tables import find_known_suffix, open_table_file
 from embassay.data.views import draw
 from embassay.errors import UsageError
@@ -31,7 +31,7 @@ class RatingAcceptanceRules:
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
     threshold: float = option(3.0, "Minimum mean rating to accept a language.")
-    dummy_tolerance: float = option(1.0, "Largest error on a dummy pair.")
+    dummy_tolerance: float = option(1.0, "Largest accepted error on a dummy pair.")
     deviation: float = option(2.0, "Inspect a rating farther than this from a language model's estimate.")
     low: float = option(2.0, "Inspect a rating this low or lower.")
     repeated: int = option(
@@ -65,7 +65,7 @@ class RatingAcceptanceRules:
             "from the inspector's and from every model's estimate of the pair is rejected. The inspector may clear a "
             "rater, or reject one, with a reason. Every rejection is logged with its reason, and all ratings of a "
             "rejected rater are left out.",
-            "If over 5% of a language's pairs have no rating left, there is no verdict on it.",
+            "If over 5% of a language's pairs have no rating left, the language gets no verdict.",
         ]
 
 
@@ -116,7 +116,7 @@ class CandidateWording:
 
     @property
     def key(self) -> str:
-        """What decides whether it is drawn."""
+        """The key that decides whether the wording is drawn."""
         return f"{self.dataset}\n{self.paraphrase.text}\n{self.paraphrase.wording}"
 
 
@@ -141,7 +141,7 @@ def list_candidate_wordings(
     if unknown := [name for name in datasets if name not in known]:
         raise UsageError(
             f"The paraphrases by {source!r} have no dataset {unknown[0]!r}.",
-            mend=f"There are {', '.join(known)}.",
+            mend=f"Available: {', '.join(known)}.",
         )
     by_lang: dict[str, dict[tuple[str, str], CandidateWording]] = {}
     for dataset in datasets or known:
@@ -211,7 +211,7 @@ def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: PairSa
     except ValueError as error:
         raise UsageError(
             f"No dummy pairs can be made in {lang!r}: {error}.",
-            mend="Leave the language out, or --dummies 0.",
+            mend="Leave out the language, or use --dummies 0.",
         ) from error
     rows.sort(key=lambda row: draw_random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
     return [PairToRate(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
@@ -313,7 +313,7 @@ def write_rating_table(
         write_file_atomically(path, "".join(f"{line}\n" for line in lines))
         return
     cells = (
-        [escape_spreadsheet_formula(_convert_to_plain_value(row.get(column))) for column in columns]
+        [escape_spreadsheet_formula(_convert_to_cell_value(row.get(column))) for column in columns]
         for row in rows
     )
     # Spreadsheets take a file without the mark for one in an old code page.
@@ -328,13 +328,13 @@ def open_rating_table(path: Path) -> RowSource:
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
-def read_stripped_cell(row: Row, column: str) -> str:
+def read_stripped_cell(row: SourceRow, column: str) -> str:
     """A cell as text without blanks around it; empty where there is none."""
     value = row.cells.get(column)
     return "" if value is None else str(value).strip()
 
 
-def _convert_to_plain_value(value: Any) -> Any:
+def _convert_to_cell_value(value: Any) -> Any:
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, float) else value

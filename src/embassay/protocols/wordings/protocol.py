@@ -23,11 +23,11 @@ from embassay.protocols.kernel.plan import (
     REFERENCES,
     PlannedSystem,
     PlannedTask,
-    choose_tasks,
+    choose_tasks_for_dataset,
     order_tasks,
     plan_task,
 )
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import PtebContext, estimate_dataset_part_memory
@@ -38,7 +38,7 @@ from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
     RunLayout,
-    list_task_scopes,
+    list_scopes_with_systems,
     needs_more_runs,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -72,7 +72,7 @@ class WordingOrigin(Contract):
     @property
     def paraphraser(self) -> Paraphraser: ...
     def variant(self, seed: int) -> str:
-        """The variant of the cells of one run."""
+        """Name the variant of the cells of one run."""
         ...
 
 
@@ -96,7 +96,7 @@ class WordedPlan(planning.Plan):
     datasets: tuple[PlannedWordedDataset, ...]
 
     def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[LoadedDataset[Any], ...]:
-        """The data of a task on a dataset, by language."""
+        """List the data of a task on a dataset, by language."""
         request = self.request
         how = request.dataset(dataset.source)
         return load_language_slices(
@@ -104,7 +104,7 @@ class WordedPlan(planning.Plan):
         )
 
     def plan_original_cells(self) -> list[RunCell]:
-        """The cells of the texts as they are."""
+        """Plan the cells of the texts as they are."""
         return [
             self._plan_original_cell(system, dataset, part.task, part.texts)
             for name in self.tasks
@@ -141,7 +141,7 @@ class WordedPlan(planning.Plan):
         )  # fmt: skip
 
     def choose_system_spec(self, system: PlannedSystem, task: str) -> str:  # noqa: ARG002
-        """The spec string that a system is opened by for a task."""
+        """Choose the spec string by which a system is opened for a task."""
         return system.spec
 
     def sort_cells_by_task(self, cells: Iterable[RunCell]) -> tuple[RunCell, ...]:
@@ -183,7 +183,7 @@ def open_and_count_dataset(
         find_registered_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
     ]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
-    for what in choose_tasks(source, opened, wanted, protocol, import_attribute(registry)):
+    for what in choose_tasks_for_dataset(source, opened, wanted, protocol, import_attribute(registry)):
         parts = load_language_slices(
             what.name, how, request.limit, request.seed, request.options.languages, registry
         )
@@ -209,7 +209,7 @@ def count_encoded_texts(task: Any, data: Any) -> int:
     return sum(1 for _ in task.texts(data)) + len(getattr(data, "corpus", ()))
 
 
-def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
+def check_baseline_is_evaluated(baseline: str, systems: Sequence[PlannedSystem]) -> None:
     """UsageError for a baseline that is not evaluated."""
     names = [system.name for system in systems if system.kind != "reference"]
     if baseline and baseline not in names:
@@ -226,7 +226,7 @@ class GrowingSource(WordingOrigin, Contract):
     @property
     def is_control(self) -> bool: ...
     def list_run_seeds(self, dataset: str, runs: int, request: Any) -> tuple[int, ...]:
-        """The seeds of the runs on a dataset. UsageError when there are fewer."""
+        """List the seeds of the runs on a dataset. UsageError when there are fewer."""
         ...
 
 
@@ -297,7 +297,7 @@ class RunGrowth:
 
 
 def _compute_cell_drop(record: CellRecord) -> float:
-    """Of a cell; NaN where it has none."""
+    """Compute the drop of a cell; NaN where it has none."""
     score, original = (record.components.get(name) for name in ("score", "original"))
     if score is None or original is None or score.value is None or original.value is None:
         return float("nan")
@@ -330,7 +330,7 @@ class UnlimitedRunsWriter:
     """Whoever words texts anew in any number of runs."""
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
-        """first, first + 1 ..."""
+        """Choose `first`, `first + 1` and so on as the seeds of the runs."""
         return tuple(range(first, first + runs))
 
 
@@ -356,7 +356,7 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
 
     @property
     def price(self) -> TokenPrice | None:
-        """What the model's tokens cost; None where it is not known."""
+        """The price of the model's tokens; None where it is not known."""
         return getattr(self.chat.model, "price", None)
 
     def described(self, **more: Any) -> Mapping[str, Any]:
@@ -394,10 +394,10 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
 
     @abstractmethod
     async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
-        """What comes of one text that isn't blank."""
+        """Reword one text that isn't blank."""
 
     def name_refusal_outcome(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
-        """What a text is that the server does not take."""
+        """Name the outcome of a text that the server does not take."""
         return "refused"
 
     async def draw(
@@ -455,12 +455,12 @@ def group_systems_by_method(layout: RunLayout) -> dict[tuple[str, str], str]:
     """(task, system) -> the group of systems that one method scored; references are in none."""
     return {
         (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
-        for scope in list_task_scopes(layout)
+        for scope in list_scopes_with_systems(layout)
         for system in scope.systems
     }
 
 
-def make_level_standings(
+def make_standings_over_wordings(
     layout: RunLayout, levels: Any, headlines: Iterable[tuple[str, str]]
 ) -> Iterator[SystemStanding]:
     """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
@@ -525,7 +525,7 @@ class WordingWriter:
         """Have every text of every run worded. BudgetExceeded when the money ends, ModelError for a paraphraser that
         cannot be had; what was answered is in the answer cache."""
         for source in sources:
-            self._record_writer(source)
+            self._record_source_in_set(source)
             gaps = [
                 gap
                 for dataset in datasets
@@ -538,9 +538,9 @@ class WordingWriter:
                 with charge_calls_to_account(self.ledger, source.paraphraser.name):
                     for gap in gaps:
                         self._write_missing_texts(source, gap)
-                self._record_writer(source)
+                self._record_source_in_set(source)
 
-    def _record_writer(self, source: WordingOrigin) -> None:
+    def _record_source_in_set(self, source: WordingOrigin) -> None:
         """Say in the set who writes; again at the end, when it is known what the server calls its model."""
         own, about = getattr(source.paraphraser, "prompt", None), dict(source.paraphraser.about())
         prompt = about.pop("prompt", None) if own is None else own.as_dict()
@@ -602,7 +602,7 @@ def _make_text_columns(plan: WordedPlan, dataset: PlannedWordedDataset, name: st
     return columns
 
 
-def forecast_evaluations(
+def forecast_evaluation_costs(
     plan: WordedPlan, sources: Sequence[WordingOrigin], seeds: Seeds, *, measure: bool
 ) -> Iterator[CellForecast]:
     """The cost of every task on every dataset with every system, the originals and all runs together. With `measure`,
@@ -634,7 +634,7 @@ def _estimate_task_effort(
         for part in parts:
             context = PtebContext(part.dataset, tokenizer, plan.request.seed, plan.request.options)
             work.rehearse_task_encoder_calls(
-                what, _mark_texts(what, part.data, mark) if mark else part.data, context, hear
+                what, _append_mark_to_texts(what, part.data, mark) if mark else part.data, context, hear
             )
         return True
 
@@ -651,21 +651,21 @@ def _estimate_task_effort(
     )  # fmt: skip
 
 
-def _mark_texts(what: Any, data: Any, mark: str) -> Any:
+def _append_mark_to_texts(what: Any, data: Any, mark: str) -> Any:
     return what.reword(data, lambda _, text: text + mark).paraphrased
 
 
-class WordedProtocol(Protocol):
-    """A protocol over such runs."""
+class WordedProtocol(EvaluationProtocol):
+    """A protocol over runs in other wordings."""
 
     reads_folder = True
     by_language = True
     evaluate = staticmethod(work.evaluate_pteb_cell)
 
     def headline(self, plan: Any, record: CellRecord) -> str:
-        """The task's."""
+        """Name the headline measure of the task."""
         return find_registered_task(record.task, plan.registry).headline
 
     def keep(self, plan: Any) -> None:
-        """The texts as they are."""
+        """Keep the texts of the items as they are."""
         save_item_texts(plan, self.folder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import STATISTICS, SYSTEMS, option
-from embassay.records import Result
+from embassay.records import ResultRow
 
 if TYPE_CHECKING:
     from embassay.contracts import SamplingSettings
@@ -108,7 +108,7 @@ class Paraphraser(Protocol):
 
     @property
     def remote(self) -> bool:
-        """Whether it asks a server that may want money."""
+        """Whether the paraphraser is remote: it asks a server that may want money."""
         ...
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
@@ -148,10 +148,10 @@ class ParaphraseSamplingOptions:
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
     temperature: float = option(0.8, "The paraphraser's sampling temperature.", group=SYSTEMS)
-    top_p: float = option(0.9, "The paraphraser's nucleus sampling share (top-p).", group=SYSTEMS)
+    top_p: float = option(0.9, "The paraphraser's nucleus sampling threshold (top-p).", group=SYSTEMS)
     retries: int = option(5, "Retries after an unusable answer.", group=SYSTEMS)
     strict_length: bool = option(
-        False, "Reject a paraphrase over 5 times its text's length, however short.", group=SYSTEMS
+        False, "Reject paraphrases over 5 times as long as their texts, even short ones.", group=SYSTEMS
     )
     meaning: bool = option(
         False, "Reject replies that answer the text, or that drop or add a number or name (English)."
@@ -161,7 +161,7 @@ class ParaphraseSamplingOptions:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
                 f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
-                mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
+                mend="Use temperature 0 or more, top_p above 0 and at most 1, retries 0 or more.",
             )
 
     def make_answer_sampling(self, seed: int, attempt: int) -> SamplingSettings:
@@ -180,7 +180,7 @@ OnFailure = Literal["leave out", "original"]
 
 
 def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
-    """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing.
+    """Parse `DATASET=SEED` entries as pairs of a dataset and its last seed. UsageError for others.
 
     >>> parse_last_seeds(["biosses=1443"])
     (('biosses', 1443),)
@@ -200,14 +200,16 @@ def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ..
 class RewordingRepeatOptions:
     """How often texts are worded anew: arguments that requests of several protocols have."""
 
-    runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
+    runs: int = option(
+        6, "Number of runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS
+    )
     until_ci: float | None = option(
         None, "Add runs until every change is known to within this many points (95%, over runs).",
         value="POINTS", group=STATISTICS
     )  # fmt: skip
     max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
-        "", "The system to compare the others with. Default: the first embedding.", group=SYSTEMS
+        "", "The system to compare the others with. Default: the first embedding model.", group=SYSTEMS
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
         (), "A different seed for a dataset's last run.",
@@ -218,13 +220,15 @@ class RewordingRepeatOptions:
 def check_run_counts(runs: int, until_ci: float | None, max_runs: int) -> None:
     """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
     if runs < 1:
-        raise UsageError(f"{runs} runs are not possible.", mend="Use one or more.")
+        raise UsageError(f"{runs} runs are not possible.", mend="Use 1 or more.")
     if until_ci is not None and until_ci <= 0:
-        raise UsageError(f"--until-ci is {until_ci}.", mend="Give points above 0, for example 0.5.")
+        raise UsageError(
+            f"--until-ci is {until_ci}.", mend="Use a number of points above 0, for example 0.5."
+        )
     if until_ci is not None and not 2 <= runs <= max_runs:
         raise UsageError(
-            f"An interval needs at least two runs and at most --max-runs {max_runs}; {runs} were requested.",
-            mend="Give --runs and --max-runs that allow it.",
+            f"--until-ci needs at least two runs and at most --max-runs {max_runs}, but --runs is {runs}.",
+            mend="Change --runs or --max-runs.",
         )
 
 
@@ -260,7 +264,7 @@ class WordingQuality:
 
     @property
     def failed(self) -> int:
-        """Texts without a usable wording."""
+        """The number of texts without a usable wording."""
         return self.texts - self.usable
 
     @property
@@ -280,7 +284,7 @@ def measure_wording_quality(rows: Iterable[ParaphraseOutcome]) -> WordingQuality
         outcomes=dict(Counter(row.outcome for row in rows)),
         rejected=dict(rejected),
         retries=sum(max(0, row.attempts - 1) for row in rows),
-        duplicates=_count_duplicates(usable),
+        duplicates=_count_duplicate_wordings(usable),
         edit_distance=_average_or_none(_compute_edit_distances(usable)),
         length_ratio=_average_or_none([len(row.wording) / len(row.text) for row in usable]),
         seconds=_average_or_none([row.seconds for row in drawn]),
@@ -297,7 +301,7 @@ def make_wording_quality_rows(
     variant: str,
     seed: int,
     protocol: str = "pteb",
-) -> list[Result]:
+) -> list[ResultRow]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
     (`subset`, without outcomes that no text of it had).
 
@@ -309,7 +313,7 @@ def make_wording_quality_rows(
     if len(langs) > 1:
         parts += [(lang, lang, [row for row in rows if row.lang == lang]) for lang in langs]
     return [
-        Result(
+        ResultRow(
             protocol, "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
             seed=seed, reason=reason if value is None else "",
         )
@@ -342,7 +346,7 @@ def _compute_edit_distances(usable: Sequence[ParaphraseOutcome]) -> list[float]:
     return list(edit_distances([row.text for row in usable], [row.wording for row in usable]).tolist())
 
 
-def _count_duplicates(usable: Sequence[ParaphraseOutcome]) -> int:
+def _count_duplicate_wordings(usable: Sequence[ParaphraseOutcome]) -> int:
     """How many different texts share their wording with another one of their language."""
     texts: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in usable:

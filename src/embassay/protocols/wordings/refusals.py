@@ -38,12 +38,12 @@ REFUSAL = re.compile(
 )
 
 
-def find_new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
+def find_mark_added_by_wording(marks: re.Pattern[str], text: str, wording: str) -> str:
     """What of the marks is in the wording, where the text has none; empty otherwise.
 
-    >>> find_new_mark(REFUSAL, "A fox.", "I can’t assist with that.")
+    >>> find_mark_added_by_wording(REFUSAL, "A fox.", "I can’t assist with that.")
     "I can't assist with that"
-    >>> find_new_mark(REFUSAL, "I can't comply.", "I cannot comply.")
+    >>> find_mark_added_by_wording(REFUSAL, "I can't comply.", "I cannot comply.")
     ''
     """
     # Typographic apostrophes are taken for plain ones.

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
 from embassay.protocols.tasks.task import find_headline_bounds
 from embassay.randomness import make_seeded_generator
-from embassay.records import HeadlineComponent, ResampledUnitGroup, Result
+from embassay.records import HeadlineComponent, ResampledUnitGroup, ResultRow
 from embassay.runs.folder import CellRecord
 from embassay.stats import MixedMean, mixed_mean
 from embassay.stats.intervals import KEPT, count_resampled_units, t_quantile
@@ -137,7 +137,7 @@ class RunLayout:
         return (dataset for dataset in self.datasets if task in dataset.tasks)
 
     def places(self, scope: str) -> list[tuple[str, DatasetInRun]]:
-        """The tasks and datasets that make up a task or `overall`."""
+        """List the tasks and datasets that make up a task or `overall`."""
         names = [task.name for task in self.tasks if scope in (OVERALL, task.name)]
         return [(name, dataset) for name in names for dataset in self.list_task_datasets(name)]
 
@@ -154,7 +154,7 @@ class SystemsOnTask:
     systems: tuple[str, ...]
 
 
-def list_task_scopes(layout: RunLayout) -> Iterator[SystemsOnTask]:
+def list_scopes_with_systems(layout: RunLayout) -> Iterator[SystemsOnTask]:
     """`overall` and every task, references left out.
 
     Where a task needs vectors, systems that have none were evaluated by another method and are never ranked with the
@@ -205,7 +205,7 @@ class SourceRunScores:
 
     @property
     def delta_replicates(self) -> Floats:
-        """Their replicates, paired by item, (runs, resamples)."""
+        """The replicates of the score deltas, paired by item, (runs, resamples)."""
         return self.score_draws - self.original_draws
 
 
@@ -216,18 +216,18 @@ class RunCellRecords:
         self._records = {(cell.task, cell.dataset, cell.system, cell.variant): cell for cell in records}
 
     def languages(self, task: str, dataset: str) -> tuple[str, ...]:
-        """The languages that have scores of their own, where a dataset has several."""
+        """List the languages that have scores of their own, where a dataset has several."""
         records = (record for key, record in self._records.items() if key[:2] == (task, dataset))
         names = dict.fromkeys(name for record in records for name in record.components)
         return tuple(name.removeprefix("score:") for name in names if name.startswith("score:"))
 
     def original(self, task: str, dataset: str, system: str) -> SystemHeadlineValue:
-        """The score on all items as they were written."""
+        """Find the score on all items as they were written."""
         record = self._records.get((task, dataset, system, ORIGINAL))
         parts = _find_cell_components(record, "score")
         if isinstance(parts, str):
             return SystemHeadlineValue.none(system, parts)
-        return SystemHeadlineValue.of(system, parts[0], _describe_method(record))
+        return SystemHeadlineValue.of(system, parts[0], _describe_score_method(record))
 
     def runs(
         self, task: str, dataset: str, system: str, source: WordingSourceInRun, lang: str = ""
@@ -242,7 +242,7 @@ class RunCellRecords:
             if isinstance(parts, str):
                 return SourceRunScores(source, reason=f"{source.variant(seed)}: {parts}")
             pairs.append((parts[0], parts[1]))
-            method = method or _describe_method(record, lang)
+            method = method or _describe_score_method(record, lang)
         if not pairs:
             return SourceRunScores(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
@@ -269,7 +269,7 @@ def _find_cell_components(record: CellRecord | None, *names: str) -> list[Headli
     return [record.components[name] for name in names]
 
 
-def _describe_method(record: CellRecord | None, lang: str = "") -> str:
+def _describe_score_method(record: CellRecord | None, lang: str = "") -> str:
     methods = [score.method for score in record.scores if score.subset == lang] if record else []
     return next(filter(None, methods), "")
 
@@ -329,7 +329,9 @@ def needs_more_runs(deltas: ArrayLike, points: float) -> bool:
     (True, False)
     """
     if not points > 0:
-        raise UsageError(f"The target half-width is {points} points.", mend="Give a number above 0, as 0.5.")
+        raise UsageError(
+            f"The target half-width is {points} points.", mend="Use a number above 0, such as 0.5."
+        )
     values = np.asarray(deltas, dtype=np.float64)
     return bool((100 * compute_drop_half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
 
@@ -360,12 +362,12 @@ class SystemScoreLevel:
 
     @property
     def delta_sd(self) -> float | None:
-        """That of the drop: the runs may have kept other items."""
+        """The standard deviation of the drop over runs, which may have kept other items."""
         return _compute_run_deviation(self.deltas)
 
     @classmethod
     def none(cls, system: str, reason: str) -> SystemScoreLevel:
-        """No score, and why."""
+        """Make a level without a score, for a reason."""
         missing = SystemHeadlineValue.none(system, reason)
         return cls(system, missing, missing, missing)
 
@@ -399,7 +401,7 @@ def average_runs_and_sources(
         system,
         SystemHeadlineValue.of(system, score, words, n, bounds),
         SystemHeadlineValue.of(
-            system, original, f"the items of every run as they were written; {words}", n, bounds
+            system, original, f"the original items that every run has; {words}", n, bounds
         ),
         SystemHeadlineValue.of(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
@@ -523,14 +525,14 @@ ONE_RUN = "one run has no standard deviation"
 
 
 def _add_interval_reason(method: str, had: float | None, has: float | None) -> str:
-    """The method, and that an interval was too wide to say anything."""
+    """Add to the method that an interval was too wide to say anything."""
     return f"{method}; {TOO_FEW}" if had is not None and has is None else method
 
 
 def make_system_level_rows(
     layout: RunLayout, task: str, headline: str, level: SystemScoreLevel, label: str,
     dataset: DatasetInRun | None = None, subset: str = ""
-) -> Iterator[Result]:  # fmt: skip
+) -> Iterator[ResultRow]:  # fmt: skip
     """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
     of a system at one level; `subset` is one language of a dataset. On a dataset also `delta_runs`: the drop with the
     interval over runs alone, which is what --until-ci narrows."""
@@ -541,13 +543,13 @@ def make_system_level_rows(
         if measure == "delta":
             low, high = clip_drop_interval(*ends, part.bounds, part.bounds[1])
         method = _add_interval_reason(part.method, ends[0], low)
-        yield Result(
+        yield ResultRow(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
         )  # fmt: skip
     runs = min(map(len, level.runs), default=0)
     for measure, sd in (("sd", level.sd), ("delta_sd", level.delta_sd)):
         reason = "" if sd is not None else level.score.reason or ONE_RUN
-        yield Result(
+        yield ResultRow(
             layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
             method=_describe_spread_method(level) if sd is not None else "", seed=layout.seed, reason=reason
         )  # fmt: skip
@@ -556,17 +558,19 @@ def make_system_level_rows(
         # A drop lies between the bounds of the score, the original taken off both.
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
         low, high = clip_drop_interval(drop - half, drop + half, (least, most), most - least)
-        method = f"95% t interval over {runs} runs: other paraphrases of these same texts"
-        yield Result(
+        method = f"95% t interval over {runs} runs, for other paraphrases of the same texts"
+        yield ResultRow(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
             _add_interval_reason(method, drop, low), layout.seed
         )  # fmt: skip
 
 
-def make_original_row(layout: RunLayout, task: str, headline: str, original: SystemHeadlineValue) -> Result:
-    """The original score over datasets or tasks."""
+def make_original_row(
+    layout: RunLayout, task: str, headline: str, original: SystemHeadlineValue
+) -> ResultRow:
+    """Make the result row of the original score over datasets or tasks."""
     low, high = original.interval
-    return Result(
+    return ResultRow(
         layout.protocol, task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
         original.method, layout.seed, original.reason
     )  # fmt: skip
@@ -596,7 +600,7 @@ class RunScoreLevels:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All sources together, and each by itself where there are several."""
+        """The labels of all sources together, and of each by itself where there are several."""
         # A single source beside controls has no label: it is all of the mean.
         return tuple(dict.fromkeys((ALL, *(source.label for source in self.layout.sources if source.label))))
 
@@ -606,7 +610,7 @@ class RunScoreLevels:
         return [*((task.name, task.headline) for task in self.layout.tasks), (OVERALL, OVERALL)]
 
     def original(self, scope: str, system: str) -> SystemHeadlineValue:
-        """The original score over the datasets of a task, or over tasks."""
+        """Find the original score over the datasets of a task, or over tasks."""
         if scope == OVERALL:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
@@ -629,7 +633,7 @@ class RunScoreLevels:
         return self._on_dataset(task, dataset, system, label, lang)
 
     def in_scope(self, scope: str, system: str, label: str = ALL) -> SystemScoreLevel:
-        """A system over the datasets of a task, or over tasks."""
+        """Find the level of a system over the datasets of a task, or over tasks."""
         return self._in_scope(scope, system, label)
 
     def _compute_dataset_level(
@@ -645,7 +649,7 @@ class RunScoreLevels:
         )  # fmt: skip
 
     def _find_score_bounds(self, task: str) -> tuple[float, float]:
-        """What scores of a task lie between: correlations from -1, shares from 0."""
+        """Give the bounds of a task's scores: correlations from -1, shares from 0."""
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return find_headline_bounds(measure)
 
@@ -664,17 +668,17 @@ class RunScoreLevels:
 MEASURE = "delta_mixed"
 SPREADS = {"datasets": "sd_rows", "runs": "sd_columns", "residual": "sd_residual"}
 ONE_VALUE = "one dataset and one run say nothing about others"
-UNKNOWN = "cannot be told apart from the rest"
+UNKNOWN = "cannot be separated from the rest"
 
 
-def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Iterator[Result]:
+def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Iterator[ResultRow]:
     """`delta_mixed` of a task or `overall`, and the standard deviations between datasets, between runs and of the rest.
 
     The bootstrap intervals of `delta` hold for these datasets; this one takes datasets and runs as samples of others
     (`embassay.stats.mixed_mean`), with the weights that make it the mean of the same drops.
     """
     mean = estimate_mixed_drop(scores, scope, system)
-    row = partial(Result, "pteb", scope, "", "", "", "", system, seed=scores.layout.seed)
+    row = partial(ResultRow, "pteb", scope, "", "", "", "", system, seed=scores.layout.seed)
     if isinstance(mean, str):
         yield row(MEASURE, None, 0, reason=mean)
         return
@@ -716,7 +720,7 @@ def estimate_mixed_drop(scores: RunScoreLevels, scope: str, system: str) -> Mixe
 
 
 def _describe_mean_method(mean: MixedMean, datasets: int) -> str:
-    """What was taken as a sample of what."""
+    """Describe what the mean took as a sample of what."""
     if mean.n == 1:
         return ONE_VALUE
     sample = "dataset and run as random effects"

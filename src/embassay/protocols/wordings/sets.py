@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
-from embassay.data.rows import Row, read_number_cell, read_text_cell, read_text_list_cell
+from embassay.data.rows import SourceRow, read_number_cell, read_text_cell, read_text_list_cell
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded_file
 from embassay.parquet import read_parquet
@@ -41,7 +41,7 @@ class ParaphraseSet:
         self._manifest = manifest
 
     @classmethod
-    def create(cls, path: Path | str) -> ParaphraseSet:
+    def create_in_folder(cls, path: Path | str) -> ParaphraseSet:
         """The set in the folder `path`, to be written or continued; a new one where there is none."""
         path = Path(path)
         return cls.open(path) if (path / "manifest.json").exists() else cls(path, SetManifest())
@@ -61,15 +61,15 @@ class ParaphraseSet:
 
     @property
     def sources(self) -> Mapping[str, WordingSource]:
-        """Who wrote the wordings, by the name it has in the set."""
+        """The sources that wrote the wordings, by the name each has in the set."""
         return {source.name: source for source in self._manifest.sources}
 
     def source(self, name: str) -> WordingSource:
-        """The source called `name`; UsageError with those there are."""
+        """Find the source called `name`; UsageError with those there are."""
         if name not in self.sources:
             raise UsageError(
                 f"The paraphrases in {self.path} have no source {name!r}.",
-                mend=f"There are {', '.join(self.sources) or 'none'}.",
+                mend=f"Available: {', '.join(self.sources) or 'none'}.",
             )
         return self.sources[name]
 
@@ -80,7 +80,7 @@ class ParaphraseSet:
         if before is not None and before.identity != source.identity:
             raise UsageError(
                 f"The paraphrases in {self.path} have another source called {source.name!r}.",
-                mend="Choose another folder: a set is never changed.",
+                mend="Choose another folder; sets are never overwritten.",
             )
         if before is None:
             self._manifest.sources.append(source.model_copy(deep=True))
@@ -109,22 +109,22 @@ class ParaphraseSet:
         fingerprint: str = "",
     ) -> None:
         """Keep the wordings of one run on a dataset, whose data has this fingerprint; rows in the order given."""
-        content = _write_parquet(rows, dataset)
+        content = _encode_rows_as_parquet(rows, dataset)
         file = Path(slugify_name(source)) / slugify_name(dataset) / f"seed-{seed}.parquet"
         write_file_atomically(self.path / file, content)
         kept = WordingFile(
             seed=seed,
             file=file.as_posix(),
             sha256=hashlib.sha256(content).hexdigest(),
-            digest=_hash_rows(rows),
+            digest=_hash_wording_rows(rows),
             texts=len(rows),
             outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
         )
-        self.source(source).put(dataset, fingerprint, kept)
+        self.source(source).put_wording_file(dataset, fingerprint, kept)
         self._save_manifest()
 
     def rows(self, source: str, dataset: str, seed: int) -> tuple[ParaphraseOutcome, ...]:
-        """The wordings of one run on a dataset, usable or not, in the order they were kept.
+        """Read the wordings of one run on a dataset, usable or not, in the order they were kept.
 
         DataError, which names the file, where it is gone or is not what was written; UsageError for what the set
         does not have.
@@ -142,16 +142,16 @@ class ParaphraseSet:
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 != file.sha256:
             raise DataError(
-                "the paraphrases are not the ones that were written", path=path,
+                "the paraphrases were changed after they were written", path=path,
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{sha256[:16]}…",
-                mend="Get the file again, or run with a paraphraser into a new folder."
+                mend="Restore the file, or run with a paraphraser and a new folder."
             )  # fmt: skip
         table = read_parquet(content, path=path)
         if missing := [name for name in COLUMNS if name not in table.columns]:
             raise DataError(
                 "the paraphrases were written by another version of Embassay", path=path,
                 expected=f"the columns {', '.join(COLUMNS)}", found=f"no {', '.join(missing)}",
-                mend="Use the version that wrote them, or run with a paraphraser into a new folder."
+                mend="Use the version that wrote them, or run with a paraphraser and a new folder."
             )  # fmt: skip
         table = table.select(COLUMNS)
         return tuple(ParaphraseOutcome(**row) for row in table.iter_rows(named=True))
@@ -183,8 +183,8 @@ class ParaphraseSet:
         kept = self.source(source).datasets
         return [
             (
-                f"The paraphrases in {self.path} were written for other data of {dataset!r} (fingerprint "
-                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts without a paraphrase in it are missing."
+                f"The paraphrases in {self.path} were written for different data of {dataset!r} (fingerprint "
+                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}). Texts without a paraphrase count as missing."
             )
             for dataset, now in fingerprints.items()
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
@@ -195,8 +195,8 @@ class ParaphraseSet:
             if file.seed == seed:
                 return file
         raise UsageError(
-            f"The paraphrases in {self.path} have none of {dataset!r} by {source!r} with seed {seed}.",
-            mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of this one: "
+            f"{self.path} has no paraphrases of {dataset!r} by {source!r} with seed {seed}.",
+            mend=f"Datasets: {', '.join(self.source(source).datasets) or 'none'}; seeds of {dataset}: "
             f"{', '.join(map(str, self.list_kept_seeds(source, dataset))) or 'none'}.",
         )
 
@@ -207,12 +207,12 @@ class ParaphraseSet:
         )
 
 
-def _hash_rows(rows: Sequence[ParaphraseOutcome]) -> str:
+def _hash_wording_rows(rows: Sequence[ParaphraseOutcome]) -> str:
     # Neither seconds nor attempts: an answer from the cache is the same wording, and has to give the same cell keys.
     return digest_json(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
 
 
-def _write_parquet(rows: Sequence[ParaphraseOutcome], dataset: str) -> bytes:
+def _encode_rows_as_parquet(rows: Sequence[ParaphraseOutcome], dataset: str) -> bytes:
     import polars as pl
 
     types = {"attempts": pl.Int64, "seed": pl.Int64, "seconds": pl.Float64}
@@ -262,10 +262,10 @@ class WordingSource(BaseModel):
     datasets: dict[str, DatasetWordings] = Field(default_factory=dict)
 
     def files(self, dataset: str) -> tuple[WordingFile, ...]:
-        """The runs on a dataset; none for one that it has not."""
+        """List the files of the runs on a dataset; none for one that it has not."""
         return tuple(self.datasets[dataset].runs) if dataset in self.datasets else ()
 
-    def put(self, dataset: str, fingerprint: str, file: WordingFile) -> None:
+    def put_wording_file(self, dataset: str, fingerprint: str, file: WordingFile) -> None:
         """Add a run on a dataset, in place of one with the same seed."""
         kept = self.datasets.setdefault(dataset, DatasetWordings())
         kept.fingerprint = fingerprint or kept.fingerprint
@@ -283,13 +283,13 @@ class SetManifest(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> SetManifest:
-        """The manifest in a file; DataError with what is wrong with it."""
+        """Read the manifest in a file; DataError with what is wrong with it."""
         try:
             return cls.model_validate_json(read_bounded_file(path))
         except (OSError, ValidationError) as error:
             raise DataError(
                 "the manifest of the paraphrases cannot be read", path=path, found=_describe_first_error(error),
-                mend="Get the folder again, or run with a paraphraser into a new one."
+                mend="Restore the folder, or run with a paraphraser and a new folder."
             ) from error  # fmt: skip
 
 
@@ -330,7 +330,7 @@ class RecordedWordings:
         return tuple(range(first, first + runs))
 
     def about(self) -> Mapping[str, Any]:
-        """Nothing: the data says where it is from."""
+        """Describe nothing: the data says where it is from."""
         return {}
 
     def write(
@@ -380,7 +380,7 @@ class StoredWordingSource:
         return begun[:runs]
 
     def about(self) -> Mapping[str, Any]:
-        """What the set says of who wrote it."""
+        """Describe who wrote the wordings, as the set says."""
         return {"paraphraser": self._source.paraphraser, "prompt": self._source.prompt, **self._source.about}
 
     def describe_data_mismatches(self, fingerprints: Mapping[str, str]) -> list[str]:
@@ -403,7 +403,7 @@ class StoredWordingSource:
             if kept is None:
                 yield (
                     position,
-                    _make_missing_paraphrase(text, seed, f"{self.name} does not have it with seed {seed}"),
+                    _make_missing_paraphrase(text, seed, f"{self.name} has no paraphrase with seed {seed}"),
                 )
             else:
                 yield position, replace(kept, lang=text.lang)
@@ -512,19 +512,19 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     columns = rows.columns()
     name = name or file.name.partition(".")[0]
     if {"text", "wording", "run_seed"} <= set(columns):
-        runs = _read_long_runs(rows.rows(columns), name)
+        runs = _read_runs_in_long_form(rows.rows(columns), name)
     elif {"text", "paraphrases"} <= set(columns):
-        runs = _read_wide_runs(rows.rows(columns), name, seed)
+        runs = _read_runs_in_wide_form(rows.rows(columns), name, seed)
     else:
         raise DataError(
-            "there are no paraphrases in it", path=file,
+            "the file contains no paraphrases", path=file,
             expected="columns text and paraphrases, or text, wording and run_seed", found=", ".join(columns)
         )  # fmt: skip
     content = sorted(
         (dataset, run, sorted((paraphrase.text, paraphrase.wording) for paraphrase in own))
         for (dataset, run), own in runs.items()
     )
-    paraphrase_set = ParaphraseSet.create(folder)
+    paraphrase_set = ParaphraseSet.create_in_folder(folder)
     paraphrase_set.add(
         WordingSource(
             name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}"
@@ -580,7 +580,7 @@ def _export_long_table(stored: ParaphraseSet, source: str, file: Path) -> Export
     return ExportedTextCounts(len(texts))
 
 
-def _read_wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
+def _read_runs_in_wide_form(rows: Iterator[SourceRow], name: str, first: int) -> Runs:
 
     runs: Runs = defaultdict(list)
     for row in rows:
@@ -603,7 +603,7 @@ def _read_wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
     return runs
 
 
-def _read_long_runs(rows: Iterator[Row], name: str) -> Runs:
+def _read_runs_in_long_form(rows: Iterator[SourceRow], name: str) -> Runs:
     runs: Runs = defaultdict(list)
     for row in rows:
         wording = _read_cell(row, "wording")
@@ -612,7 +612,7 @@ def _read_long_runs(rows: Iterator[Row], name: str) -> Runs:
             raise _make_cell_error(row, "outcome", ", ".join(get_args(Outcome)), repr(outcome))
         text = _read_cell(row, "text")
         if outcome in USABLE and text.strip() and not wording.strip():
-            raise _make_cell_error(row, "wording", f"a text, as the outcome is {outcome!r}", "none")
+            raise _make_cell_error(row, "wording", f"a text, because the outcome is {outcome!r}", "none")
         run = _read_number(row, "run_seed", None)
         runs[_read_cell(row, "dataset") or name, int(run)].append(
             ParaphraseOutcome(
@@ -631,14 +631,14 @@ def _read_long_runs(rows: Iterator[Row], name: str) -> Runs:
     return runs
 
 
-def _read_cell(row: Row, column: str) -> str:
+def _read_cell(row: SourceRow, column: str) -> str:
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str):
         raise _make_cell_error(row, column, "a text", repr(value))
     return value or ""
 
 
-def _read_number(row: Row, column: str, default: float | None) -> float:
+def _read_number(row: SourceRow, column: str, default: float | None) -> float:
 
     value = read_number_cell(row, column)
     if value is None and default is None:
@@ -646,5 +646,5 @@ def _read_number(row: Row, column: str, default: float | None) -> float:
     return default if value is None else value  # type: ignore[return-value]
 
 
-def _make_cell_error(row: Row, column: str, expected: str, found: str) -> DataError:
+def _make_cell_error(row: SourceRow, column: str, expected: str, found: str) -> DataError:
     return DataError(f"cannot read {column!r}", path=row.path, line=row.line, expected=expected, found=found)

@@ -17,12 +17,12 @@ def convert_to_points(value: float | None) -> float | None:
 
 
 def make_points_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
-    """A fraction in points, with two decimals."""
+    """Make a column of a fraction in points, with two decimals."""
     return number_column(name, find, style=style, factor=POINTS)
 
 
 def make_signed_points_column(name: str, find: Find = "") -> ComputedColumn:
-    """A change in points, with its sign."""
+    """Make a column of a change in points, with its sign."""
     return make_points_column(name, find, "signed")
 
 

@@ -34,7 +34,7 @@ from embassay.records import HeadlineComponent, LoadedDataset, Score, SkippedIte
 from embassay.registry import import_attribute
 from embassay.runs.execution import HERE
 from embassay.runs.folder import read_cell_record_from_json
-from embassay.runs.forecast import Hear, RehearsalSimilarity
+from embassay.runs.forecast import Hear, RehearsalSimilarityStandIn
 from embassay.runs.memory import reserve_memory
 from embassay.stats import freedom_of_units
 from embassay.stats.intervals import count_resampled_units
@@ -80,7 +80,7 @@ def choose_dataset_shape(what: Task, opened: Dataset) -> str:
     return next(shape for shape in what.shapes if not opened.missing(shape))
 
 
-def list_asked_texts(
+def list_texts_to_paraphrase(
     name: str, parts: tuple[LoadedDataset[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
 ) -> Iterator[SourceText]:
     """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
@@ -129,7 +129,7 @@ class RewordedDataset:
 def keep_original_wording(what: Task, data: Any, *, tidy: bool = False) -> RewordedDataset:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
-    return RewordedDataset(ParaphrasedData(data, _tidy_data(what, data) if tidy else data, n, n))
+    return RewordedDataset(ParaphrasedData(data, _tidy_blanks_in_data(what, data) if tidy else data, n, n))
 
 
 def replace_texts_by_wordings(  # noqa: PLR0913
@@ -174,19 +174,22 @@ def replace_texts_by_wordings(  # noqa: PLR0913
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, find_wording)
     if tidy:
-        sides = _tidy_data(what, reworded.original), _tidy_data(what, reworded.paraphrased)
+        sides = (
+            _tidy_blanks_in_data(what, reworded.original),
+            _tidy_blanks_in_data(what, reworded.paraphrased),
+        )
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
     reason, warning = ("", "") if keep_failed else _explain_too_many_failed(failed, len(asked), most_lost)
     return RewordedDataset(reworded, reason, warning, counts)
 
 
-def _tidy_data(what: Task, data: Any) -> Any:
+def _tidy_blanks_in_data(what: Task, data: Any) -> Any:
     return what.reword(data, lambda _, text: tidy_punctuation_blanks(text)).paraphrased
 
 
 def _make_missing_paraphrase(text: str, lang: str) -> ParaphraseOutcome:
-    return ParaphraseOutcome(text, lang, "", "", "missing", "it is not in the set", attempts=0)
+    return ParaphraseOutcome(text, lang, "", "", "missing", "the text is not in the set", attempts=0)
 
 
 def _explain_too_many_failed(failed: list[ParaphraseOutcome], asked: int, most: float) -> tuple[str, str]:
@@ -249,7 +252,7 @@ class PtebJob(inputs.EvaluationJob):
 
     @property
     def what(self) -> Task:
-        """Its task."""
+        """The task of the job."""
         return find_registered_task(self.task, self.registry)
 
 
@@ -272,8 +275,8 @@ def evaluate_pteb_cell(
             with reserve_memory(
                 estimate_dataset_part_memory(opened.system, part.data, worded, job.options.resamples)
             ):
-                context = _make_context(job, part, several=len(parts) > 1)
-                outcomes.append(_LanguagePart(job, opened, part, context).outcome())
+                context = _make_part_context(job, part, several=len(parts) > 1)
+                outcomes.append(_CellLanguagePart(job, opened, part, context).outcome())
     outcome = _join_language_outcomes(job, parts, outcomes)
     return opened.add_usage_and_warnings(outcome, calls)
 
@@ -281,10 +284,10 @@ def evaluate_pteb_cell(
 def rehearse_task_encoder_calls(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
     briefly = replace(context, options=replace(context.options, resamples=1))
-    what.evaluate(RehearsalSimilarity(hear), data, briefly)
+    what.evaluate(RehearsalSimilarityStandIn(hear), data, briefly)
 
 
-def _make_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool) -> PtebContext:
+def _make_part_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool) -> PtebContext:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = map_items_to_group_leader(part.data)
@@ -294,7 +297,7 @@ def _make_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool) -> P
     )
 
 
-class _LanguagePart:
+class _CellLanguagePart:
     """One language of a cell."""
 
     def __init__(
@@ -311,7 +314,7 @@ class _LanguagePart:
         both = worded.reworded
         scored = self._evaluate_data(both.paraphrased)
         own = self._warn_of_own_similarity(both.paraphrased, scored)
-        components = {"score": self._extract_component(scored)}
+        components = {"score": self._extract_headline_component(scored)}
         if self.job.run is not None:
             components["original"] = self._find_original_component(both)
             rest = drop_failed_texts(self.task, both, getattr(self.opened.system, "failures", {}))
@@ -328,46 +331,46 @@ class _LanguagePart:
         if run is None:
             return keep_original_wording(self.task, data, tidy=tidy)
         return replace_texts_by_wordings(
-            self.task, data, self.part.lang, _read_wordings(run), tidy=tidy,
+            self.task, data, self.part.lang, _read_run_wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
             unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost
         )  # fmt: skip
 
     def _find_original_component(self, both: ParaphrasedData) -> HeadlineComponent:
         """The original score on what was kept in this run: that of the whole, where it is the whole."""
-        if both.is_whole and self.job.original is not None:
-            known = _read_components(self.job.original)
+        if both.has_nothing_left_out and self.job.original is not None:
+            known = _read_cell_components(self.job.original)
             name = f"score:{self.part.lang}"
             if known and (name in known or "score" in known):
                 return known.get(name, known["score"])
-        if not both.is_whole:
+        if not both.has_nothing_left_out:
             # The whole has its vectors in the cache; a part of it would be other chunks, and made anew.
             self.opened.keep_vectors_in_memory(self._rehearse_whole_data())
-        return self._extract_component(self._evaluate_data(both.original))
+        return self._extract_headline_component(self._evaluate_data(both.original))
 
     def _rescore_both_sides(
         self, both: ParaphrasedData, rest: ParaphrasedData, components: dict[str, HeadlineComponent]
     ) -> TaskOutcome:
         """Both sides again without what could not be encoded in one of them."""
         self.opened.keep_vectors_in_memory(
-            self._rehearse_whole_data(), self._make_rehearsal(both.paraphrased)
+            self._rehearse_whole_data(), self._make_encoder_rehearsal(both.paraphrased)
         )
         scored = self._evaluate_data(rest.paraphrased)
-        components["score"] = self._extract_component(scored)
-        components["original"] = self._extract_component(self._evaluate_data(rest.original))
+        components["score"] = self._extract_headline_component(scored)
+        components["original"] = self._extract_headline_component(self._evaluate_data(rest.original))
         return scored
 
     def _rehearse_whole_data(self) -> Callable[[Hear], None]:
         """The calls for all texts as they are, kept ones since the cell of the original."""
         tidy = self.job.options.normalize_punctuation
-        return self._make_rehearsal(
+        return self._make_encoder_rehearsal(
             keep_original_wording(self.task, self.part.data, tidy=tidy).reworded.paraphrased
         )
 
-    def _make_rehearsal(self, data: Any) -> Callable[[Hear], None]:
+    def _make_encoder_rehearsal(self, data: Any) -> Callable[[Hear], None]:
         return lambda hear: rehearse_task_encoder_calls(self.task, data, self.context, hear)
 
-    def _extract_component(self, scored: TaskOutcome) -> HeadlineComponent:
+    def _extract_headline_component(self, scored: TaskOutcome) -> HeadlineComponent:
         return scored.components.get(self.task.headline, _make_undefined_component(scored))
 
     def _warn_of_own_similarity(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
@@ -382,7 +385,7 @@ class _LanguagePart:
         )
 
     def _evaluate_data(self, data: Any) -> TaskOutcome:
-        self.opened.prefetch_vectors(self._make_rehearsal(data))
+        self.opened.prefetch_vectors(self._make_encoder_rehearsal(data))
         system: Similarity = self.opened.system
         return self.task.evaluate(system, data, self.context)
 
@@ -416,7 +419,7 @@ def _join_language_outcomes(
         items,
         tuple(skip for outcome in outcomes for skip in outcome.skipped),
         tuple(dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)),
-        _sum_counts(outcomes),
+        _sum_outcome_counts(outcomes),
     )
 
 
@@ -477,7 +480,7 @@ def subtract_components(a: HeadlineComponent, b: HeadlineComponent) -> HeadlineC
 
 
 def _make_undefined_component(scored: TaskOutcome) -> HeadlineComponent:
-    """Instead of a component: the reason of the headline."""
+    """Make an undefined component, with the reason of the headline."""
     return HeadlineComponent(None, scored.scores[0].n, reason=scored.scores[0].reason)
 
 
@@ -499,19 +502,19 @@ def _join_language_items(
     return columns
 
 
-def _sum_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
+def _sum_outcome_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     names = dict.fromkeys(name for outcome in outcomes for name in outcome.counts)
     return {name: sum(outcome.counts.get(name, 0) for outcome in outcomes) for name in names}
 
 
 @lru_cache(maxsize=2)
-def _read_wordings(run: SourceRun) -> Known:
+def _read_run_wordings(run: SourceRun) -> Known:
     rows = ParaphraseSet.open(run.paraphrases).rows(run.source, run.dataset, run.seed)
     return {(row.lang, row.text, row.place): row for row in rows}
 
 
 @lru_cache(maxsize=64)
-def _read_components(path: Path) -> Components:
+def _read_cell_components(path: Path) -> Components:
     """The components of a finished cell, from its record; empty if it is not there, or lost texts that it does not
     name."""
     import json

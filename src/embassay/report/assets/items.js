@@ -67,7 +67,7 @@ const MOVED = ["sentence_shuffle", "word_shuffle"];
 function editedText(edit, item) {
   const all = group().changes[edit];
   if (!all) return [group().changesReason];
-  if (!all[item]) return ["not in the page; see items/"];
+  if (!all[item]) return ["not on this page; see items/"];
   if (!all[item].length) return [el("small", "unchanged by this edit")];
   const [start, after] = all[item];
   const text = textOf(group().fields.text[item]);
@@ -82,7 +82,7 @@ function editedText(edit, item) {
 function spanText(edit, item) {
   const all = group().changes[edit];
   if (!all) return [group().changesReason];
-  if (!all[item]) return ["not in the page; see items/"];
+  if (!all[item]) return ["not on this page; see items/"];
   const [start, gone, come] = all[item];
   const index = group().fields.text[item], text = textOf(index), length = items.cut[index] || text.length;
   const bar = svg("svg", { class: "span", "aria-hidden": "true" },
@@ -115,7 +115,7 @@ const VIEWS = {
     const line = (title, cells) => el("tr", el("th:row", title), ...cells.map((one) => el("td", one)));
     const body = [line("Original", names.map((name) => words(fields[name][item]))), ...runs.map((run, r) => line(run, names.map((name) => cell(wordings[name][item][r], name))))];
     const about = (runs.length ? "Highlighted: words that are not in the original. " : "") + (runs.length < allRuns ? `One run of ${allRuns}; the others are in the folder paraphrases/.` : "");
-    return [names.length ? el("table.reworded", el("tbody", ...body)) : el("p.how", "A set of texts: see the folder items/ for the cluster of each."),
+    return [names.length ? el("table.reworded", el("tbody", ...body)) : el("p.how", "A set of texts; see the folder items/ for the cluster of each text."),
       el("p.how", about, gold.length && gold[item] !== null ? ` Gold: ${gold[item]}.` : ""),
       versions(item, [{ title: `${value}, original`, m: 1 }, { title: `${value}, mean of ${allRuns} runs`, m: 2 }])];
   },
@@ -146,7 +146,7 @@ const VIEWS = {
     const rows = set.ids.map((id, i) => el("tr", el("td.data", written(), textOf(set.texts[i])), el("td", set.labels[i]),
       ...places.map((place) => el("td.num", set.clusters[place][i] === null ? "–" : String(set.clusters[place][i])))));
     const note = set.total > set.ids.length ? `The first ${set.ids.length} of ${set.total} texts, by label.` : `${set.total} texts, by label.`;
-    return [el("p.how", `${note} Cluster numbers mean nothing by themselves: texts with the same number are together.`),
+    return [el("p.how", `${note} Cluster numbers are arbitrary: texts with the same number are in the same cluster.`),
       el("div.frame", el("table", el("thead", el("tr", el("th:col", "Text"), el("th:col", "Label"), ...heads())), el("tbody", ...rows)))];
   },
   values(item) {
@@ -160,7 +160,7 @@ const VIEWS = {
       const flat = (rankings[item][systems.indexOf(index)] || [[], []])[clean ? 0 : 1], step = clean ? 1 : 2, entries = [];
       for (let i = 0; i < flat.length; i += step) entries.push([flat[i], clean ? 0 : flat[i + 1]]);
       const gold = entries.findIndex(([doc, edit]) => !edit && gains[item][doc]), copies = entries.slice(0, gold).filter(([, edit]) => edit).length;
-      const said = gold < 0 ? `Nothing relevant among the first ${entries.length}.` : gold ? `Before the first relevant document: ${gold - copies} not relevant, ${copies} perturbed ${copies === 1 ? "copy" : "copies"}.` : "A relevant document is first.";
+      const said = gold < 0 ? `No relevant document among the first ${entries.length}.` : gold ? `Before the first relevant document: ${gold - copies} not relevant, ${copies} perturbed ${copies === 1 ? "copy" : "copies"}.` : "A relevant document is first.";
       const line = ([doc, edit], rank) => {
         const gain = gains[item][doc];
         return el(rank < gold ? "li.before-gold" : "li", el("span.data", written(), textOf(documentTexts[doc])), el("span.tags",
@@ -185,7 +185,7 @@ function allSystems(item) {
   };
   values.sort((p, q) => (q[1] ?? -1) - (p[1] ?? -1));
   return [el("h3", `All systems: ${group().measures[now.m].title}`), el("table.standing.line", el("tbody", ...values.map(row))),
-    el("p.how", "One item has no interval. It shows what happened; it does not show who is better.")];
+    el("p.how", "A single item has no interval. It shows what happened, not which system is better.")];
 }
 function asJson(item) {
   const { measures, systems, ids, title } = group();
@@ -246,8 +246,8 @@ function drawHistogram() {
   const known = gaps.filter((gap) => gap !== null), n = known.length, mean = known.reduce((sum, gap) => sum + gap, 0) / n;
   const error = Math.sqrt(known.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / (n - 1) / n);
   const whole = group().ids.length === group().total;
-  const text = !n ? "No item has both values." : !whole ? "No mean: the items here are not a random sample."
-    : n < 2 ? `${signed(mean)}, one item, no interval.` : `Mean ${signed(mean)} (95% ${range(mean - 1.96 * error, mean + 1.96 * error)}, normal approximation, n = ${n}).`;
+  const text = !n ? "No item has both values." : !whole ? "There is no mean, because the items here are not a random sample."
+    : n < 2 ? `${signed(mean)}; there is no interval for a single item.` : `Mean ${signed(mean)} (95% ${range(mean - 1.96 * error, mean + 1.96 * error)}, normal approximation, n = ${n}).`;
   $("#gap").replaceChildren(el("p.how", `${group().measures[now.m].title}, A − B, per ${group().noun}. ${text} Select a bar to filter.`),
     el("div.histogram", { role: "group", ariaLabel: "Distribution of A − B" }, ...bars),
     el("p.ends", el("span", "B higher"), el("span", "0"), el("span", "A higher")));
@@ -340,7 +340,7 @@ function build() {
   const list = el("ul", { id: "item-list", role: "listbox", tabIndex: 0, ariaLabel: "Items", onkeydown: keys });
   explorer.replaceChildren(
     el("div.side", el("div", { id: "item-fields", className: "fields" }), el("div#gap"), search, el("div", { id: "item-order", className: "fields" }),
-      el("p.how", { id: "item-count", role: "status" }), list, more, el("p.how", el("kbd", "↑"), " ", el("kbd", "↓"), " move inside the list")),
+      el("p.how", { id: "item-count", role: "status" }), list, more, el("p.how", el("kbd", "↑"), " ", el("kbd", "↓"), " move within the list")),
     el("div#item"));
 }
 if (explorer) {
@@ -356,6 +356,6 @@ if (explorer) {
   let ready = null;
   onView("items", (params) => {
     ready ??= unpack().then((data) => { items = data; build(); });
-    ready.then(() => shown(params), () => explorer.replaceChildren(el("p.how", "This browser cannot unpack them; see items/.")));
+    ready.then(() => shown(params), () => explorer.replaceChildren(el("p.how", "This browser cannot unpack the items; see the folder items/.")));
   });
 }

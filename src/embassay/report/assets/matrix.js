@@ -5,7 +5,7 @@ function matrix(box) {
     const values = [...new Set(rows.map((row) => row.dataset[key]).filter(Boolean))].sort();
     if (values.length < 2) return null;
     const label = `Only one ${word}`;
-    const field = el("select", { ariaLabel: label, onchange: () => apply() }, ...[`Every ${word}`, ...values].map((value, i) => el("option", { value: i ? value : "" }, value)));
+    const field = el("select", { ariaLabel: label, onchange: () => apply() }, ...[`All ${word}s`, ...values].map((value, i) => el("option", { value: i ? value : "" }, value)));
     box.querySelector("fieldset").append(field);
     return [key, field];
   }).filter(Boolean);

@@ -18,7 +18,7 @@ from embassay.document.blocks import (
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard
 from embassay.report.record import RunRecord
 
@@ -28,22 +28,22 @@ def show_silence_thresholds(record: RunRecord, board: SystemBoard) -> Iterator[B
     rows = [row for row in record.rows.values() if row.measure == SILENT_BELOW]
     if not rows:
         return
-    yield Heading("When to say nothing", "calibration-silence")
+    yield Heading("When not to answer", "calibration-silence")
     options = record.arguments
     for row in board.ranked:
-        yield from (ParagraphBlock(text) for text in _explain_best_signals(record, row, options))
+        yield from (ParagraphBlock(text) for text in _explain_best_silence_signals(record, row, options))
     labels = {row.system.name: row.label for row in board.rows}
     heads: list[str | Column] = [
         "System", "Questions", "Signal", *make_number_columns("Answer above", "silent", "answered")
     ]  # fmt: skip
     lines: list[list[Said | TableCell]] = [
-        [labels.get(row.system, row.system), row.subset, row.variant, *_list_silence_entries(record, row)]
+        [labels.get(row.system, row.system), row.subset, row.variant, *_list_silence_row_cells(record, row)]
         for row in _sort_silence_signals(record, rows)
     ]
     yield Table.of("silence", heads, lines)
 
 
-def _sort_silence_signals(record: RunRecord, rows: Sequence[Result]) -> list[Result]:
+def _sort_silence_signals(record: RunRecord, rows: Sequence[ResultRow]) -> list[ResultRow]:
     """By system and kind of question, and of each the signal first that tells answerable questions best."""
     losses = {
         (r.system, r.subset, r.variant): r.value or 0.0 for r in record.rows.values() if r.measure == LOSS
@@ -55,7 +55,7 @@ def _sort_silence_signals(record: RunRecord, rows: Sequence[Result]) -> list[Res
     )
 
 
-def _list_silence_entries(record: RunRecord, row: Result) -> Iterator[TableCell]:
+def _list_silence_row_cells(record: RunRecord, row: ResultRow) -> Iterator[TableCell]:
     where = (row.system, row.subset, row.variant)
     at = {r.measure: r for r in record.rows.values() if (r.system, r.subset, r.variant) == where}
     yield make_value_interval_entry(row)
@@ -64,12 +64,14 @@ def _list_silence_entries(record: RunRecord, row: Result) -> Iterator[TableCell]
 
 _SIGNALS = {
     "score": "the best score",
-    "margin": "the margin of the best score over the second",
+    "margin": "the margin between the best and the second-best score",
     "reranker": "the reranker's best score",
 }
 
 
-def _explain_best_signals(record: RunRecord, row: BoardRow, arguments: Mapping[str, Any]) -> Iterator[str]:
+def _explain_best_silence_signals(
+    record: RunRecord, row: BoardRow, arguments: Mapping[str, Any]
+) -> Iterator[str]:
     """What the best signal can do about each kind of question, and why where it can do nothing."""
     of_run = [r for r in record.rows.values() if r.measure == SILENT_BELOW and r.system == row.system.name]
     told: set[str] = set()
@@ -77,10 +79,12 @@ def _explain_best_signals(record: RunRecord, row: BoardRow, arguments: Mapping[s
         if best.subset in told:
             continue
         told.add(best.subset)
-        yield _explain_best_signal(record, row.label, best, arguments)
+        yield _explain_best_silence_signal(record, row.label, best, arguments)
 
 
-def _explain_best_signal(record: RunRecord, label: str, best: Result, arguments: Mapping[str, Any]) -> str:
+def _explain_best_silence_signal(
+    record: RunRecord, label: str, best: ResultRow, arguments: Mapping[str, Any]
+) -> str:
     if best.value is None:
         return (
             f"{label}, {best.subset} questions: {best.reason}." if best.subset else f"{label}: {best.reason}."
@@ -96,12 +100,14 @@ def _explain_best_signal(record: RunRecord, label: str, best: Result, arguments:
     if answered is None or answered.ci_low is None:
         return f"{said}."
     confidence = numbers.format_percent(arguments["options"]["confidence"])
-    short = f" There is no proof that {aim} do." if answered.ci_low < arguments["answered"] else ""
+    short = (
+        f" It is not certain that {aim} of them get one." if answered.ci_low < arguments["answered"] else ""
+    )
     least = numbers.format_percent(answered.ci_low)
-    return f"{said}, and at least {least} of those with evidence get one ({confidence} confidence).{short}"
+    return f"{said}, and at least {least} of questions with evidence get an answer ({confidence} confidence).{short}"
 
 
-def make_value_interval_entry(row: Result | None) -> TableCell:
+def make_value_interval_entry(row: ResultRow | None) -> TableCell:
     """A value with its interval, or why there is none."""
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why=row.reason if row is not None else "no threshold")

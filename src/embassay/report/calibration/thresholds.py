@@ -34,7 +34,7 @@ from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_value_claim
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard
 from embassay.report.calibration.silence import make_value_interval_entry, show_silence_thresholds
 from embassay.report.cards.findings import SystemFinding, make_finding
@@ -63,27 +63,27 @@ class CalibrationWording:
 
 WORDINGS = {
     "pairs": CalibrationWording(
-        "similarity", "mean the same", "pairs", "Accept pairs of at least this similarity.", "two texts mean the same",
+        "similarity", "mean the same", "pairs", "Accept pairs at or above this similarity.", "two texts mean the same",
         "Share of pairs that mean the same minus the mean probability. Below 0, the system is overconfident; 0 is "
-        "exact.",
-        "Accepting a pair that does not mean the same costs {wrong}, missing one that does costs {missed}.",
+        "perfect.",
+        "Accepting a pair that does not mean the same costs {wrong}; missing a pair that does costs {missed}.",
     ),
     "answers": CalibrationWording(
         "score", "have evidence among the first passages", "questions",
         "Answer if the best passage scores at least this; otherwise say that nothing was found.",
         "there is evidence among the first passages", "",
-        "An answer without evidence costs {wrong}, no answer despite evidence costs {missed}.",
+        "An answer without evidence costs {wrong}; no answer despite evidence costs {missed}.",
     )
 }  # fmt: skip
 
 
-def tell_pairs_from_retrieval(record: RunRecord) -> str:
+def name_calibrated_task(record: RunRecord) -> str:
     """Whether pairs were calibrated, or what runs retrieved."""
     return "answers" if record.datasets("answers") else "pairs"
 
 
-def _pick_task_wording(record: RunRecord) -> CalibrationWording:
-    return WORDINGS[tell_pairs_from_retrieval(record)]
+def _pick_calibration_wording(record: RunRecord) -> CalibrationWording:
+    return WORDINGS[name_calibrated_task(record)]
 
 
 SMALL = 0.05
@@ -95,7 +95,7 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
         return VerdictText(("Nothing could be calibrated",), ((_explain_missing_calibration(record),),))
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     best = _find_most_skilled_system(record, rows, datasets)
     bars = [
         row
@@ -104,7 +104,7 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     ]
     held = [row for row in bars if row.value is not None]
     promise = _state_precision_promise(record, best, rows, held, datasets)
-    reached, skill = _state_threshold_recall(record, best, held), _state_calibration_skill(best)
+    reached, skill = _state_threshold_recall(record, best, held), _make_calibration_skill_claim(best)
     worst = _find_worst_calibrated_kind(record, best, datasets)
     lede = (
         *_explain_precision_promise(record, best, held or bars, reached),
@@ -120,7 +120,7 @@ def _state_precision_promise(
     record: RunRecord,
     best: BoardRow,
     rows: Sequence[BoardRow],
-    held: Sequence[Result],
+    held: Sequence[ResultRow],
     datasets: Sequence[str],
 ) -> Claim:
     """From which similarity on the leader keeps the requested precision, and on how many datasets; or that no
@@ -144,25 +144,29 @@ def _state_precision_promise(
 def _say_precision_promise(record: RunRecord, best: BoardRow, claim: Claim) -> Sentence:
     aim, name = numbers.format_percent(claim.margin), SystemNameInSentence(best.label, best.system.index)
     if claim.relation == "misses":
-        of_one = ("No threshold of ", name, f" is sure to keep {aim} precision")
-        of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
+        of_one = ("No threshold of ", name, f" guarantees {aim} precision")
+        of_all = (f"None of the {claim.of} systems has a threshold that guarantees {aim} precision",)
         return of_one if claim.of == 1 else of_all
     if claim.value is not None:
-        return (name, f": from {SCORE.text(claim.value)} on, at least {aim} {_pick_task_wording(record).are}")
-    return (name, f" keeps {aim} precision on {claim.n} of {claim.of} datasets")
+        words = _pick_calibration_wording(record)
+        above = f": at {SCORE.text(claim.value)} or above, at least {aim} of {words.units} {words.are}"
+        return (name, above)
+    return (name, f" guarantees {aim} precision on {claim.n} of {claim.of} datasets")
 
 
-def _state_threshold_recall(record: RunRecord, best: BoardRow, held: Sequence[Result]) -> tuple[Claim, ...]:
-    """What share the first promised threshold finds; none without one."""
+def _state_threshold_recall(
+    record: RunRecord, best: BoardRow, held: Sequence[ResultRow]
+) -> tuple[Claim, ...]:
+    """State what share the first promised threshold finds; nothing without one."""
     for result in held[:1]:
         where = {"dataset": result.dataset, "variant": PRECISION}
-        recall = record.find(tell_pairs_from_retrieval(record), best.system.name, "sample_recall", **where)
+        recall = record.find(name_calibrated_task(record), best.system.name, "sample_recall", **where)
         if recall is not None and recall.value is not None:
             return (make_value_claim(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
     return ()
 
 
-def _state_calibration_skill(best: BoardRow) -> Claim:
+def _make_calibration_skill_claim(best: BoardRow) -> Claim:
     row = best.lead.row
     low, high = (None, None) if row is None else (row.ci_low, row.ci_high)
     return make_value_claim(best.system.name, "skill", best.lead.value, low, high)
@@ -177,34 +181,36 @@ def _find_most_skilled_system(
     )
 
 
-def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequence[str]) -> list[Result]:
+def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequence[str]) -> list[ResultRow]:
     """The promised thresholds of a system, one per dataset that has one."""
     thresholds = (_find_threshold_result(record, row, dataset, PRECISION) for dataset in datasets)
     return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
 
 
 def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That it has a threshold that keeps the precision asked for."""
+    """Find that a system has a threshold that keeps the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _list_promised_thresholds(record, row, datasets):
-        said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
-        more = f", on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
+        said = (
+            f"guarantees {aim} precision at {SCORE.text(held[0].value or 0.0)} or above ({held[0].dataset})"
+        )
+        more = f"; it has a threshold on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
         yield make_finding(run, f"{said}{more}", weight=2)
 
 
 def find_threshold_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That no threshold of it is sure to keep it."""
+    """Find that no threshold of a system is sure to keep the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     if datasets and row.lead.value is not None and not _list_promised_thresholds(record, row, datasets):
         aim = numbers.format_percent(record.arguments["options"]["precision"])
-        yield make_finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
+        yield make_finding(run, f"has no threshold that guarantees {aim} precision", weight=2)
 
 
 def _explain_precision_promise(
-    record: RunRecord, best: BoardRow, bars: Sequence[Result], reached: Sequence[Claim]
+    record: RunRecord, best: BoardRow, bars: Sequence[ResultRow], reached: Sequence[Claim]
 ) -> Iterator[Sentence]:
     """How sure the threshold is and what it finds, or why there is none."""
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
@@ -213,11 +219,12 @@ def _explain_precision_promise(
             yield (f"{result.reason[:1].upper()}{result.reason[1:]}.",)
             continue
         finds = "".join(
-            f", and finds {numbers.format_percent(claim.value or 0.0)} of them" for claim in reached
+            f"; recall on these labels is {numbers.format_percent(claim.value or 0.0)}" for claim in reached
         )
-        where = f" on {result.dataset}" if len(record.datasets(tell_pairs_from_retrieval(record))) > 1 else ""
+        where = f" on {result.dataset}" if len(record.datasets(name_calibrated_task(record))) > 1 else ""
         yield (
-            f"This holds with {confidence} confidence for {_pick_task_wording(record).units} like these{finds}{where}.",
+            f"This holds with {confidence} confidence for {_pick_calibration_wording(record).units} like "
+            f"these{where}{finds}.",
         )
         if said := _explain_threshold_confidence(record, best.system.name, result):
             yield (said,)
@@ -225,7 +232,7 @@ def _explain_precision_promise(
 
 def _say_calibration_skill(record: RunRecord, best: BoardRow, claim: Claim) -> Sentence:
     """How much of the uncertainty the similarity takes away; below 0 it adds to it."""
-    words = _pick_task_wording(record)
+    words = _pick_calibration_wording(record)
     interval = f" ({best.lead.interval})" if best.lead.interval else ""
     of = f" of the uncertainty about whether {words.whether}."
     if (claim.value or 0.0) < 0:
@@ -233,11 +240,11 @@ def _say_calibration_skill(record: RunRecord, best: BoardRow, claim: Claim) -> S
     return (f"Its {words.measure} removes {best.lead.text}", interval, of)
 
 
-def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Result) -> str:
+def _explain_threshold_confidence(record: RunRecord, system: str, threshold: ResultRow) -> str:
     """What the confidence is over, and what this sample has above the threshold."""
     where = {"dataset": threshold.dataset, "variant": PRECISION}
-    given = record.find(tell_pairs_from_retrieval(record), system, GIVEN, **where)
-    seen = record.find(tell_pairs_from_retrieval(record), system, "sample_precision", **where)
+    given = record.find(name_calibrated_task(record), system, GIVEN, **where)
+    seen = record.find(name_calibrated_task(record), system, "sample_precision", **where)
     if given is None or given.value is None or seen is None or seen.value is None:
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
@@ -247,12 +254,14 @@ def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Res
         else f" ({_format_percent_range(seen.ci_low, seen.ci_high)})"
     )
     gives = f"{numbers.format_percent(given.value)} of samples like this one yield a threshold"
-    breaks = f"at most {numbers.format_percent(broken)} of all samples yield one that breaks its guarantee"
+    breaks = (
+        f"at most {numbers.format_percent(broken)} of all samples yield a threshold that breaks its guarantee"
+    )
     share = (
         f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted "
-        f"{_pick_task_wording(record).are}"
+        f"{_pick_calibration_wording(record).units} {_pick_calibration_wording(record).are}"
     )
-    return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
+    return f"The confidence refers to repeated samples of labels: {gives}, and {breaks}. Here, {share}."
 
 
 def _format_percent_range(low: float, high: float) -> str:
@@ -280,7 +289,7 @@ def _say_worst_calibrated_kind(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         off = claim.value or 0.0
         high = "too high" if off < 0 else "too low"
-        yield (f"Where it stops holding: for {claim.subject} the probability is {abs(off):.2f} {high}.",)
+        yield (f"The probability is least accurate for {claim.subject}: {abs(off):.2f} {high}.",)
 
 
 def _explain_missing_calibration(record: RunRecord) -> str:
@@ -290,13 +299,13 @@ def _explain_missing_calibration(record: RunRecord) -> str:
     return f"{next(iter(reasons), 'No cell has ended')}."
 
 
-def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measure: str) -> Result | None:
+def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measure: str) -> ResultRow | None:
     return record.find(
-        tell_pairs_from_retrieval(record), row.system.name, "threshold", dataset=dataset, variant=measure
+        name_calibrated_task(record), row.system.name, "threshold", dataset=dataset, variant=measure
     )
 
 
-def _find_probability_gaps(record: RunRecord, system: str, dataset: str) -> Iterator[Result]:
+def _find_probability_gaps(record: RunRecord, system: str, dataset: str) -> Iterator[ResultRow]:
     yield from (
         row for row in record.rows.values()
         if (row.system, row.dataset, row.measure) == (system, dataset, "gap")
@@ -307,7 +316,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets, words = record.datasets(tell_pairs_from_retrieval(record)), _pick_task_wording(record)
+    datasets, words = record.datasets(name_calibrated_task(record)), _pick_calibration_wording(record)
     yield PageFactsLine.of(
         "", "Calibration", numbers.format_noun_count(len(record.ranked_systems), "system"),
         numbers.format_noun_count(len(datasets), "dataset"),
@@ -317,7 +326,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from show_gravest_notes(list_run_notes(record), run.mark)
     yield Heading("Thresholds with a guarantee", "calibration-thresholds")
     yield ParagraphBlock(
-        f"{words.accept} The guarantee holds for {words.units} drawn like these; the other figures are for the "
+        f"{words.accept} The guarantee applies to {words.units} sampled like these; the other figures describe the "
         "labels used to choose the threshold."
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
@@ -327,13 +336,13 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from (
         figure for dataset in datasets for figure in _draw_precision_recall_curves(record, board, dataset)
     )
-    yield Heading("What was predicted, and what came true", "calibration-reliability")
+    yield Heading("Predicted and observed probabilities", "calibration-reliability")
     yield from (
         figure for dataset in datasets if (figure := _reliability_figure(record, board, dataset)) is not None
     )
     if not words.table:
         return
-    yield Heading("Where the probability stops holding", "calibration-gaps")
+    yield Heading("Where the probability is inaccurate", "calibration-gaps")
     yield ParagraphBlock(words.table)
     yield from (
         replace(_probability_gap_table(record, board, dataset), title=dataset) for dataset in datasets
@@ -365,7 +374,7 @@ def _show_value_of_more_labels(
                 rows.append(MoreLabelsOutlook(result.n - now.n, half, result.value))
     if rows:
         yield ParagraphBlock(
-            "What more labels would achieve. Interval: of a probability. Chance: that a threshold can be guaranteed."
+            "What more labels would achieve. Interval: for a probability. Chance: that a threshold can be guaranteed."
         )
         title = f"What more labels would achieve, {dataset}"
         table = sample_size_outlook_table(
@@ -380,7 +389,7 @@ def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Tab
         "System", *make_number_columns("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
         *make_number_columns(f"Recall {options['recall']:g} from", "precision")
     ]  # fmt: skip
-    rows = [[row.label, *_list_threshold_entries(record, row, dataset)] for row in board.rows]
+    rows = [[row.label, *_list_threshold_row_cells(record, row, dataset)] for row in board.rows]
     table = Table.of(f"thresholds-{dataset}", heads, rows)
     kinds = [row.system.kind for row in board.rows]
     return replace(
@@ -388,17 +397,13 @@ def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Tab
     )
 
 
-def _list_threshold_entries(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
-    skill = record.find(tell_pairs_from_retrieval(record), row.system.name, "skill", dataset=dataset)
+def _list_threshold_row_cells(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
+    skill = record.find(name_calibrated_task(record), row.system.name, "skill", dataset=dataset)
     yield make_value_interval_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
         yield make_value_interval_entry(_find_threshold_result(record, row, dataset, measure))
         result = record.find(
-            tell_pairs_from_retrieval(record),
-            row.system.name,
-            f"sample_{other}",
-            dataset=dataset,
-            variant=measure,
+            name_calibrated_task(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _format_share(result.value if result is not None else None)
 
@@ -416,27 +421,23 @@ def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> 
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
     summary = "; ".join(_summarize_reliability_series(line) for line in series if line.points)
     return Figure(
-        dataset, plots.draw_line_chart(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
-        "Vertical: the percent that came true, with its exact 95% interval, for each tenth of the "
-        f"{_pick_task_wording(record).units}. On the diagonal, predictions are exact."
+        dataset, plots.draw_line_chart(series, ticks, SHARES, "predicted percent, held out", diagonal=True), summary,
+        "Vertical axis: the observed percent, with its exact 95% interval, for each tenth of the "
+        f"{_pick_calibration_wording(record).units}. On the diagonal, predictions are exact."
     )  # fmt: skip
 
 
 def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
-    most = MOST_TRADEOFFS if len(record.datasets(tell_pairs_from_retrieval(record))) == 1 else 1
+    most = MOST_TRADEOFFS if len(record.datasets(name_calibrated_task(record))) == 1 else 1
     for row in [row for row in board.ranked if row.lead.value is not None][:most]:
         points = tuple(_list_precision_recall_points(record, row.system.name, dataset))
         if not points:
             continue
         series = [plots.NamedPlotLine("seen", points, row.system.kind)]
         reached = record.find(
-            tell_pairs_from_retrieval(record),
-            row.system.name,
-            "sample_recall",
-            dataset=dataset,
-            variant=PRECISION,
+            name_calibrated_task(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
         threshold = _find_threshold_result(record, row, dataset, PRECISION)
         summary = f"No threshold of {row.label} guarantees {numbers.format_percent(aim)} precision."
@@ -446,22 +447,22 @@ def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset
                 plots.NamedPlotLine("promised", ((0.0, bar), (reached.value, bar)), row.system.kind)
             )
             summary = (
-                f"{row.label}: at least {numbers.format_percent(aim)} is guaranteed from "
+                f"{row.label}: at least {numbers.format_percent(aim)} precision is guaranteed at "
                 f"{SCORE.text(threshold.value or 0.0)} "
-                f"on, which finds {numbers.format_percent(reached.value)} of these labels."
+                f"or above, with {numbers.format_percent(reached.value)} recall on these labels."
             )
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
-            plots.draw_line_chart(series, ticks, SHARES, "percent recall, among the labels"), summary,
-            "Vertical: percent precision among the labels, with the exact 95% interval of each point. The straight "
-            "line is the guarantee: up to that recall, precision is at least this high for other data like these."
+            plots.draw_line_chart(series, ticks, SHARES, "percent recall on these labels"), summary,
+            "Vertical axis: percent precision on these labels, with the exact 95% interval of each point. The straight "
+            "line is the guarantee: up to that recall, precision is at least this high on similar data."
         )  # fmt: skip
 
 
 def _list_precision_recall_points(
     record: RunRecord, system: str, dataset: str
-) -> Iterator[tuple[float, Result]]:
+) -> Iterator[tuple[float, ResultRow]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     recall = {row.subset: row.value for row in rows if row.measure == "recall" and row.subset}
     for row in rows:
@@ -471,20 +472,20 @@ def _list_precision_recall_points(
 
 
 def _show_mistake_costs(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
-    """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
+    """Show where mistakes cost least, beside accepting all and nothing; no block without a cost."""
     pair = (
         replace(_mistake_cost_table(record, board, dataset), title=dataset)
-        for dataset in record.datasets(tell_pairs_from_retrieval(record))
+        for dataset in record.datasets(name_calibrated_task(record))
     )
     tables = [table for table in pair if table.lines]
     if not tables:
         return
     wrong, missed = (f"{cost:g}" for cost in parse_mistake_costs(record.arguments["options"]["cost"]))
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
-    yield Heading("Where mistakes cost least", "calibration-costs")
+    yield Heading("Thresholds with the lowest cost", "calibration-costs")
     yield ParagraphBlock(
-        f"{_pick_task_wording(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of "
-        f"the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
+        f"{_pick_calibration_wording(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on "
+        f"half of the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
     )
     yield from tables
 
@@ -497,7 +498,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
     for row in board.ranked:
         least, whole, none = (
             record.find(
-                tell_pairs_from_retrieval(record), row.system.name, "cost", dataset=dataset, variant=variant
+                name_calibrated_task(record), row.system.name, "cost", dataset=dataset, variant=variant
             )
             for variant in (COST, "accept all", "accept nothing")
         )
@@ -514,7 +515,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
     return Table.of(f"costs-{dataset}", heads, rows)
 
 
-def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
+def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterator[tuple[float, ResultRow]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     foretold = {row.subset: row.value for row in rows if row.measure == "foretold"}
     for row in rows:
@@ -524,11 +525,11 @@ def _reliability_points(record: RunRecord, system: str, dataset: str) -> Iterato
 
 def _summarize_reliability_series(series: plots.NamedPlotLine) -> str:
     held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in series.points)
-    return f"{series.name}: {held} of {len(series.points)} tenths hold the prediction in their interval"
+    return f"{series.name}: {held} of {len(series.points)} tenths have the prediction within their interval"
 
 
 def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
-    """A line per kind of pair, a column per system."""
+    """Make the table of probability gaps: a line per kind of pair, a column per system."""
     gaps_of = {
         row.system.name: {gap.subset: gap for gap in _find_probability_gaps(record, row.system.name, dataset)}
         for row in board.ranked
@@ -542,7 +543,7 @@ def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) 
     return Table(f"gaps-{dataset}", "", "Pairs", heads, tuple(lines), digits=2)
 
 
-def _probability_gap_entry(row: Result | None) -> TableCell:
+def _probability_gap_entry(row: ResultRow | None) -> TableCell:
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
@@ -562,7 +563,7 @@ def calibration_view(
     the files are."""
     yield calibration_verdict(record, board)
     notes = []
-    datasets = record.datasets(tell_pairs_from_retrieval(record))
+    datasets = record.datasets(name_calibrated_task(record))
     for dataset in datasets:
         table = _threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
@@ -579,7 +580,7 @@ def calibration_view(
     for blocks in (show_silence_thresholds(record, board), _show_mistake_costs(record, board)):
         yield from (block for block in blocks if not isinstance(block, Heading))
     yield CautionNotes(
-        tuple(notes), more=("The recall and precision next to a threshold are for the sample.",)
+        tuple(notes), more=("The recall and precision next to a threshold describe the sample.",)
     )
     for dataset in datasets:
         yield from _show_value_of_more_labels(record, board, dataset, price)
@@ -592,9 +593,9 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
     broken = [promise for promise in checked.kept if promise.is_promise_broken]
     heading = (
-        "These pairs are unlike the calibration pairs: none of its guarantees holds for them"
+        "These pairs differ from the calibration pairs, so none of the guarantees applies to them"
         if not likeness.is_like_reference
-        else "These pairs look like the calibration pairs"
+        else "These pairs resemble the calibration pairs"
     )
     sentences = [(f"{of}; {numbers.format_noun_count(likeness.n, 'new pair')}.",)]
     sentences += [(_describe_promise_outcome(promise),) for promise in broken or checked.kept]
@@ -617,34 +618,34 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     shares = ", ".join(
         f"{measure} {numbers.format_percent(share)}" for measure, share in checked.accepted.items()
     )
-    notes = [f"New pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
+    notes = [f"Share of new pairs accepted at each guaranteed threshold: {shares}."] if shares else []
     if checked.left_out:
-        notes.append(f"{numbers.format_noun_count(checked.left_out, 'pair')} with an empty text left out.")
+        notes.append(f"Left out for an empty text: {numbers.format_noun_count(checked.left_out, 'pair')}.")
     if not likeness.is_like_reference:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
         notes.append(
-            "Similar-looking pairs may still differ in meaning: only labels show that a guarantee holds."
+            "Pairs that look similar may still differ in meaning: only labels show whether a guarantee holds."
         )
     yield CautionNotes(tuple(notes))
 
 
 def _describe_promise_outcome(promise: PromiseCheck) -> str:
-    """What was promised, and what new labels show."""
+    """Describe what was promised, and what new labels show."""
     asked = f"At least {numbers.format_percent(promise.aim)} {promise.measure} was guaranteed"
     if promise.share is None:
-        return f"{asked}; here it is undefined: nothing is accepted."
+        return f"{asked}; here it is undefined, because nothing is accepted."
     ends = f"{numbers.format_percent(promise.low)}–{numbers.format_percent(promise.high)}"
     return f"{asked}; here it is {numbers.format_percent(promise.share)} ({ends}, n {promise.n:,})."
 
 
 def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterator[Block]:
-    """A threshold of one system in the scales of others."""
+    """Show a threshold of one system in the scales of others."""
     if not found:
-        yield ParagraphBlock("There is nothing to convert: no pairs were scored by both.")
+        yield ParagraphBlock("There is nothing to convert, because no pairs were scored by both systems.")
         return
     first = found[0]
-    yield VerdictText(((f"{first.origin} at {first.given:g}, on the scales of others"),))
+    yield VerdictText(((f"The {first.origin} threshold {first.given:g} on the scales of other systems"),))
     apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
         "System", "Dataset", *make_number_columns("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
@@ -665,11 +666,11 @@ def threshold_translation_view(found: Sequence[ThresholdTranslation]) -> Iterato
     yield Table.of("translation", heads, rows)
     if apart:
         yield ParagraphBlock(
-            "By other data: the threshold from the other datasets, and the share of this dataset's pairs by which "
-            "it accepts too many or too few: the error to expect if you have no pairs of your own."
+            "By other data: the threshold from the other datasets. Off by: the share of this dataset's pairs that it "
+            "accepts too many or too few, which is the error to expect without pairs of your own."
         )
     yield ParagraphBlock(
-        "It accepts as many pairs. That is not a guarantee; for guarantees, use each system's own thresholds above."
+        "Each threshold accepts as many pairs as the original one. For guarantees, use each system's own thresholds."
     )
 
 

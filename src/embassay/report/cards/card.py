@@ -17,7 +17,7 @@ from embassay.report.board import (
     BoardTask,
     BoardValue,
     SystemBoard,
-    has_task_board,
+    has_board_of_tasks,
     name_row_system_in_sentence,
 )
 from embassay.report.cards.findings import (
@@ -90,9 +90,9 @@ class SystemRunScores:
 
 def find_system_standings(run: ReportRun, row: BoardRow, *, several: bool) -> SystemRunScores:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
-    if not several and has_task_board(run.record.kind):
-        return SystemRunScores("", _say_rank_of_system(run, row), _list_placed_scores(run, row))
-    place = _say_rank_of_system(run, row) if has_task_board(run.record.kind) else ()
+    if not several and has_board_of_tasks(run.record.kind):
+        return SystemRunScores("", _say_rank_of_system(run, row), _list_scores_among_systems(run, row))
+    place = _say_rank_of_system(run, row) if has_board_of_tasks(run.record.kind) else ()
     return SystemRunScores(run.title, place, tuple(_find_leading_score(run, row.system.name)))
 
 
@@ -127,7 +127,7 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
     best = [
         task.short if task.short.isupper() else task.short.lower()
         for task in board.tasks
-        if row.system.name in record.scope(task.name).best
+        if row.system.name in record.find_comparison_scope(task.name).best
     ]
     tasks = convert_sentence_to_text(join_names_with_and(best))
     if row.rank:
@@ -137,10 +137,12 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
         place = (
             numbers.capitalise_unless_name(row.note) if row.note else f"No score {board.lead_title.lower()}"
         )
-    return (f"{place}" + (f"; best, or cannot be told apart from the best, on {tasks}." if best else "."),)
+    return (
+        f"{place}" + (f"; it is best, or cannot be told apart from the best, on {tasks}." if best else "."),
+    )
 
 
-def _list_placed_scores(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
+def _list_scores_among_systems(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
@@ -196,10 +198,10 @@ def _say_standings(row: BoardRow, runs: Sequence[ReportRun], good: Sequence[Syst
         if run.board.tasks and (place := _say_rank_in_run(run, row, several=len(runs) > 1))
     ]
     if places:
-        return (name_row_system_in_sentence(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
+        return (name_row_system_in_sentence(row), f" has {'; '.join(places[:MOST_PLACES])}.")
     if good:
         return (name_row_system_in_sentence(row), " ", *good[0].clause, ".")
-    return (name_row_system_in_sentence(row), " has no rank here: no test compares it with others.")
+    return (name_row_system_in_sentence(row), " has no rank here, because no test compares it with others.")
 
 
 def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
@@ -212,7 +214,7 @@ def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
 
 def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
     if not bad:
-        return ("No test here finds it worse than the others or affected by an edit.",)
+        return ("No test here shows it to be worse than the others or affected by an edit.",)
     first = bad[0]
     second = next((finding for finding in bad[1:] if finding.run != first.run), None)
     sentence: list[Part] = ["It ", *first.clause]
@@ -220,17 +222,17 @@ def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
 
 
 KINDS = {
-    "embedding": "An embedding model, compared by cosine",
+    "embedding": "An embedding model, compared by cosine similarity",
     "classical": "A classical similarity metric",
     "reference": "A baseline that ignores the text, in every table and never ranked",
     "llm": "A language model",
-    "hybrid": "Word and vector rankings, fused",
+    "hybrid": "A fusion of word and vector rankings",
     "run": "A file of rankings",
 }
 FACT_WORDS = {
     "dims": "dimensions",
     "max_tokens": "input limit, tokens",
-    "weights_mb": "memory of the weights, MB",
+    "weights_mb": "weights in memory, MB",
 }
 HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
@@ -312,7 +314,7 @@ class SystemCard:
 
 def make_system_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
-    rows = list_board_rows(sorted(runs, key=lambda run: not has_task_board(run.record.kind)))
+    rows = list_board_rows(sorted(runs, key=lambda run: not has_board_of_tasks(run.record.kind)))
     cards = (_make_system_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
@@ -325,7 +327,7 @@ def make_cards_of_run(record: RunRecord, board: SystemBoard) -> tuple[SystemCard
 def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | None:
     name = row.system.name
     has = [run for run in runs if _has_system(run, name)]
-    boards = [(run, run.board.row(name)) for run in has if has_task_board(run.record.kind)]
+    boards = [(run, run.board.row(name)) for run in has if has_board_of_tasks(run.record.kind)]
     several = len(runs) > 1
     found = (find_system_standings(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)
@@ -419,7 +421,7 @@ def _find_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[System
         limit = record.systems_by_name[name].facts.get("max_tokens")
         at = f" at {numbers.format_count(limit)} tokens" if limit else " at its input limit"
         yield make_finding(
-            run, f"truncates {numbers.format_share_with_count(cut / seen, seen)} texts{at}", weight=2.5
+            run, f"truncates texts{at}: {numbers.format_share_with_count(cut / seen, seen)}", weight=2.5
         )
 
 

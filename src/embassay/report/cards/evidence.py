@@ -131,7 +131,7 @@ def _build_standings_evidence(
     )
     kinds, ranges = (
         {system.name: system.kind for system in run.record.systems},
-        run.record.scope(scope).ranges,
+        run.record.find_comparison_scope(scope).ranges,
     )
     contenders = [
         RankedSystemEstimate(
@@ -180,7 +180,7 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion 
     """Of a scoring by people's labels, or by a golden set: its leading measure, with the values and the tests of its
     record, corrected by people or not."""
     score = read_scoring(run)
-    if score is None or _is_from_golden_run(run, score.judgements.path) == labels:
+    if score is None or _has_golden_judgements(run, score.judgements.path) == labels:
         return None
     from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
     from embassay.protocols.rag.scoring.standings import read_scored_runs
@@ -196,11 +196,11 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion 
         return None
     evidence = _build_standings_evidence(run, ours, TASK, choose_measure_unit(headline), collections=False)
     other = find_less_judged_run(score)
-    uneven = f"{other[0]} has fewer graded passages: rag golden --add-run" if other is not None else ""
+    uneven = f"{other[0]} has fewer graded passages; use rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
 
-def _is_from_golden_run(run: ReportRun, path: str) -> bool:
+def _has_golden_judgements(run: ReportRun, path: str) -> bool:
     """Whether judgements come out of a golden run, whose grades a model gave. A path is as the command had it, so it is
     looked for from every folder above the run too."""
     starts = (Path(), *run.record.path.resolve().parents[:MOST_ABOVE])
@@ -217,7 +217,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
     findings = read_sweep_findings(run)
-    if findings is None or _is_from_golden_run(run, _describe_judgements(run)) == labels:
+    if findings is None or _has_golden_judgements(run, _describe_judgements(run)) == labels:
         return None
     part, measure = findings.parts[0], findings.asked.measure
     best: dict[str, Any] = {}
@@ -231,7 +231,8 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
             figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding")
         )
         for name, stack in best.items()
-        if (quality := stack.measured(measure)) is not None and (figure := quality.value).value is not None
+        if (quality := stack.find_measured_quality(measure)) is not None
+        and (figure := quality.value).value is not None
     ]
     ordered = tuple(sorted(contenders, key=lambda contender: (-contender.point, contender.name)))
     if len(ordered) < 2:
@@ -239,7 +240,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
     beaten = _find_beaten_encoders(part, measure)
     may = tuple(row.name for row in ordered if row.name not in beaten)
     is_first = may == (ordered[0].name,)
-    told = "ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal"
+    told = "ahead with all else equal" if is_first else "no encoder beats all others with all else equal"
     taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
     if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
         is_first, told = False, f"the sweep's rule selects {taken.axes.get('encoder')}"
@@ -279,7 +280,7 @@ LEAST_CHANCE = 0.05
 
 
 def _choice_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
-    """Of a choice: how likely each system is the best, by the documents themselves and the labels that there were."""
+    """Evidence of a choice: how likely each system is the best, by the documents and the labels."""
     choice = (
         next(iter(run.record.compared.get("choice", {}).items()), None)
         if run.record.kind == "choose"
@@ -310,7 +311,7 @@ def _choice_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
 
 
 def _study_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
-    """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
+    """Evidence of a study: systems on the items that people had; scripts in their place are no people."""
     evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), read_hume_summary(run)
     if evidence is None or summary is None:
         return None
@@ -324,7 +325,7 @@ def _study_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
             return replace(evidence, beside=beside)
         people = RankedSystemEstimate(human.value, human.low, human.high, name="people", kind="human")
         return replace(evidence, people=people, beside=beside)
-    return replace(evidence, note="scripts answered; have people answer: hume serve")
+    return replace(evidence, note="scripts answered; for answers from people, use hume serve")
 
 
 def _paraphrase_evidence(run: ReportRun, kind: str) -> RunEvidenceOnQuestion | None:
@@ -335,7 +336,7 @@ def _paraphrase_evidence(run: ReportRun, kind: str) -> RunEvidenceOnQuestion | N
 
 
 def _robustness_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
-    """Of robustness: a system that only ignores noise reaches a third, and nobody leads who has no more."""
+    """Evidence of robustness: who only ignores noise reaches a third, and nobody leads with no more."""
     evidence = _standings_evidence(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
     if evidence is None or evidence.contenders[0].point > ONLY_NOISE + ROUNDING:
         return evidence

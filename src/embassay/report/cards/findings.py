@@ -13,7 +13,7 @@ from embassay.protocols.compare import RankedSystemGroup, list_ranked_system_gro
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat, choose_measure_format
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import (
     BoardRow,
     BoardTask,
@@ -62,7 +62,7 @@ def make_finding(
 
 
 def format_task_name(task: BoardTask) -> str:
-    """A task inside a sentence."""
+    """Format a task's name for use inside a sentence."""
     return task.short if task.short.isupper() else task.short.lower()
 
 
@@ -71,37 +71,37 @@ def format_value_with_interval(value: BoardValue) -> str:
     return "" if value.row is None else format_result_with_interval(value.row, value.unit)
 
 
-def format_result_with_interval(row: Result, unit: MeasureFormat = SCORE) -> str:
-    """The same of a row that has a value."""
+def format_result_with_interval(row: ResultRow, unit: MeasureFormat = SCORE) -> str:
+    """Format a row that has a value with its interval."""
     low, high = row.ci_low, row.ci_high
     ends = f" ({unit.format_interval_in_text(low, high)})" if low is not None and high is not None else ""
     return unit.format_value_in_text(row.value or 0.0) + ends
 
 
-def format_percent_with_interval(row: Result, unit: MeasureFormat) -> str:
-    """A row that is given in percent: `23.5% (21.9–25.1)`."""
+def format_percent_with_interval(row: ResultRow, unit: MeasureFormat) -> str:
+    """Format a row that is given in percent with its interval: `23.5% (21.9–25.1)`."""
     low, high = row.ci_low, row.ci_high
     ends = f" ({unit.interval(low, high)})" if low is not None and high is not None else ""
     return f"{unit.text(row.value or 0.0)}%{ends}"
 
 
-def format_share_with_count(row: Result) -> str:
+def format_share_with_count(row: ResultRow) -> str:
     """A share with its count: `4 of 48 (8%)`."""
     return numbers.format_share_with_count(row.value or 0.0, row.n)
 
 
-def keep_rows_with_value(rows: Sequence[Result | None]) -> list[Result]:
+def keep_rows_with_value(rows: Sequence[ResultRow | None]) -> list[ResultRow]:
     """The rows that have a value."""
     return [row for row in rows if row is not None and row.value is not None]
 
 
 MOST_TASKS = 7
-NO_MORE = {"robustness": "only by keeping noise above the summary"}
+NO_MORE = {"robustness": "a system that only keeps noise above the summary"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
 def find_rank_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """Tasks on which its rank range is 1, then those where it includes 1."""
+    """Find the tasks on which its rank range is 1, then those where it includes 1."""
     alone = [task for task in _list_ranked_tasks(run, row) if _find_rank_range(run, task, row) == (1, 1)]
     maybe = [
         task
@@ -109,24 +109,24 @@ def find_rank_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
         if _is_possibly_first(run, task, row) and task not in alone + list_uninformative_tasks(run, row)
     ]
     for noun, tasks in _group_tasks_by_contenders(run, row, alone):
-        clause = f"beats every other {noun} on {_list_task_values(run, row, tasks)}"
+        clause = f"beats every other {noun} on {_format_values_on_tasks(run, row, tasks)}"
         yield make_finding(run, clause, weight=3, claims=_state_place_on_tasks("first", run, row, tasks))
     if maybe:
-        clause = f"may be first on {_list_task_values(run, row, maybe)}"
+        clause = f"may be first on {_format_values_on_tasks(run, row, maybe)}"
         yield make_finding(
             run, clause, weight=2, claims=_state_place_on_tasks("may be first", run, row, maybe)
         )
 
 
 def find_rank_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
+    """Find the tasks where every other system of its field beats it, or a reference does as well."""
     last = [
         task
         for task in _list_ranked_tasks(run, row)
-        if _is_surely_last(_find_compared_scope(run, task.name, row), row)
+        if _is_surely_last(_find_scope_of_comparison(run, task.name, row), row)
     ]
     for noun, tasks in _group_tasks_by_contenders(run, row, last):
-        clause = f"is beaten by every other {noun} on {_list_task_values(run, row, tasks)}"
+        clause = f"is beaten by every other {noun} on {_format_values_on_tasks(run, row, tasks)}"
         yield make_finding(run, clause, weight=4, claims=_state_place_on_tasks("last", run, row, tasks))
     for i, task in enumerate(run.board.tasks):
         value, trivial = row.tasks[i], find_reference_line_score(run.record, task)
@@ -134,38 +134,38 @@ def find_rank_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
             value.value is None
             or trivial is None
             or value.value > trivial
-            or _is_constant_score(task, value.value, trivial)
+            or _equals_constant_score(task, value.value, trivial)
         ):
             continue
         what = NO_MORE.get(task.name) or (
             f"the baseline {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
         as_much = task.printed.format_value_in_text(trivial)
-        clause = (
-            f"scores {format_value_with_interval(value)} on {format_task_name(task)}, "
-            f"no more than {what} ({as_much})"
-        )
+        score = format_value_with_interval(value)
+        clause = f"scores {score} on {format_task_name(task)}, no more than {what} ({as_much})"
         yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 
 def _state_place_on_tasks(
     relation: Relation, run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
 ) -> Iterator[Claim]:
-    """Where it stands on each of the tasks, in the field that it was compared in."""
+    """State where a system stands on each of the tasks, in the field that it was compared in."""
     name = row.system.name
     for task in tasks:
-        others = tuple(other for other in _find_compared_scope(run, task.name, row).systems if other != name)
+        others = tuple(
+            other for other in _find_scope_of_comparison(run, task.name, row).systems if other != name
+        )
         yield Claim(name, relation, task.name, others)
 
 
 def describe_overall_rank(run: ReportRun, row: BoardRow) -> str:
     """`rank 1–2 of 6 systems overall`; empty without a rank."""
-    scope = _find_compared_scope(run, run.board.lead, row)
+    scope = _find_scope_of_comparison(run, run.board.lead, row)
     ranges = scope.ranges.get(row.system.name)
     if ranges is None:
         return ""
     where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
-    of = numbers.format_noun_count(len(scope.systems), _name_field_kind(run.board, scope, row))
+    of = numbers.format_noun_count(len(scope.systems), _name_kind_of_systems(run.board, scope, row))
     return f"rank {numbers.format_rank_range(*ranges)} of {of} {where}"
 
 
@@ -174,11 +174,12 @@ def list_uninformative_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
     return [
         task
         for task in _list_ranked_tasks(run, row)
-        if _find_rank_range(run, task, row) == (1, len(_find_compared_scope(run, task.name, row).systems))
+        if _find_rank_range(run, task, row)
+        == (1, len(_find_scope_of_comparison(run, task.name, row).systems))
     ]
 
 
-def _is_constant_score(task: BoardTask, value: float, trivial: float) -> bool:
+def _equals_constant_score(task: BoardTask, value: float, trivial: float) -> bool:
     """Whether it reaches a constant exactly: robustness of 1/3 is what its first relation allows."""
     return not task.trivial_system and value > trivial - 1e-9
 
@@ -188,22 +189,22 @@ def _list_ranked_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
     return [task for task in run.board.tasks if _find_rank_range(run, task, row) is not None]
 
 
-def _find_compared_scope(run: ReportRun, name: str, row: BoardRow) -> ComparisonScope:
+def _find_scope_of_comparison(run: ReportRun, name: str, row: BoardRow) -> ComparisonScope:
     """The field that it was compared in."""
-    for scope in (run.record.scope(name), run.record.scope(name + APART)):
+    for scope in (run.record.find_comparison_scope(name), run.record.find_comparison_scope(name + APART)):
         if row.system.name in scope.ranges:
             return scope
-    return run.record.scope(name)
+    return run.record.find_comparison_scope(name)
 
 
 def _find_rank_range(run: ReportRun, task: BoardTask, row: BoardRow) -> tuple[int, int] | None:
-    scope = _find_compared_scope(run, task.name, row)
+    scope = _find_scope_of_comparison(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
 def _is_possibly_first(run: ReportRun, task: BoardTask, row: BoardRow) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
-    first = _find_compared_scope(run, task.name, row).first
+    first = _find_scope_of_comparison(run, task.name, row).first
     return _find_rank_range(run, task, row) is not None and row.system.name in list_systems_above_reference(
         run.board, first, task.name
     )
@@ -217,16 +218,16 @@ def _is_surely_last(scope: ComparisonScope, row: BoardRow) -> bool:
 def _group_tasks_by_contenders(
     run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
 ) -> Iterator[tuple[str, list[BoardTask]]]:
-    """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
+    """Group the tasks that have the same kind of field: all systems, encoders or classical metrics."""
     fields: dict[str, list[BoardTask]] = {}
     for task in tasks:
         fields.setdefault(
-            _name_field_kind(run.board, _find_compared_scope(run, task.name, row), row), []
+            _name_kind_of_systems(run.board, _find_scope_of_comparison(run, task.name, row), row), []
         ).append(task)
     yield from fields.items()
 
 
-def _name_field_kind(board: SystemBoard, scope: ComparisonScope, row: BoardRow) -> str:
+def _name_kind_of_systems(board: SystemBoard, scope: ComparisonScope, row: BoardRow) -> str:
     kinds = {board.row(name).system.kind for name in scope.systems}
     every = {entry.system.kind for entry in board.rows if entry.system.ranked}
     if kinds == every or len(kinds) > 1:
@@ -234,7 +235,7 @@ def _name_field_kind(board: SystemBoard, scope: ComparisonScope, row: BoardRow) 
     return "classical metric" if row.system.kind == "classical" else "encoder"
 
 
-def _list_task_values(run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]) -> str:
+def _format_values_on_tasks(run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]) -> str:
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
     values = [
@@ -257,7 +258,7 @@ def find_dataset_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFind
     if firsts:
         yield make_finding(
             run,
-            f"beats every other system of its kind on {_list_dataset_values(run, row, firsts)}",
+            f"beats every other system of its kind on {_format_values_on_datasets(run, row, firsts)}",
             weight=2.5,
         )
 
@@ -272,7 +273,7 @@ def find_dataset_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFin
     if lasts:
         yield make_finding(
             run,
-            f"is beaten by every other system of its kind on {_list_dataset_values(run, row, lasts)}",
+            f"is beaten by every other system of its kind on {_format_values_on_datasets(run, row, lasts)}",
             weight=3.5,
         )
 
@@ -291,7 +292,7 @@ def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
     if not several or not path.is_file() or path.stat().st_size > MOST_BYTES:
         return
     state = path.stat()
-    for field in _read_fields_cached(run.record.path, state.st_mtime_ns, state.st_size):
+    for field in _read_ranked_groups_cached(run.record.path, state.st_mtime_ns, state.st_size):
         if not field.dataset or several.get(field.task) != field.measure:
             continue
         for entrant in field.entrants:
@@ -303,7 +304,7 @@ def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
                 yield field, (entrant.rank_low, entrant.rank_high)
 
 
-def _list_dataset_values(run: ReportRun, row: BoardRow, placed: Sequence[Placed]) -> str:
+def _format_values_on_datasets(run: ReportRun, row: BoardRow, placed: Sequence[Placed]) -> str:
     word = {task.name: format_task_name(task) for task in list_run_tasks(run.record)}
     values = []
     for field, _ in placed[:MOST_DATASETS]:
@@ -323,14 +324,14 @@ def _list_dataset_values(run: ReportRun, row: BoardRow, placed: Sequence[Placed]
 
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
-def _read_fields_cached(folder: Path, _written: int, _size: int) -> tuple[RankedSystemGroup, ...]:
+def _read_ranked_groups_cached(folder: Path, _written: int, _size: int) -> tuple[RankedSystemGroup, ...]:
     return tuple(list_ranked_system_groups(read_run_values(folder)))
 
 
 ASKED = (
     (("sage",), "how it reacts to edits of a text (SAGE)"),
-    (("pteb",), "what paraphrases cost (PTEB)"),
-    (("hteb",), "the cost of other styles, lengths and languages (HTEB)"),
+    (("pteb",), "how much paraphrases lower its scores (PTEB)"),
+    (("hteb",), "how much other styles, lengths and languages lower its scores (HTEB)"),
     (("hume",), "how people perform on the same items (HUME)"),
     (("score", "sweep", "golden"), "how much evidence it finds for answers (RAG)"),
     (("names",), "whether it distinguishes names from impostors"),
@@ -340,7 +341,7 @@ ASKED = (
 
 
 def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
-    """Each as one sentence. `own` are the runs that have results of the system."""
+    """List what is not known of a system, each as one sentence. `own` are the runs with its results."""
     if not row.system.ranked:
         return
     kinds = {run.record.kind for run in own}
@@ -369,8 +370,8 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
     if row.system.kind == "embedding":
         source, price, _ = find_system_price(own, row.system.name)
         if source == "server" and price is None:
-            yield "Its price is unknown: give price= in its name."
-        yield "Whether it was trained on this data is unknown."
+            yield "Its price is unknown; add price= to its name."
+        yield "It is unknown whether it was trained on this data."
 
 
 def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
@@ -384,7 +385,7 @@ def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterat
 
 
 def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[str]:
-    """Tasks without a score, scores without an interval, and those of few items."""
+    """Say which tasks have no score, which scores no interval, and which few items."""
     name = row.system.name
     tasks = list_protocol_tasks(record)
     absent = [task.short for task in tasks if not record.datasets(task.name)]
@@ -395,11 +396,11 @@ def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[st
         [cell for cell in record.cells if cell.system == name and cell.status == status]
         for status in ("failed", "not run")
     )
-    for cells, verb in ((failed, "failed"), (waiting, "not run yet")):
+    for cells, verb in ((failed, "failed"), (waiting, "unfinished")):
         if cells:
             places = list(dict.fromkeys(f"{cell.task} on {cell.dataset}" for cell in cells))
             more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-            yield f"No score where cells {'are' if cells is waiting else 'have'} {verb}: {', '.join(places[:3])}{more}."
+            yield f"No score because of {verb} cells: {', '.join(places[:3])}{more}."
     small, bare = [], []
     for task in tasks:
         rows = [
@@ -413,11 +414,11 @@ def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[st
         yield f"Based on fewer than {SMALL} items: {', '.join(small[:4])}{more}."
     if bare:
         more = f" and {len(bare) - 4} more" if len(bare) > 4 else ""
-        yield f"Has no interval: {', '.join(bare[:4])}{more}."
+        yield f"No interval: {', '.join(bare[:4])}{more}."
 
 
 def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
-    """That what bears its name is not the same in all runs."""
+    """Say that what bears its name has differing identities in the runs."""
     identities = {
         run.record.systems_by_name[row.system.name].identity: run.title
         for run in runs
@@ -427,8 +428,8 @@ def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Itera
     plainest = {_strip_identity_wrapper(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {convert_sentence_to_text(join_names_with_and(list(identities.values())))} is "
-            "unknown: its identity differs (weights, settings or tokenizer)."
+            f"It may differ between {convert_sentence_to_text(join_names_with_and(list(identities.values())))}: "
+            "its identity is not the same (weights, settings or tokenizer)."
         )
 
 
@@ -520,13 +521,13 @@ def _say_price(runs: Sequence[ReportRun], system: str) -> str:
         known = (
             ""
             if price is None
-            else f"{format_dollars(price)} per million tokens, as known on {numbers.format_date(day)}"
+            else f"{format_dollars(price)} per million tokens, as of {numbers.format_date(day)}"
         )
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         amount = format_dollars(price)
-        return f"Price: {amount} per million tokens, as given to the sweep, prices of {numbers.format_date(day)}."
-    return "Price: none; it runs on your machine."
+        return f"Price: {amount} per million tokens, as given in the sweep (prices of {numbers.format_date(day)})."
+    return "Price: none, because it runs on your machine."
 
 
 def _find_run_cost(run: ReportRun, system: str) -> SystemRunCost | None:
@@ -583,9 +584,7 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
                 name_row_system_in_sentence(other),
                 f" ({numbers.format_count(round(pace))} texts per second)",
             ]
-        head = (
-            f"Faster than its {numbers.format_count(round(own))} texts per second, and not beaten by it {on}"
-        )
+        head = f"It encodes {numbers.format_count(round(own))} texts per second. Faster, and not beaten by it {on}"
         yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
         names = join_names_with_and([name_row_system_in_sentence(other) for other, _ in faster[:3]])
@@ -593,7 +592,10 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
 
 
 def _beats_other(run: ReportRun, a: BoardRow, b: BoardRow) -> bool:
-    for scope in (run.record.scope(run.board.lead), run.record.scope(run.board.lead + APART)):
+    for scope in (
+        run.record.find_comparison_scope(run.board.lead),
+        run.record.find_comparison_scope(run.board.lead + APART),
+    ):
         pair = scope.pair(a.system.name, b.system.name)
         if pair is not None:
             return pair.difference > 0 and pair.p_adjusted < run.record.alpha
@@ -605,7 +607,7 @@ def _say_best_stack(run: ReportRun, system: str) -> Iterator[Sentence]:
     findings = read_sweep_findings(run)
     if findings is None or not findings.parts:
         return
-    from embassay.protocols.rag.sweep.findings.sentences import format_usd
+    from embassay.protocols.rag.sweep.findings.sentences import format_usd_per_1000_queries
 
     part, measure = findings.parts[0], findings.asked.measure
     stacks = [
@@ -616,15 +618,15 @@ def _say_best_stack(run: ReportRun, system: str) -> Iterator[Sentence]:
         return
     best = max(measured, key=lambda stack: stack.value(measure) or 0.0)
     yield (
-        f"Its best stack of {len(stacks)} in {run.title} is ",
-        f"{best.id}: {measure} {_format_stack_quality(best, measure)}, "
-        f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {format_usd(best.cost)} per 1,000 queries "
-        f"(prices of {numbers.format_date(findings.asked.priced_on)}), {_describe_stack_standing(part, best)}."
+        f"The best of its {len(stacks)} stacks in {run.title} is ",
+        f"{best.id}: {measure} {_format_stack_quality(best, measure)}, {_format_ms(best.latency)} at "
+        f"p{findings.asked.percentile:.0f}, {format_usd_per_1000_queries(best.cost)} per 1,000 queries (prices of "
+        f"{numbers.format_date(findings.asked.priced_on)}), {_describe_stack_standing(part, best)}."
     )  # fmt: skip
 
 
 def _format_stack_quality(stack: StackSummary, measure: str) -> str:
-    quality = stack.measured(measure)
+    quality = stack.find_measured_quality(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
     ends = quality.value.low, quality.value.high
@@ -638,8 +640,8 @@ def _format_stack_quality(stack: StackSummary, measure: str) -> str:
 
 def _describe_stack_standing(part: SweepDatasetFindings, stack: StackSummary) -> str:
     if stack.id == part.recommendation.stack:
-        return "the one that the sweep recommends"
-    return "on the frontier" if stack.on else "dominated by another"
+        return "recommended by the sweep"
+    return "on the frontier" if stack.on else "dominated by another stack"
 
 
 def _format_ms(value: float) -> str:

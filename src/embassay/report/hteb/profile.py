@@ -32,7 +32,7 @@ from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_count_claim
 from embassay.protocols.kernel.tables import POINTS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard, list_protocol_tasks
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.notes import list_run_notes, show_gravest_notes
@@ -50,23 +50,23 @@ class SystemScoreChanges:
     """One system over all of the run: the original score, the total, and the change of every part."""
 
     row: BoardRow
-    original: Result | None
-    total: Result | None
-    changes: dict[str, Result | None]
+    original: ResultRow | None
+    total: ResultRow | None
+    changes: dict[str, ResultRow | None]
 
     @property
-    def axes(self) -> dict[str, Result]:
-        """The axes whose change has a value."""
+    def axes(self) -> dict[str, ResultRow]:
+        """The changes of the axes that have a value."""
         changes = {axis: self.changes.get(name_axis_part(axis)) for axis in AXES}
         return {name: row for name, row in changes.items() if row is not None and row.value is not None}
 
     @property
-    def worst(self) -> tuple[str, Result] | None:
+    def worst(self) -> tuple[str, ResultRow] | None:
         """The axis on which it loses most."""
         return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
-def make_transformation_profiles(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
+def make_system_profiles(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
     """Those of every system, in the order of the board."""
     return [_make_system_profile(record, row) for row in board.rows]
 
@@ -95,7 +95,7 @@ def list_transformations_and_axes(record: RunRecord) -> tuple[str, ...]:
     )
 
 
-def format_score_change(row: Result | None) -> str:
+def format_score_change(row: ResultRow | None) -> str:
     """`-3.2 (-7.3 to -0.4)`, in points."""
     if row is None or row.value is None:
         return "n/a"
@@ -107,21 +107,19 @@ def format_score_change(row: Result | None) -> str:
     return POINTS.change(row.value) + ends
 
 
-def is_certain_loss(row: Result | None) -> bool:
+def is_certain_loss(row: ResultRow | None) -> bool:
     """Whether the whole interval of a change lies below 0."""
     return row is not None and row.ci_high is not None and row.ci_high < 0
 
 
-def is_little_lost(row: Result | None) -> bool:
+def is_little_lost(row: ResultRow | None) -> bool:
     """Whether the interval of a change leaves out all but a little loss."""
     return row is not None and row.ci_low is not None and row.ci_low > -LITTLE
 
 
 def hteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [
-        row for row in make_transformation_profiles(record, board) if row.row.system.ranked and row.axes
-    ]
+    profiles = [row for row in make_system_profiles(record, board) if row.row.system.ranked and row.axes]
     if not profiles:
         return VerdictText(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     worst, sure = _state_worst_axis(profiles), _count_certain_losses(profiles)
@@ -160,11 +158,11 @@ def _say_worst_axis(claims: Sequence[Claim], board: SystemBoard) -> Sentence:
     [claim] = claims
     title = AXES[claim.kind].lower()
     if claim.of == 1:
-        return (board.name_system_in_sentence(claim.subject), f" loses most on the axis of {title}")
+        return (board.name_system_in_sentence(claim.subject), f" loses most on the {title} axis")
     if claim.n == claim.of:
-        return (f"Every system loses most on the axis of {title}",)
+        return (f"Every system loses most on the {title} axis",)
     lose = "loses" if claim.n == 1 else "lose"
-    return (f"{claim.n} of {claim.of} systems {lose} most on the axis of {title}",)
+    return (f"{claim.n} of {claim.of} systems {lose} most on the {title} axis",)
 
 
 def _lowercase_first_letter(sentence: Sentence) -> Sentence:
@@ -193,9 +191,9 @@ def _say_highest_total(
         change = next(row.changes[TOTAL] for row in profiles if row.row.system.name == claim.subject)
         has = "has the highest total: " if claim.others else "has a total of "
         yield (
-            board.name_system_in_sentence(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ",
+            board.name_system_in_sentence(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", a change of ",
             format_score_change(change),
-            " from its original."
+            " from its original score."
         )  # fmt: skip
 
 
@@ -206,10 +204,10 @@ def _count_certain_losses(profiles: Sequence[SystemScoreChanges]) -> Claim:
 
 
 def _say_certain_losses(claim: Claim) -> Sentence:
-    are = "change by axis is a certain loss: its interval lies" if claim.of == 1 else (
-        "changes by axis is a certain loss: its interval lies"
+    are = "change by axis is a certain loss: its interval is" if claim.of == 1 else (
+        "changes by axis is a certain loss: its interval is"
         if claim.n == 1
-        else "changes by axis are certain losses: their intervals lie"
+        else "changes by axis are certain losses: their intervals are"
     )  # fmt: skip
     return (f"{claim.n} of {claim.of} {are} below 0.",)
 
@@ -225,7 +223,7 @@ def _count_failed_texts(record: RunRecord) -> tuple[Claim, ...]:
 def _say_failed_texts(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         share = numbers.format_percent(claim.n / claim.of)
-        yield (f"{share} of the texts could not be transformed, and do not count here.",)
+        yield (f"{share} of the texts could not be transformed and are not counted here.",)
 
 
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -234,12 +232,12 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _describe_hteb_run(record, board)
     yield hteb_verdict(record, board)
     yield from show_gravest_notes(list_run_notes(record), run.mark)
-    profiles = make_transformation_profiles(record, board)
+    profiles = make_system_profiles(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield ParagraphBlock(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
-        "translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of its "
-        "transformations, the total the plain mean of the axes. PTEB compares only paraphrased scores."
+        "translation: transformed minus original, in points, with 95% intervals. An axis is the unweighted mean of its "
+        "transformations, and the total is the unweighted mean of the axes. PTEB compares only paraphrased scores."
     )
     yield BlockBox(
         "panels",
@@ -257,7 +255,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     files = {table.id: table for table in file_tables(record.path)}
     chosen = [files[name] for name in PARTS_SHOWN if name in files and (alone or name != "hteb-tests")]
     if chosen:
-        yield Heading("Beside the scores", "hteb-tables")
+        yield Heading("Other tables", "hteb-tables")
         yield from map(build_collapsible_table, chosen)
 
 
@@ -316,20 +314,20 @@ def _profile_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
         yield BlockBox("panel", (table,))
 
 
-def _write_exact_interval(row: Result) -> str:
+def _write_exact_interval(row: ResultRow) -> str:
     values = (row.value, row.ci_low, row.ci_high)
     return ",".join("" if value is None else f"{100 * value:.6g}" for value in values)
 
 
-def _change_entry(row: Result | None) -> TableCell:
-    return _make_entry(row, POINTS.change)
+def _change_entry(row: ResultRow | None) -> TableCell:
+    return _make_points_cell(row, POINTS.change)
 
 
-def _score_entry(row: Result | None) -> TableCell:
-    return _make_entry(row, POINTS.text)
+def _score_entry(row: ResultRow | None) -> TableCell:
+    return _make_points_cell(row, POINTS.text)
 
 
-def _make_entry(row: Result | None, form: Callable[[float], str]) -> TableCell:
+def _make_points_cell(row: ResultRow | None, form: Callable[[float], str]) -> TableCell:
     if row is None or row.value is None:
         return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
@@ -402,7 +400,7 @@ def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) ->
     """Every system's original score, total, and change on each axis; for a terminal."""
     axes = [name for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
     rows: list[list[Said | TableCell]] = []
-    for profile in make_transformation_profiles(record, board):
+    for profile in make_system_profiles(record, board):
         cells: list[Said | TableCell] = [
             profile.row.rank or numbers.NONE,
             profile.row.system.name if wide else profile.row.label,
@@ -427,7 +425,7 @@ def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) ->
     return Table.of("profiles", heads, rows, at=1)
 
 
-def format_score_or_state(row: Result | None, of: BoardRow) -> Said | TableCell:
+def format_score_or_state(row: ResultRow | None, of: BoardRow) -> Said | TableCell:
     """A score in points, or the state that stands there."""
     from embassay.report.terminal import format_value_or_state
 
@@ -443,9 +441,7 @@ def find_axis_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
         if is_little_lost(change)
     ]
     if kept:
-        clause = (
-            f"loses little or nothing on the axis of {convert_sentence_to_text(join_names_with_and(kept))}"
-        )
+        clause = f"loses little or nothing by axis: {convert_sentence_to_text(join_names_with_and(kept))}"
         yield make_finding(run, clause, weight=2, place="hteb-profiles")
 
 
@@ -455,7 +451,7 @@ def find_axis_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
     broken = {name: change for name, change in profile.axes.items() if is_certain_loss(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"breaks on the axis of {AXES[name].lower()}: {format_score_change(change)} points"
+        clause = f"has a certain loss on the {AXES[name].lower()} axis: {format_score_change(change)} points"
         yield make_finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
@@ -477,4 +473,4 @@ def list_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
         if not is_little_lost(change) and not is_certain_loss(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"It is undecided whether it loses points on {convert_sentence_to_text(join_names_with_and(undecided))}."
+        yield f"Whether it loses points on {convert_sentence_to_text(join_names_with_and(undecided))} is uncertain."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from markupsafe import Markup
 
@@ -96,7 +97,7 @@ class FamilyDifficulties:
     said: str
 
 
-def full_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
+def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
     """Agreement in full."""
     agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
@@ -115,7 +116,7 @@ def full_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTab
 
 
 def agreement_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale:
-    """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
+    """The scale of agreement: from 0 to 1, or as far below 0 as the values go."""
     low = min([0.0, *(value for value in values if value < -HAIR)])
     return LinearScale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
 
@@ -124,6 +125,7 @@ def _agreement_row(
     pair: DatasetLanguageRecord, agreement: AnnotatorAgreement, scale: LinearScale
 ) -> PairAgreementRow:
     bar = agreement.value
+    # The script of the page sorts by exact numbers; people see rounded ones.
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
     return PairAgreementRow(
         name=pair.name,
@@ -249,7 +251,7 @@ def plot_model_lead_by_agreement(
     )  # fmt: skip
     said = _say_correlation(summary, len(known))
     return LeadByAgreementScatter(
-        drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
+        drawn, f"Lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 
 
@@ -266,7 +268,7 @@ def _say_correlation(summary: Summary, n: int) -> str:
     way = (
         "The less annotators agree, the further ahead models are"
         if bar.value < 0
-        else "Models are ahead where annotators agree"
+        else "The more annotators agree, the further ahead models are"
     )
     sure = way if p is not None and p < 0.05 else "No clear relation"
     return f"{sure}: Spearman {COEFFICIENT.text(bar.value)} over {n} pairs{test}."
@@ -296,7 +298,7 @@ class AnnotatorTable:
 
 
 @dataclass(frozen=True)
-class ScoreConventionRow:
+class ScoresByConventionRow:
     """A pair: its score by each convention of the table, the text and the exact value; the first is the one used."""
 
     pair: str
@@ -308,14 +310,14 @@ class ScoreConventionTable:
     """The human score by convention, where a pair has several annotators."""
 
     columns: tuple[str, ...]
-    rows: tuple[ScoreConventionRow, ...]
+    rows: tuple[ScoresByConventionRow, ...]
 
 
 def annotators_table(pairs: Sequence[DatasetLanguageRecord]) -> AnnotatorTable:
-    """The rows of all pairs."""
+    """Make the table of annotators, with the rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return AnnotatorTable(
-        tuple(_annotator_row(pair, annotator) for pair, annotator in every),
+        tuple(starmap(_annotator_row, every)),
         any(annotator.seconds is not None for _, annotator in every),
         any(annotator.flagged for _, annotator in every),
     )
@@ -340,7 +342,7 @@ def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> An
     )
 
 
-def annotator_conventions_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
+def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -351,7 +353,7 @@ def annotator_conventions_table(pairs: Sequence[DatasetLanguageRecord]) -> Score
     return ScoreConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ScoreConventionRow(
+            ScoresByConventionRow(
                 record.name, tuple(_format_points_cell(record.conventions.get(name)) for name in names)
             )
             for record in several

@@ -55,12 +55,12 @@ MOST = 80
 
 
 def hume_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
-    """The finding of the run in a record. DataError where its `summary.json` is missing or damaged."""
+    """The verdict on the HUME run in a record. DataError where `summary.json` is missing or damaged."""
     return describe_hume_verdict(read_summary(record.path))
 
 
 def describe_hume_verdict(summary: Summary) -> VerdictText:
-    """The heading and up to four sentences."""
+    """Describe the verdict on a HUME run: the heading and up to four sentences."""
     every, who = list_pairs_with_models(summary), name_answerers(summary)
     label = shorten_names_to_labels(list_model_names(summary))
     if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
@@ -109,7 +109,7 @@ def pairs_above_people_heading(every: Sequence[PairModels], who: str) -> str:
     claims = count_pairs_by_model_side(every)
     above, below = claims["above"], claims["below"]
     if not above.of:
-        return f"No interval for {who}: models cannot be compared with them"
+        return f"Models cannot be compared with {who} because there is no interval"
     if above.of == 1:
         [only] = (models for models in every if models.side)
         where, clause = f" on {only.pair.name}", f", {_describe_agreement(only)}"
@@ -134,7 +134,7 @@ def _describe_agreement(models: PairModels) -> str:
 
 
 def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
-    """How far people agree on these pairs."""
+    """Say how far people agree on these pairs."""
     if len(beside) == 1:
         return _describe_agreement(beside[0])
     low = sum(models.pair.trust == "low" for models in beside)
@@ -145,7 +145,7 @@ def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
 
 
 def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> VerdictText:
-    """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
+    """The verdict where only gold stands beside systems and language models, pair by pair."""
     sentences: list[Sentence] = []
     for pair in summary.pairs:
         given = [system for system in (*pair.llms, *pair.models) if system.score.value is not None]
@@ -160,18 +160,18 @@ def _gold_only_verdict(summary: Summary, label: Mapping[str, str]) -> VerdictTex
                 )
             )
     how_many = numbers.format_noun_count(len(summary.pairs), "pair")
-    return VerdictText((f"Nobody annotated: {how_many} scored against gold only",), tuple(sentences[:4]))
+    return VerdictText((f"No annotations: {how_many} scored against gold only",), tuple(sentences[:4]))
 
 
 def _people_only_verdict(summary: Summary, who: str) -> VerdictText:
     pairs = summary.pairs
     if not pairs:
-        return VerdictText(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
+        return VerdictText(("Nothing has been scored yet",), (("The run has no dataset-language pairs.",),))
     first = f"{who.capitalize()} score {format_score_with_interval(pairs[0].human)} on {pairs[0].name}."
     how_many = numbers.format_noun_count(len(pairs), "pair")
     return VerdictText(
-        (f"{who.capitalize()} are scored on {how_many}, without a model to compare with",),
-        ((first,), ("Add models to the command to see them on the same items.",)),
+        (f"{who.capitalize()} are scored on {how_many}, but there is no model to compare with",),
+        ((first,), ("Add models to the command to score them on the same items.",)),
         (make_count_claim("scored", len(pairs), len(pairs)),),
     )
 
@@ -206,9 +206,9 @@ def _say_overall_human_place(
     )
     pairs = _format_answered_pair_count(over.n, over.of)
     yield (
-        f"Over {pairs} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
+        f"Over {pairs}, {who} score {score} and rank {place.n} of {place.of} by the mean; ",
         _name_labelled_system(best.subject, label),
-        f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
+        f", the {'best' if place.n > 1 else 'next'}, scores {POINTS.text(best.value or 0.0)}.",
     )
 
 
@@ -220,9 +220,13 @@ def _format_answered_pair_count(known: int, pairs: int) -> str:
 def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
-        yield (f"Annotators agree little on {list_first_pair_names(low, 3)}: do not rank models there.",)
+        yield (
+            f"Annotator agreement is low on {list_first_pair_names(low, 3)}, so do not rank models there.",
+        )
     elif every and all(models.pair.trust is None for models in every):
-        yield ("Agreement is unknown on every pair, so how far people's scores can be trusted is unknown.",)
+        yield (
+            "Agreement is unknown on every pair, so it is unclear how far people's scores can be trusted.",
+        )
 
 
 def _state_largest_leads(every: Sequence[PairModels]) -> tuple[Claim, ...]:
@@ -259,7 +263,7 @@ def _say_largest_leads(
         else:
             yield (
                 f"The largest lead of {who} is {POINTS.change(claim.value or 0.0)} points, on {pair.name}: "
-                f"{format_score_with_interval(pair.human)} against {format_score_in_points(best.score)} of ",
+                f"{format_score_with_interval(pair.human)} against {format_score_in_points(best.score)} for ",
                 _name_labelled_system(claim.kind, label), "."
             )  # fmt: skip
 
@@ -279,12 +283,12 @@ def _count_pair_wins(summary: Summary, every: Sequence[PairModels]) -> tuple[Cla
 
 
 def _say_pair_wins(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
-    """The same by scores alone, which count otherwise than the interval in the heading."""
+    """Say how many pairs are won by scores alone, which count otherwise than by the interval."""
     if claims:
         ahead, best, middle = claims
         yield (
-            f"By scores only, the best model is ahead of {who} on {ahead.n} of {ahead.of} pairs; {who} are ahead of "
-            f"it on {best.n} and of the median model on {middle.n}.",
+            f"By score alone, the best model is ahead of {who} on {ahead.n} of {ahead.of} pairs; {who} are ahead of "
+            f"it on {best.n} and ahead of the median model on {middle.n}.",
         )
 
 
@@ -314,7 +318,7 @@ def hume_notes(summary: Summary) -> Iterator[NoteParts]:
 
 
 def _dataset_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
-    """What is known of the data, once for all pairs that it is known of."""
+    """Notes on what is known of the data, once for all pairs that it is known of."""
     where: dict[str, list[DatasetLanguageRecord]] = {}
     for pair in pairs:
         for flag in pair.flags:
@@ -331,8 +335,8 @@ def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
         yield (
             "simulated",
             f"{every} annotators are simulated: scripts answered, not people.",
-            "Their scores show that the measurement works; they say nothing about people.",
-            "Have people annotate: embassay hume serve.",
+            "Their scores show that the measurement works but say nothing about people.",
+            "To have people annotate, run embassay hume serve.",
         )
 
 
@@ -346,7 +350,7 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     for system, count in lost.items():
         yield (
             "partial",
-            f"{numbers.format_noun_count(count, 'answer')} of {label[system]} could not be read or are missing.",
+            f"Missing or unreadable: {numbers.format_noun_count(count, 'answer')} by {label[system]}.",
             "A missing label counts as wrong; a missing rating or ranking is left out.",
             "Repeat the annotate command to request them again.",
         )
@@ -361,28 +365,28 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
         yield (
             "failed",
             f"{label[score.system]} has no score on {pair.name} ({why}).",
-            "It has no mean over all pairs.",
+            "It therefore has no mean over all pairs.",
             "",
         )
     if len(missing) > 4:
-        yield "failed", f"{len(missing) - 4} more scores are missing.", "", ""
+        yield "failed", f"More missing scores: {len(missing) - 4}.", "", ""
 
 
 def _noise_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     noisy = [pair for pair in pairs if pair.superhuman_on_noise]
     low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
-        above = "a model is above annotators who agree little"
+        above = "a model outscores annotators whose agreement is low"
         yield (
             "noise",
-            f"On {_format_pair_count(noisy)} {above}: {list_first_pair_names(noisy, 5)}.",
+            f"On {_format_pair_count(noisy)}, {above}: {list_first_pair_names(noisy, 5)}.",
             "The model may have learned labels that people do not share, which does not make it better.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
         yield (
-            "noise", f"Annotators agree little on {_format_pair_count(low)}: {list_first_pair_names(low, 5)}.",
-            "The models' order means little there.", low[0].advice or "Improve the task or drop it."
+            "noise", f"Annotator agreement is low on {_format_pair_count(low)}: {list_first_pair_names(low, 5)}.",
+            "Model rankings mean little there.", low[0].advice or "Improve the task or drop it."
         )  # fmt: skip
 
 
@@ -398,7 +402,11 @@ def _single_annotator_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[
             "one annotator",
             f"{of} {'has' if len(alone) == 1 else 'have'} one annotator{named}.",
             "Agreement is unknown there"
-            + ("; for clustering and reranking the interval treats the score as a share." if shares else "."),
+            + (
+                "; for clustering and reranking, the interval treats the score as a proportion."
+                if shares
+                else "."
+            ),
             "Two or more people are needed.",
         )
 
@@ -406,14 +414,17 @@ def _single_annotator_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[
 def _few_items_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
-    for few, follows in ((tiny, "Too few to compare models with people."), (small, "Intervals are wide.")):
+    for few, follows in (
+        (tiny, "There are too few items to compare models with people."),
+        (small, "Intervals are wide."),
+    ):
         if few:
             least = min(record.n for record in few)
             names = list_first_pair_names(few)
             yield (
                 "small n",
-                f"{_format_pair_count(few).capitalize()} with few items (n = {least} or more): {names}.",
-                follows, "Use more items if you can."
+                f"{_format_pair_count(few).capitalize()} with few items (smallest n: {least}): {names}.",
+                follows, "Use more items if possible."
             )  # fmt: skip
 
 
@@ -422,9 +433,8 @@ def _flag_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     if count:
         yield (
             "flagged", f"Annotators flagged {numbers.format_noun_count(count, 'answer')} as broken or "
-            ""
             "impossible to judge.",
-            "They are in the study’s annotations, with reasons.", "Check them before you trust the gold."
+            "The study’s annotations list them with reasons.", "Check them before you trust the gold."
         )  # fmt: skip
 
 
@@ -466,7 +476,7 @@ SHARED = ("agreed", "check", "disagree", "unread", "biased")
 
 
 def divided_items_view(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
-    """What `hume hybrid` found: which items people must answer, task by task; nothing without tasks."""
+    """View what `hume hybrid` found: which items people must answer; nothing without tasks."""
     if not tasks:
         return
     heads: list[str | Column] = [
@@ -488,23 +498,22 @@ def divided_items_view(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
     saved, every = sum(task.counts.get("agreed", 0) for task in tasks), sum(task.items for task in tasks)
     waiting = sum(task.open for task in tasks)
     yield ParagraphBlock(
-        f"{numbers.format_count(saved)} of {numbers.format_noun_count(every, 'item')} need no person; "
-        f"{numbers.format_count(waiting)} "
-        f"{'waits' if waiting == 1 else 'wait'} for one."
+        f"{numbers.format_count(saved)} of {numbers.format_noun_count(every, 'item')} need no annotator; "
+        f"{numbers.format_count(waiting)} still {'needs' if waiting == 1 else 'need'} one."
     )
     if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
         yield ParagraphBlock(
-            f"{convert_sentence_to_text(join_names_with_and(scripts))}: scripts, whose answers do not count here."
+            f"Scripted answers do not count here: {convert_sentence_to_text(join_names_with_and(scripts))}."
         )
     if biased := [task.task for task in tasks if task.biased]:
         named = convert_sentence_to_text(join_names_with_and(biased))
         yield ParagraphBlock(
-            f"{named}: people contradict the model in the sample, so its answers are not used there."
+            f"{named}: people contradict the model on the sample, so the model's answers are not used."
         )
 
 
 def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
-    """What `hume hybrid --by agreement` found: whose each task is, and how sure that is."""
+    """View what `hume hybrid --by agreement` found: who owns each task, and how sure that is."""
     heads: list[str | Column] = [
         "Task",
         "Whose",
@@ -532,7 +541,7 @@ def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
         named = convert_sentence_to_text(join_names_with_and(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
         yield ParagraphBlock(
-            f"{named}: {crosses} the limit of high agreement, so more answers may change this."
+            f"{named}: {crosses} the threshold for high agreement, so more answers may change this."
         )
 
 
@@ -611,8 +620,7 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     people = means.people.overall.value
     beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
     yield (
-        "Language models as annotators, mean over "
-        f"{numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
+        f"Language models as annotators, mean over {numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
     )
 
 
@@ -633,13 +641,13 @@ def _explain_table_signs(summary: Summary) -> Iterator[str]:
     every: Sequence[PairModels] = list_pairs_with_models(summary)
     if any(models.best is not None and models.best.outside for models in every):
         yield (
-            f"* outside the interval of {name_answerers(summary)}. It is not a test: "
-            "the model’s uncertainty is ignored."
+            f"* outside the interval of {name_answerers(summary)}. This is not a significance test, "
+            "because the model’s uncertainty is ignored."
         )
     if any(is_annotator_range(models.pair.human) for models in every):
         yield (
-            "r: from the lowest to the highest annotator, which is not a 95% interval. All others are at 95%."
+            "r: range from the lowest to the highest annotator, not a 95% interval. All other intervals are at 95%."
         )
     if any(models.pair.trust == "low" for models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
-    yield f"Points are a hundred times the measure. Difference: best model minus {name_answerers(summary)}."
+    yield f"Points are 100 times the measure. Difference: best model minus {name_answerers(summary)}."

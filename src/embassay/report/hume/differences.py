@@ -100,8 +100,10 @@ def rank_people_and_models(summary: Summary) -> RankedPlaceGroups | None:
         _place_row(row, label.get(row.system, ""), human, name_answerers(summary), scale) for row in shown
     )
     groups = [("", tuple(row for row in rows if not row.reason))]
-    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        groups.append((_explain_unranked(reason), tuple(row for row in rows if row.reason == reason)))
+    groups.extend(
+        (_explain_unranked(reason), tuple(row for row in rows if row.reason == reason))
+        for reason in dict.fromkeys(row.reason for row in rows if row.reason)
+    )
     return RankedPlaceGroups(
         tuple((title, own) for title, own in groups if own), scale,
         any(place.parameters_millions for place in shown), any(row.interval for row in rows)
@@ -159,11 +161,7 @@ def human_win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
             "All pairs, against the", tuple(_win_row(wins, f"{wins.reference} model") for wins in every)
         )
     ]
-    for by, title in (
-        ("family", "By task family"),
-        ("group", "By group of datasets"),
-        ("lang", "By language"),
-    ):
+    for by, title in (("family", "By task family"), ("group", "By dataset group"), ("lang", "By language")):
         of_group = [
             wins for wins in summary.wins if wins.by == by and wins.reference == "best" and wins.group
         ]
@@ -208,7 +206,7 @@ class HumanGapChart:
 
 
 def build_human_gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[HumanGapChart, ...]:
-    """Against the best model, then against the median one."""
+    """Build the charts of the gap against the best model, then against the median one."""
     label = shorten_names_to_labels(list_model_names(summary))
     charts = (_build_human_gap_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
@@ -311,7 +309,9 @@ def join_difference_plots_in_table(plots: Sequence[SystemDifferencesOnPair]) -> 
     )  # fmt: skip
 
 
-def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[UndecidedDifference, ...]:
+def find_pairs_undecided_vs_people(
+    summary: Summary, every: Sequence[PairModels]
+) -> tuple[UndecidedDifference, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
     rows, label = [], shorten_names_to_labels(list_model_names(summary))
@@ -332,8 +332,8 @@ def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple
 def undecided_pairs_table(
     summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
 ) -> Table | None:
-    """What more items would achieve for these, those nearest to a decision first; None where there are none."""
-    rows = find_undecided_pairs(summary, every)
+    """Make the table of undecided pairs: what more items would achieve for each; None without any."""
+    rows = find_pairs_undecided_vs_people(summary, every)
     title = (
         f"What more items would achieve: the chance to separate the best model from {name_answerers(summary)}"
     )
@@ -415,7 +415,7 @@ def _make_difference_row(
 
 
 def _count_annotators_below(share: float, annotators: int) -> str:
-    """How many annotators score below, ties as halves."""
+    """Say how many annotators score below, ties as halves."""
     return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
 
 
@@ -427,7 +427,7 @@ def _say_test_result(pair: DatasetLanguageRecord, value: float, p: float | None,
         return f"cannot be told apart from {who}"
     if value < 0:
         return f"below {who}"
-    return f"above {who}, who agree little" if pair.trust == "low" else f"above {who}"
+    return f"above {who}, whose agreement is low" if pair.trust == "low" else f"above {who}"
 
 
 Cell = tuple[str, str, str]
@@ -458,7 +458,7 @@ class HumanCeilingTable:
 
 
 def score_ceilings_table(summary: Summary, every: Sequence[PairModels]) -> HumanCeilingTable | None:
-    """The table; None where no pair has either."""
+    """Make the table of ceilings; None where no pair has a ceiling or a need."""
     label = shorten_names_to_labels(list_model_names(summary))
     told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
     if not told:
@@ -472,12 +472,12 @@ def score_ceilings_table(summary: Summary, every: Sequence[PairModels]) -> Human
 
 
 def _explain_missing_ceilings(pairs: Sequence[DatasetLanguageRecord]) -> tuple[str, ...]:
-    """Why something is missing, once for all pairs where it is."""
+    """Explain why ceilings are missing, once for all pairs where they are."""
     where: dict[str, list[DatasetLanguageRecord]] = {}
     for pair in pairs:
         bar, need = pair.ceiling, pair.need
         if bar is not None and bar.low is None and bar.reason:
-            where.setdefault(f"no interval of the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
+            where.setdefault(f"no interval for the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
         if need is not None and need.note:
             where.setdefault(need.note.rstrip("."), []).append(pair)
     return tuple(f"{list_first_pair_names(own)}: {why}." for why, own in where.items())
@@ -510,7 +510,7 @@ def _make_estimate_cell(bar: Estimate | None) -> Cell:
 
 
 def _format_items_needed(needed: int | None, have: int, noun: str) -> str:
-    """In all, and how many more: `380 items (340 more)`.
+    """Format the items needed in all, and how many more: `380 items (340 more)`.
 
     >>> [_format_items_needed(needed, 40, "item") for needed in (380, 30, None)]
     ['380 items (340 more)', '30 items, which is enough', 'n/a']

@@ -38,7 +38,7 @@ TITLES: dict[Family, str] = {
 }  # fmt: skip
 
 
-def format_family_name(family: Family) -> str:
+def format_task_family(family: Family) -> str:
     """A family inside a sentence."""
     return TITLES[family] if TITLES[family].isupper() else TITLES[family].lower()
 
@@ -134,7 +134,7 @@ class PairModels:
 
     @property
     def median(self) -> float | None:
-        """The models' median."""
+        """The median of the models' scores."""
         return median(self.scores) if self.scores else None
 
     def gap(self, reference: str = "best") -> float | None:
@@ -200,7 +200,7 @@ class FamilyMeansRow:
 
     @property
     def overall(self) -> FamilyMean:
-        """Over all pairs, every pair once: not the mean of the families."""
+        """The mean over all pairs, every pair once: not the mean of the families."""
         return self.means[-1]
 
 
@@ -300,14 +300,14 @@ CAP = 4
 
 
 def draw_system_kind_sign(kind: str) -> Markup:
-    """The sign before a name in running text."""
+    """Draw the sign of a kind of system, which stands before a name in running text."""
     return Markup('<i class="{}"></i>').format(CLASSES[kind])
 
 
 def draw_people_and_models(
     human: Estimate, models: Sequence[float], middle: float | None, scale: LinearScale
 ) -> Markup:
-    """The line of a pair: people above, the models' range below."""
+    """Draw the line of a pair: people above, the models' range below."""
     parts = [_draw_model_range(models, middle, scale), _draw_human_interval(human, scale)]
     if human.value is not None:
         parts.append(_draw_marker(human.value, DIAMOND, "n", scale))
@@ -315,7 +315,7 @@ def draw_people_and_models(
 
 
 def draw_value_marker(value: float, kind: str, scale: LinearScale) -> Markup:
-    """One value as the shape of its kind."""
+    """Draw one value as the shape of its kind."""
     if kind == "classical":
         return draw_aria_hidden_marks(
             f"iv {name_grid_class(scale)}",
@@ -331,7 +331,7 @@ def draw_value_marker(value: float, kind: str, scale: LinearScale) -> Markup:
 
 
 def draw_bar_from_zero(value: float, scale: LinearScale) -> Markup:
-    """A bar from the zero line, plum where people lead, blue where models do."""
+    """Draw a bar from the zero line, plum where people lead, blue where models do."""
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
     drawn = (
@@ -344,19 +344,19 @@ def draw_bar_from_zero(value: float, scale: LinearScale) -> Markup:
 
 
 def draw_agreement(value: Estimate, limits: Sequence[float], scale: LinearScale) -> Markup:
-    """Agreement as bar and tick, with both thresholds as dashed lines."""
+    """Draw agreement as bar and tick, with both thresholds as dashed lines."""
     return draw_range_bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
 def draw_interval_bar(value: Estimate, kind: str, scale: LinearScale) -> Markup:
-    """Bar and tick."""
+    """Draw an interval as a bar, and its value as a tick."""
     return draw_range_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
 
 def draw_value_strip(
     values: Sequence[tuple[float, str]], limits: Sequence[float], scale: LinearScale
 ) -> Markup:
-    """Many values as diamonds on one line with thresholds; each says its name when pointed at."""
+    """Draw values as diamonds on one line with thresholds; each says its name when pointed at."""
     dashed = "".join(_draw_vertical_line("d", scale.at(limit)) for limit in limits)
     return draw_aria_hidden_marks(
         f"iv {name_grid_class(scale)}",
@@ -437,12 +437,12 @@ class PeopleVsModelChart:
 
 
 def people_by_pair_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleVsModelChart:
-    """The chart of all pairs."""
+    """Make the chart of people's scores on all pairs, beside the models'."""
     scale = fit_axis_scale(_collect_scale_values(every), most=5, factor=100.0)
     groups = [
         (
             f"{TITLES[family]}, {_list_measure_names(of_family)}",
-            tuple(_people_row(models, scale) for models in of_family),
+            tuple(_make_people_vs_model_row(models, scale) for models in of_family),
         )
         for family in FAMILIES
         if (of_family := [models for models in every if models.pair.family == family])
@@ -479,7 +479,7 @@ def _list_measure_names(own: Sequence[PairModels]) -> str:
     )
 
 
-def _people_row(models: PairModels, scale: LinearScale) -> PeopleVsModelRow:
+def _make_people_vs_model_row(models: PairModels, scale: LinearScale) -> PeopleVsModelRow:
     pair, best = models.pair, models.best
     return PeopleVsModelRow(
         dataset=pair.dataset,
@@ -541,7 +541,7 @@ def llm_means_table(summary: Summary) -> LlmMeansTable | None:
         f"{head}, {numbers.format_noun_count(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
     )
     hard = _correlate_llms_with_people(summary, means) if means.pairs >= FEWEST else {}
-    columns += ("Same pairs are hard, ρ",) if hard else ()
+    columns += ("Correlation of pair difficulty, ρ",) if hard else ()
     rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
     absent = [
         title
@@ -552,7 +552,7 @@ def llm_means_table(summary: Summary) -> LlmMeansTable | None:
         columns,
         rows,
         means.pairs,
-        ", ".join(map(format_family_name, absent)),
+        ", ".join(map(format_task_family, absent)),
         _say_families_below_people(means, who),
         any(row.failed for row in means.rows),
         bool(hard),
@@ -586,7 +586,7 @@ def _correlate_llms_with_people(summary: Summary, means: FamilyMeansTable) -> di
 def _llm_row(
     row: FamilyMeansRow, means: FamilyMeansTable, who: str, label: dict[str, str], hard: dict[str, Cell]
 ) -> LlmMeansRow:
-    name = {"human": who.capitalize(), "best": "Best model of each"}.get(
+    name = {"human": who.capitalize(), "best": "Best model per family"}.get(
         row.kind, label.get(row.name, row.name)
     )
     kind = {"best": "embedding"}.get(row.kind, row.kind)
@@ -618,7 +618,7 @@ def _say_families_below_people(means: FamilyMeansTable, who: str) -> str:
         known = [mean.value for row in means.llms if (mean := row.means[i]).value is not None]
         people = means.people.means[i].value
         if known and people is not None and max(value for value in known if value is not None) < people:
-            below.append(format_family_name(family))
+            below.append(format_task_family(family))
     if not below:
-        return f"In no family are all language models below {who} by the mean."
+        return f"No family has all language models below {who} by the mean."
     return f"All language models are below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

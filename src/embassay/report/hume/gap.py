@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from embassay.document.blocks import (
     Block,
@@ -32,13 +33,13 @@ from embassay.report.hume.agreement import (
     NoisyPair,
     PairDisputes,
     ScoreConventionTable,
-    annotator_conventions_table,
+    all_pairs_agreement_table,
     annotators_table,
     find_disputed_items,
     find_low_agreement_pairs,
-    full_agreement_table,
     plot_model_lead_by_agreement,
     rate_human_pair_difficulty,
+    scores_by_convention_table,
 )
 from embassay.report.hume.conclusions import describe_hume_verdict, divided_items_view
 from embassay.report.hume.differences import (
@@ -60,10 +61,10 @@ from embassay.report.hume.families import (
     LlmMeansTable,
     PeopleVsModelChart,
     format_agreement,
-    format_family_name,
     format_interval_ends,
     format_score_in_points,
     format_score_with_interval,
+    format_task_family,
     is_annotator_range,
     list_first_pair_names,
     list_pairs_with_models,
@@ -144,7 +145,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
         against=against,
         beside=join_difference_plots_in_table(against[:BESIDE]),
         difficulty=rate_human_pair_difficulty(summary.pairs),
-        trust=full_agreement_table(summary.pairs),
+        trust=all_pairs_agreement_table(summary.pairs),
         lead=plot_model_lead_by_agreement(summary, every),
         llms=llm_means_table(summary),
         divided=tuple(_divided_study_blocks(record)),
@@ -152,7 +153,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
         undecided=undecided_pairs_table(summary, every),
         annotators=annotators_table(summary.pairs),
         disputes=find_disputed_items(summary.pairs),
-        conventions=annotator_conventions_table(summary.pairs),
+        conventions=scores_by_convention_table(summary.pairs),
         groups=tuple(_people_group_tables(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
@@ -163,7 +164,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
 def _divided_study_blocks(record: RunRecord) -> Iterator[Block]:
     """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
     for table in divided_items_view(read_divided_tasks(record.path)):
-        title = "Items of a language model and of people"
+        title = "Items for the language model and for people"
         yield replace(table, title=title, is_titled=False) if isinstance(table, Table) else table
 
 
@@ -203,7 +204,7 @@ MOST_PAIRS = 30
 
 
 @dataclass(frozen=True)
-class PairBesidePeople:
+class SystemBesidePeopleOnPair:
     """A pair: people and the system on its items. `difference` is system less people on the same items, `among` its
     place among the annotators, `ceiling` what one annotator scores against the others."""
 
@@ -226,7 +227,7 @@ class SystemBesidePeople:
     page: str
     who: str
     sentences: tuple[str, ...]
-    lines: tuple[PairBesidePeople, ...]
+    lines: tuple[SystemBesidePeopleOnPair, ...]
     more: int
 
 
@@ -236,7 +237,7 @@ Found = Sequence[tuple[DatasetLanguageRecord, SystemScore]]
 def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = read_hume_summary(run)
-    scored = [] if summary is None else _list_pair_scores(summary, system)
+    scored = [] if summary is None else _list_system_pair_scores(summary, system)
     if summary is None or not scored:
         return None
     who = name_answerers(summary)
@@ -245,17 +246,17 @@ def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeopl
         *_say_pairs_by_side(scored, who),
         *_say_gap_by_family(scored, who),
     )
-    lines = tuple(_make_pair_line(pair, score) for pair, score in scored[:MOST_PAIRS])
+    lines = tuple(starmap(_make_pair_line, scored[:MOST_PAIRS]))
     return SystemBesidePeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 
 def find_pairs_above_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """The pairs on which it lies above the interval of people, with what is known of their agreement."""
+    """Find the pairs where a system lies above the interval of people, with their agreement."""
     yield from _find_pairs_on_side(run, system, above=True)
 
 
 def find_pairs_below_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """The pairs on which it lies below the interval of people."""
+    """Find the pairs where a system lies below the interval of people."""
     yield from _find_pairs_on_side(run, system, above=False)
 
 
@@ -263,7 +264,11 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     summary = read_hume_summary(run)
     if summary is None:
         return
-    sides = [(pair, score) for pair, score in _list_pair_scores(summary, system) if score.outside is not None]
+    sides = [
+        (pair, score)
+        for pair, score in _list_system_pair_scores(summary, system)
+        if score.outside is not None
+    ]
     # Where people agree little their score says little, and to pass it is no strength.
     sides = [(pair, score) for pair, score in sides if not above or pair.trust not in ("low", None)]
     pairs = [
@@ -273,7 +278,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
         return
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
     where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
-    agreeing = " on which they agree" if above else ""
+    agreeing = " where they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += (
         f", most on {pair.name}: {format_score_in_points(score.score)} "
@@ -283,7 +288,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     yield make_finding(run, clause, weight=3, place="hume-pairs")
 
 
-def _list_pair_scores(summary: Summary, system: str) -> Found:
+def _list_system_pair_scores(summary: Summary, system: str) -> Found:
     return [
         (pair, score)
         for pair in summary.pairs
@@ -304,12 +309,12 @@ def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]
     pairs = numbers.format_noun_count(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
-        yield f"Mean over its pairs {format_score_in_points(own.mean)}; it has no rank ({reason})."
+        yield f"The mean over its pairs is {format_score_in_points(own.mean)}; it has no rank ({reason})."
         return
     ranked = sum(place.rank is not None for place in summary.places)
     yield (
-        f"By the mean over {pairs} {format_score_in_points(own.mean)}, rank {own.rank} of {ranked}; {who} "
-        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by a mean are not tests."
+        f"Mean over {pairs}: {format_score_in_points(own.mean)}, rank {own.rank} of {ranked}; {who}: "
+        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by mean are not significance tests."
     )
 
 
@@ -319,7 +324,7 @@ def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
     below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
     of = numbers.format_noun_count(len(judged), "pair")
     if not judged:
-        yield f"No interval for {who}: it cannot be compared with them."
+        yield f"It cannot be compared with {who} because there is no interval."
         return
     clauses = (
         [f"above the interval of {who} on {len(above)} ({_name_pairs_with_agreement(above)})"]
@@ -348,15 +353,15 @@ def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
         of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
         of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
         parts.append(
-            f"{format_family_name(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
+            f"{format_task_family(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
         )
-    yield f"Means over pairs, the system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
+    yield f"Means over pairs, system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
 
 
-def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> PairBesidePeople:
+def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> SystemBesidePeopleOnPair:
     difference = score.difference
-    return PairBesidePeople(
-        name=pair.name, family=format_family_name(pair.family), human=format_score_with_interval(pair.human),
+    return SystemBesidePeopleOnPair(
+        name=pair.name, family=format_task_family(pair.family), human=format_score_with_interval(pair.human),
         system=format_score_in_points(score.score),
         share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_format_difference(difference),
         among="" if score.among_people is None else numbers.format_percent(score.among_people),

@@ -31,9 +31,9 @@ from embassay.protocols.kernel.claims import (
     make_value_claim,
 )
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import parse_variant_source
+from embassay.protocols.pteb.drops import parse_paraphrase_source
 from embassay.protocols.wordings.scores import CONTROLS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import (
     BoardRow,
     BoardTask,
@@ -61,12 +61,12 @@ class ParaphraseLoss:
     row: BoardRow
     task: BoardTask | None
     dataset: str
-    original: Result | None
-    score: Result | None
-    delta: Result | None
-    sd: Result | None
-    delta_sd: Result | None
-    whole: Result | None
+    original: ResultRow | None
+    score: ResultRow | None
+    delta: ResultRow | None
+    sd: ResultRow | None
+    delta_sd: ResultRow | None
+    whole: ResultRow | None
     runs: tuple[float, ...]
     missing: BoardValue | None
 
@@ -82,7 +82,7 @@ class ParaphraseLoss:
 
     @property
     def drop_interval(self) -> str:
-        """Its 95% interval; empty where there is none."""
+        """The 95% interval of the drop; empty where there is none."""
         row = self.delta
         if row is None or row.ci_low is None or row.ci_high is None:
             return ""
@@ -95,7 +95,7 @@ class ParaphraseLoss:
 
     @property
     def drop_spread(self) -> str:
-        """`± sd` of the drop over runs."""
+        """The spread of the drop over runs, `± sd`."""
         return _format_plus_minus(self.delta_sd)
 
     @property
@@ -135,7 +135,7 @@ class ParaphraseLosses:
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
-        """The systems, references last."""
+        """The rows of the systems, references last."""
         return self.board.rows
 
     @cached_property
@@ -144,25 +144,25 @@ class ParaphraseLosses:
         values: dict[tuple[str, str, str, str], list[float]] = {}
         aside = list_control_source_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            counts = variant.startswith(PARAPHRASE) and parse_variant_source(variant) not in aside
+            counts = variant.startswith(PARAPHRASE) and parse_paraphrase_source(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
                 values.setdefault((task, dataset, system, measure), []).append(row.value)
         return values
 
     def overall(self, row: BoardRow) -> ParaphraseLoss:
-        """Over all tasks."""
+        """Find a system's loss over all tasks."""
         return self._build_loss(row, None, OVERALL, OVERALL, "")
 
     def find_task_loss(self, row: BoardRow, task: BoardTask) -> ParaphraseLoss:
-        """Over the datasets of a task."""
+        """Find a system's loss over the datasets of a task."""
         return self._build_loss(row, task, task.name, task.headline, "")
 
-    def on_dataset(self, row: BoardRow, task: BoardTask, dataset: str) -> ParaphraseLoss:
+    def find_dataset_loss(self, row: BoardRow, task: BoardTask, dataset: str) -> ParaphraseLoss:
         """On one dataset."""
         return self._build_loss(row, task, task.name, task.headline, dataset)
 
     def leading(self, row: BoardRow) -> ParaphraseLoss:
-        """At the level of the board's leading score."""
+        """Find a system's loss at the level of the board's leading score."""
         task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
         return self.overall(row) if task is None else self.find_task_loss(row, task)
 
@@ -190,13 +190,13 @@ class ParaphraseLosses:
         )  # fmt: skip
 
 
-def _format_plus_minus(sd: Result | None) -> str:
+def _format_plus_minus(sd: ResultRow | None) -> str:
     return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
 def list_control_source_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     labels = {
         source.get("label", "")
         for source in sources
@@ -208,7 +208,7 @@ def list_control_source_labels(record: RunRecord) -> set[str]:
 
 def find_only_control_source(record: RunRecord) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
     return kinds.pop() if len(kinds) == 1 and kinds <= set(CONTROLS) else ""
 
@@ -219,35 +219,35 @@ TASKS = (
     BoardTask(
         "sts", "Semantic similarity (STS)", "STS", "spearman", "Spearman correlation with gold, × 100", "pairs",
         "agrees best with gold similarity",
-        "Spearman correlation of cosine (or the metric’s similarity) and gold score." + BOTH,
+        "Spearman correlation of cosine similarity (or the metric’s similarity) with gold scores." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
         "classification", "Classification", "Classification", "accuracy", "accuracy, × 100", "test texts",
         "classifies best",
         "Logistic regression on the vectors of all training texts; accuracy on the test texts. "
-        "Systems without vectors vote among the nearest neighbours instead, and are ranked "
+        "Systems without vectors use a vote of the nearest neighbours instead and are ranked "
         "separately. Training and test texts are paraphrased.",
         printed=POINTS,
     ),
     BoardTask(
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure, × 100", "texts",
         "clusters best",
-        "Mini-batch k-means with as many clusters as labels, V-measure, mean over sets. Systems "
-        "without vectors cluster by complete linkage instead, and are ranked separately.",
+        "Mini-batch k-means with as many clusters as labels; V-measure, mean over sets. Systems "
+        "without vectors use complete linkage instead and are ranked separately.",
         "V-measure is not corrected for chance: random clusters of small sets score above 0.",
         printed=POINTS,
     ),
     BoardTask(
         "pair_classification", "Pair classification", "Pairs", "average_precision", "average precision, × 100", "pairs",
-        "tells pairs apart best",
+        "classifies pairs best",
         "Average precision of the pairs’ similarities." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
         "reranking", "Reranking", "Reranking", "map", "mean average precision, × 100", "queries",
         "reranks best",
-        "Mean average precision over queries, candidates ordered by similarity. Queries and candidates are "
+        "Mean average precision over queries, with candidates ordered by similarity. Queries and candidates are "
         "paraphrased.",
         printed=POINTS,
     ),
@@ -290,7 +290,7 @@ def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
 MOST_NAMES = 3
 TEXTS = {
     "": ("when texts are paraphrased", "paraphrased texts"),
-    "permuted": ("when words change order", "texts with their words in another order"),
+    "permuted": ("when words are reordered", "texts with reordered words"),
     "copied": ("when texts are unchanged", "copied texts"),
 }
 """A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
@@ -351,12 +351,12 @@ def _write_change_heading(
     subject = (
         f"All {numbers.spell_count(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"for {numbers.spell_count(lost.n)} this is certain" if lost.n else "this is certain for none"
+    sure = f"the loss is certain for {numbers.spell_count(lost.n) if lost.n else 'none'}"
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
 def _write_single_change_heading(claim: Claim, board: SystemBoard, end: str = "") -> Sentence:
-    """`NAME loses 4.1 points`."""
+    """Write the heading for a single change: `NAME loses 4.1 points`."""
     drop, who = claim.value or 0.0, board.name_system_in_sentence(claim.subject)
     if claim.relation == "open":
         return (who, f" {VERBS['open']} {numbers.format_change(100 * drop, 1)} points{end}")
@@ -389,7 +389,7 @@ def _format_change_interval(claim: Claim, *, first: bool) -> str:
 
 def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Claim, ...]:
     """Who may be first by the leading score, of two systems or more that are ranked together."""
-    scope = record.scope(board.lead)
+    scope = record.find_comparison_scope(board.lead)
     if len(scope.systems) < 2:
         return ()
     first = list_systems_above_reference(board, scope.first)
@@ -399,7 +399,7 @@ def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Clai
 def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     if not claims:
         return []
-    where = "of those ranked together " if board.apart else ""
+    where = "among those ranked together, " if board.apart else ""
     texts = TEXTS[find_only_control_source(record)][1]
     if len(claims) > MOST_NAMES:
         return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
@@ -407,7 +407,7 @@ def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequenc
     only = "only " if len(claims) == 1 else ""
     return [
         (
-            f"On {texts} ",
+            f"On {texts}, ",
             where,
             only,
             *join_names_with_and(names, "or"),
@@ -430,7 +430,7 @@ def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, 
 def _find_order_stability(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
     """Places on original and paraphrased texts by the leading score; empty where they are not compared."""
     stability: Mapping[str, Any] = record.compared.get("rank_stability", {})
-    return dict(stability.get(record.scope(board.lead).name, {}))
+    return dict(stability.get(record.find_comparison_scope(board.lead).name, {}))
 
 
 def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
@@ -441,13 +441,15 @@ def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
     tau = numbers.format_score(held.value or 0.0, 2)
     if not moved.n:
         return [(f"Their order is the same as on the original texts (Kendall’s τ {tau}).",)]
-    return [(f"{moved.n} of {moved.of} rank differently than on the original texts (Kendall’s τ {tau}).",)]
+    return [
+        (f"The rank of {moved.n} of {moved.of} differs from that on the original texts (Kendall’s τ {tau}).",)
+    ]
 
 
 def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[Claim, ...]:
     """The largest drop of a system on one dataset, where there are two or more."""
     cells = [
-        losses.on_dataset(row, task, dataset)
+        losses.find_dataset_loss(row, task, dataset)
         for row in (*board.ranked, *board.apart, *board.unranked)
         for task in board.tasks
         for dataset in losses.record.datasets(task.name)
@@ -464,7 +466,7 @@ def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[C
 def _say_largest_loss(claims: Sequence[Claim], board: SystemBoard) -> list[Sentence]:
     return [
         (
-            "The largest loss on one dataset is for ",
+            "The largest loss on a single dataset is for ",
             board.name_system_in_sentence(claim.subject),
             f" on {claim.kind}: {POINTS.format_value_in_text(-(claim.value or 0.0))}.",
         )
@@ -479,12 +481,12 @@ def _list_datasets_with_drop(losses: ParaphraseLosses, board: SystemBoard) -> li
         dataset
         for task in board.tasks
         for dataset in losses.record.datasets(task.name)
-        if any(losses.on_dataset(row, task, dataset).drop is not None for row in ranked)
+        if any(losses.find_dataset_loss(row, task, dataset).drop is not None for row in ranked)
     ]
 
 
 def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> VerdictText:
-    """No system has a drop at the leading level: what there is, or that there is nothing."""
+    """The verdict where no system has a drop at the leading level: what there is, if anything."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
         task
@@ -494,14 +496,14 @@ def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> VerdictTex
     if not tasks and (some := _list_datasets_with_drop(losses, board)):
         return VerdictText(
             ("No system has a score on every dataset of a task, so no task has a drop",),
-            ((f"There are drops on {', '.join(some)}.",),),
+            ((f"Drops are available for {', '.join(some)}.",),),
         )
     if not tasks:
         return VerdictText(("PTEB: no system has a score on paraphrased texts yet",), ())
     where = ", ".join(task.short for task in tasks)
     return VerdictText(
         ("No system has a score on every task, so there is no overall drop",),
-        ((f"There are drops on {where}.",),),
+        ((f"Drops are available for {where}.",),),
     )
 
 
@@ -537,7 +539,7 @@ def _drop_cell(loss: ParaphraseLoss) -> Said | TableCell:
     return loss.drop_text if loss.drop is not None else format_value_or_state(loss.after)
 
 
-def paraphrase_step_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
+def paraphrase_check_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
     from embassay.report.pteb.models import judge_scores_table, paraphraser_candidates_table
 

@@ -26,7 +26,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import TextWithWordings, draw_texts_with_wordings
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard, list_missing_values
 from embassay.report.cards.findings import (
     SystemFinding,
@@ -53,11 +53,11 @@ from embassay.report.pteb.tables import (
     ParaphraseQuality,
     RankStabilityTable,
     ScoreDropChart,
+    align_dumbbells_by_dataset,
     baseline_shift_plots,
     change_by_source_table,
     loss_dumbbell_charts,
     make_paraphrase_loss_tables,
-    pair_dumbbells_by_dataset,
     paraphrase_outcome_lines,
     paraphrase_quality_lines,
     plot_change_by_edit_distance,
@@ -106,7 +106,7 @@ class PtebPage:
 
 
 def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
-    """The page of a record; None when no task has finished a cell."""
+    """Make the PTEB page of a record; None when no task has finished a cell."""
     if not any(cell.status == "done" for cell in record.cells):
         return None
     losses = ParaphraseLosses(record, board)
@@ -120,7 +120,7 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
         facts=_describe_pteb_run(record, board),
         verdict=pteb_verdict(record, board),
         dumbbells=charts,
-        beside=pair_dumbbells_by_dataset(charts[:BESIDE]),
+        beside=align_dumbbells_by_dataset(charts[:BESIDE]),
         scores=make_paraphrase_loss_tables(losses),
         by_source=change_by_source_table(losses),
         missing=tuple(list_missing_values(record, board)),
@@ -148,7 +148,7 @@ def _describe_pteb_run(record: RunRecord, board: SystemBoard) -> tuple[str, ...]
         for _, _, _, variant, _, _ in record.rows
         if variant.startswith(PARAPHRASE)
     }
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     by = (
         f" by {sources[0]['name']}" if len(sources) == 1 else f" by {len(sources)} sources" if sources else ""
     )
@@ -168,7 +168,7 @@ LITTLE = 0.02
 
 
 def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """That little can be lost, over all or on some tasks: the interval says so, not only that 0 lies in it."""
+    """Find that little can be lost, over all or on some tasks, where the interval says so."""
     losses = ParaphraseLosses(run.record, run.board)
     every = losses.leading(row)
     if _is_little_lost(every):
@@ -187,7 +187,7 @@ def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemF
 
 
 def list_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
-    """That nobody knows whether it loses much or nothing: an interval over both."""
+    """List the losses of which nobody knows whether they are much or nothing."""
     every = ParaphraseLosses(run.record, run.board).leading(row)
     if (
         every.delta is not None
@@ -195,11 +195,12 @@ def list_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
         and not _is_little_lost(every)
         and not _is_certain_loss(every)
     ):
-        yield f"Undecided whether it loses points {_say_when_paraphrased(run)}: {_format_change(every.delta)}."
+        change = _format_change(every.delta)
+        yield f"Whether it loses points {_say_when_paraphrased(run)} is uncertain: {change}."
 
 
 def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """The loss over all, and the dataset that loses most, where intervals lie below 0."""
+    """Find the loss over all, and the dataset that loses most, where intervals lie below 0."""
     losses = ParaphraseLosses(run.record, run.board)
     every = losses.leading(row)
     if _is_certain_loss(every):
@@ -213,7 +214,7 @@ def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[System
         loss
         for task in run.board.tasks
         for dataset in run.record.datasets(task.name)
-        if _is_certain_loss(loss := losses.on_dataset(row, task, dataset))
+        if _is_certain_loss(loss := losses.find_dataset_loss(row, task, dataset))
     ]
     if worst:
         most = min(worst, key=lambda loss: loss.drop or 0.0)
@@ -224,7 +225,7 @@ def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[System
 
 
 def _say_when_paraphrased(run: ReportRun) -> str:
-    """`when texts are paraphrased`, or what the run's only control does instead."""
+    """Say `when texts are paraphrased`, or what the run's only control does instead."""
     return TEXTS[find_only_control_source(run.record)][0]
 
 
@@ -258,7 +259,7 @@ def _format_loss_points(loss: ParaphraseLoss) -> str:
     )
 
 
-def _format_change(change: Result | None) -> str:
+def _format_change(change: ResultRow | None) -> str:
     """`−1.7 points (−5.4 to 2.0)`."""
     return "" if change is None else format_result_with_interval(change, POINTS).replace(" (", " points (", 1)
 
@@ -397,7 +398,7 @@ def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lan
 
 
 def _average_item_over_runs(values: Sequence[float | None]) -> float:
-    """The mean of the runs that kept the item."""
+    """Average an item's values over the runs that kept it."""
     defined = [value for value in values if value is not None and value == value]
     return sum(defined) / len(defined) if defined else float("nan")
 
@@ -434,7 +435,7 @@ def _find_item_text(source: ItemSource, field: str, item: str) -> str:
 
 def _read_wordings_by_run(record: RunRecord, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """The title of every run of every source, with the wording of each text."""
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     for source in sources:
         title = f"{source['name']}, " if len(sources) > 1 else ""
         for seed in source.get("seeds", {}).get(dataset, ()):

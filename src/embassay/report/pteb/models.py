@@ -39,7 +39,7 @@ from embassay.protocols.pteb.candidates import (
     CandidateSelectionRule,
     select_paraphraser,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard, name_row_system_in_sentence
 from embassay.report.record import RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun
@@ -51,7 +51,7 @@ MOST_NAMES = 3
 
 
 def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run."""
+    """Make the page of a run that rated judges."""
     del alone
     record, judges = run.record, sort_systems_by_score(run.record, run.board)
     yield PageFactsLine.of(
@@ -59,7 +59,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         numbers.format_noun_count(len(record.datasets(JUDGING)), "dataset")
     )  # fmt: skip
     yield judge_verdict(record, run.board)
-    yield Heading("Who agrees with gold scores")
+    yield Heading("Agreement with gold scores")
     bold = (
         f" Bold: the best and all that cannot be told apart from it ({record.correction.capitalize()}, "
         f"α = {record.alpha})."
@@ -70,14 +70,14 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             "over pairs); higher is better. Error: mean distance between rating and gold, both from 0 to 5; lower "
             "is better."
         )
-        + (bold if record.scope(JUDGING).pairs else "")
+        + (bold if record.find_comparison_scope(JUDGING).pairs else "")
     )
     yield judge_scores_table(record, run.board)
     yield from _show_rating_errors(record, judges)
     if bins := _list_measure_variants(record, FIT):
         yield Heading("Does length matter?")
         yield ParagraphBlock(
-            "Pairs by their mean number of words. With too few pairs for a correlation, only n is shown."
+            "Pairs are grouped by their mean number of words. With too few pairs for a correlation, only n is shown."
         )
         yield _correlation_by_length_table(record, judges, bins)
     yield from map(build_collapsible_table, file_tables(record.path, "pteb_table3"))
@@ -88,8 +88,8 @@ def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterat
         return
     yield Heading("Where ratings err")
     yield ParagraphBlock(
-        "Mean distance between rating and gold by gold score, all datasets pooled; band: 95%. The chart shows at "
-        "most the first four judges; the table has all."
+        "Mean distance between rating and gold by gold score, with all datasets pooled; band: 95%. The chart shows at "
+        "most the first four judges; the table shows all."
     )
     series = _rating_error_series(record, judges, gold)
     if any(line.points for line in series):
@@ -107,14 +107,14 @@ def judge_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     if not judges:
         return VerdictText(("No judge has a score on every dataset",), ())
     lede: list[Sentence] = [_say_judge_correlations(record, judges)]
-    scope = record.scope(JUDGING)
-    scores = tuple(_state_judge_score(record, row) for row in judges)
+    scope = record.find_comparison_scope(JUDGING)
+    scores = tuple(_make_judge_score_claim(record, row) for row in judges)
     lede += _say_judges_at_chance(scores, board)
     first = make_leader_claims(JUDGING, scope.first, scope.systems)
     return VerdictText(_say_best_judge(scores, first, board), tuple(lede), (*scores, *first))
 
 
-def _state_judge_score(record: RunRecord, row: BoardRow) -> Claim:
+def _make_judge_score_claim(record: RunRecord, row: BoardRow) -> Claim:
     result = _find_gold_correlation(record, row)
     return make_value_claim(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
 
@@ -125,7 +125,7 @@ def _is_judge_maybe_at_chance(score: Claim) -> bool:
 
 
 def _say_judges_at_chance(scores: Sequence[Claim], board: SystemBoard) -> Iterator[Sentence]:
-    """Which judges do not surely follow gold at all."""
+    """Say which judges may be at chance, as they do not surely follow gold at all."""
     doubtful: list[Part] = [
         board.name_system_in_sentence(score.subject) for score in scores if _is_judge_maybe_at_chance(score)
     ]
@@ -135,7 +135,7 @@ def _say_judges_at_chance(scores: Sequence[Claim], board: SystemBoard) -> Iterat
 
 
 def _say_best_judge(scores: Sequence[Claim], first: Sequence[Claim], board: SystemBoard) -> Sentence:
-    """Who follows gold scores best, or may be the one that does."""
+    """Say who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
         score = POINTS.format_value_in_text(scores[0].value or 0.0)
         says = (
@@ -148,20 +148,18 @@ def _say_best_judge(scores: Sequence[Claim], first: Sequence[Claim], board: Syst
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
         return (board.name_system_in_sentence(first[0].subject), " agrees best with gold scores")
-    return (
-        f"{numbers.spell_count(len(first)).capitalize()} judges may be the one that agrees best with gold",
-    )
+    return (f"{numbers.spell_count(len(first)).capitalize()} judges may agree best with gold scores",)
 
 
 def sort_systems_by_score(record: RunRecord, board: SystemBoard) -> list[BoardRow]:
     """The systems of the board, best first, then those without a score."""
-    order = {name: place for place, name in enumerate(record.scope(JUDGING).systems)}
+    order = {name: place for place, name in enumerate(record.find_comparison_scope(JUDGING).systems)}
     return sorted(board.rows, key=lambda row: order.get(row.system.name, len(order)))
 
 
-def _find_gold_correlation(record: RunRecord, row: BoardRow) -> Result:
+def _find_gold_correlation(record: RunRecord, row: BoardRow) -> ResultRow:
     result = record.find(JUDGING, row.system.name, FIT)
-    return result or Result(
+    return result or ResultRow(
         "pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet"
     )
 
@@ -189,8 +187,8 @@ def _list_measure_variants(record: RunRecord, measure: str) -> list[str]:
 
 
 def judge_scores_table(record: RunRecord, board: SystemBoard) -> Table:
-    """Every judge on every dataset, best first."""
-    best = record.scope(JUDGING).best
+    """Make the table of every judge's scores on every dataset, best first."""
+    best = record.find_comparison_scope(JUDGING).best
     names = record.datasets(JUDGING)
     lines_of = tuple(
         LabelledTableRow(
@@ -234,7 +232,7 @@ def _rating_error_series(
 
 
 def _bin_middle(variant: str) -> float:
-    """The middle of a bin: `gold=[1,2)` lies at 1.5."""
+    """Find the middle of a bin: `gold=[1,2)` lies at 1.5."""
     low, high = variant.partition("=")[2].strip("[)]").split(",")
     return (float(low) + float(high)) / 2
 
@@ -312,7 +310,7 @@ PERCENT = MeasureFormat(100.0, 1, 1)
 
 
 def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run."""
+    """Make the page of a run that selects a paraphraser."""
     del alone
     record, board = run.record, run.board
     _, rule = _select_candidates(record)
@@ -322,7 +320,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         numbers.format_noun_count(len(record.datasets(CHOICE)), "dataset")
     )  # fmt: skip
     yield selection_verdict(record, board)
-    yield Heading("Meaning kept against words changed")
+    yield Heading("Meaning kept and words changed")
     yield ParagraphBlock(str(rule))
     if placed:
         reasons = "; ".join(_describe_candidate(record, row) for row in placed)
@@ -330,7 +328,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield ParagraphBlock(
         "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
-        "changed, over the longer of the two; a copy has 0. Its 95% interval is under each value. On "
+        "changed, divided by the length of the longer text; a copy has 0. The 95% interval is below each value. On "
         "the front: no other candidate is better in all three criteria."
     )
     yield paraphraser_candidates_table(record, board)
@@ -342,7 +340,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
-    """Who is chosen, and why; that nobody is, and why."""
+    """The verdict of a selection: who is chosen, and why; or that nobody is, and why."""
     chosen, _ = _select_candidates(record)
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
@@ -352,7 +350,7 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
-    why = f"It has {chosen.because}. No other candidate is better than {front} in all three criteria."
+    why = f"It has {chosen.because}. On the front (no other candidate is better on all three criteria): {front}."
     claims = tuple(
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
         for name in chosen.front
@@ -397,7 +395,7 @@ def _draw_candidates_chart(
     )
     up = PlotAxis(
         fit_axis_scale([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
-        f"the rule: at least {rule.similarity:g}"
+        f"rule: at least {rule.similarity:g}"
     )  # fmt: skip
     return draw_scatter_plot(points, across, up)
 
@@ -408,7 +406,7 @@ def _describe_candidate(record: RunRecord, row: BoardRow) -> str:
 
 
 def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table:
-    """Every candidate by the criteria, and what the rule says of it."""
+    """Make the table of every candidate by the criteria, and what the rule says of it."""
     chosen, _ = _select_candidates(record)
     measures = (
         (SIMILARITY, RATING),
@@ -421,7 +419,9 @@ def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table
     for row in board.rows:
         system = row.system.name
         is_chosen = system == chosen.selected
-        told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
+        told = (
+            "✓ chosen" if is_chosen else chosen.rejected.get(system, "another candidate changes more words")
+        )
         cells = [
             make_result_cell(record.find(CHOICE, system, name), unit, bold=is_chosen)
             for name, unit in measures
@@ -482,7 +482,11 @@ def _candidates_by_judge_table(record: RunRecord, rows: Sequence[BoardRow]) -> T
         for variant in variants
     )
     return Table(
-        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), lines
+        "cross-judges",
+        "Similarity according to other judges",
+        "Judge",
+        tuple(row.label for row in rated),
+        lines,
     )
 
 
@@ -495,7 +499,7 @@ COLUMNS = ("Mean rating", "Median", "At the threshold", "Alpha")
 
 
 def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run; nothing when nobody has rated yet."""
+    """Make the page of a human validation; nothing when nobody has rated yet."""
     del alone
     record, langs = run.record, _list_languages(run.record)
     if not langs:
@@ -509,8 +513,8 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Ratings by language")
     bar = f"{_rating_threshold(record):g}"
     yield ParagraphBlock(
-        "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond, "
-        f"the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
+        "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond "
+        f"and the threshold of {bar} as a dashed line. At the threshold: percent of pairs with {bar} or more. "
         "Alpha: agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
     yield DrawingLegend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
@@ -526,7 +530,7 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def ratings_by_language_table(record: RunRecord) -> Table:
-    """A line per language, the last of all together."""
+    """Make the table of ratings: a line per language, the last of all together."""
     columns = (Column("", style="bar"), *COLUMNS, "Ratings", "Verdict")
     lines = tuple(_rating_line(record, lang) for lang in _list_languages(record))
     return Table("ratings", "Ratings by language", "Language", columns, lines, is_titled=False)
@@ -566,7 +570,7 @@ def _say_mean_rating(claim: Claim) -> Sentence:
     if claim.low is not None and claim.high is not None:
         ends = f" (95% interval {RATING.interval(claim.low, claim.high)})"
     mean = RATING.text(claim.value or 0.0)
-    return (f"The mean rating is {mean}{ends} of 5, the threshold {claim.margin:g}.",)
+    return (f"The mean rating is {mean}{ends} of 5; the threshold is {claim.margin:g}.",)
 
 
 def _list_languages(record: RunRecord) -> list[str]:
@@ -575,7 +579,7 @@ def _list_languages(record: RunRecord) -> list[str]:
     return [*(lang for lang in langs if lang), *([""] if "" in langs else [])]
 
 
-def _find_language_result(record: RunRecord, lang: str, measure: str, variant: str = "") -> Result | None:
+def _find_language_result(record: RunRecord, lang: str, measure: str, variant: str = "") -> ResultRow | None:
     return next(
         (
             record.rows[TASK, "", lang, variant, system.name, measure]
@@ -615,7 +619,7 @@ def _rating_line(record: RunRecord, lang: str) -> LabelledTableRow:
     )
 
 
-def _say_language_verdict(row: Result | None, lang: str) -> Sentence:
+def _say_language_verdict(row: ResultRow | None, lang: str) -> Sentence:
     words, style = "no verdict", "state"
     if row is not None and row.value is not None:
         words = (VERDICTS if lang else OF_ALL)[row.value]
@@ -641,7 +645,7 @@ def _draw_rating_shares(shares: list[float]) -> Markup:
 
 
 def _draw_mean_rating(mean: float | None, threshold: float) -> Markup:
-    """The mean as a diamond on a line from 0 to 5, the bar across it."""
+    """Draw the mean rating as a diamond on a line from 0 to 5, the threshold across it."""
     bar = format_percent_position(100 * threshold / 5)
     parts = [
         '<line class="g" x1="0" x2="100%" y1="8" y2="8"/>',

@@ -17,7 +17,7 @@ COPIES = 0.01
 
 
 def pteb_notes(record: RunRecord) -> Iterator[Found]:
-    """All of them, the gravest first."""
+    """Notes on a PTEB run, the gravest first."""
     yield from _control_only_notes(record)
     yield from _unscored_cell_notes(record)
     yield from _paraphrase_outcome_notes(record)
@@ -30,18 +30,18 @@ def pteb_notes(record: RunRecord) -> Iterator[Found]:
 def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
     aside = list_control_source_labels(record)
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     return count_text_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 
 def _control_only_notes(record: RunRecord) -> Iterator[Found]:
-    """Nobody paraphrased."""
+    """Note that nobody paraphrased: all wordings come from a control."""
     if name := find_only_control_source(record):
-        how = {"permuted": "are in another order", "copied": "are as they were"}[name]
+        how = {"permuted": "were reordered", "copied": "were not changed"}[name]
         yield (
             "control",
             f"No text was paraphrased: the words of every text {how} (the control {name}).",
-            "Drops show how much a score depends on word order; they say nothing about paraphrases."
+            "Drops show how much a score depends on word order; they show nothing about paraphrases."
             if name == "permuted"
             else "Drops are 0, except for texts that were left out.",
             "Paraphrase with a language model: -p ollama:gemma3:27b.",
@@ -49,7 +49,7 @@ def _control_only_notes(record: RunRecord) -> Iterator[Found]:
 
 
 def _unscored_cell_notes(record: RunRecord) -> Iterator[Found]:
-    """Cells that were done and have no score, by reason."""
+    """Note the cells that were done and have no score, by reason."""
     missing: dict[tuple[str, str], set[str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
@@ -68,31 +68,31 @@ def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
     if failed:
         told = ", ".join(f"{numbers.format_count(count)} {name}" for name, count in failed.items())
         lost = sum(failed.values())
-        follows = "Their items are left out on both sides in that run."
+        follows = "Their items are left out of both scores in that run."
         if record.arguments.get("on_failure") == "original":
             follows = "The original text replaces them, which makes drops smaller."
         share = numbers.format_share_with_count(lost / total, total)
-        yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
+        yield "lost", f"{share} {'of the ' * (total >= 100)}paraphrases cannot be used: {told}.", follows, ""
     if copied := counts.get("copied", 0):
         share = numbers.format_share_with_count(copied / total, total)
         kept = "left out" if record.arguments.get("exclude_copied") else "kept"
         if copied >= COPIES * total:
             yield (
                 "copied",
-                f"{share} paraphrases equal their text and are {kept}.",
+                f"{share} {'of the ' * (total >= 100)}paraphrases are identical to their text and are {kept}.",
                 "Copies make drops smaller.",
                 "",
             )
 
 
 def _written_for_other_data_notes(record: RunRecord) -> Iterator[Found]:
-    """Sets that were written for other data."""
+    """Note the sets that were written for other data."""
     for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
         yield "other data", warning, "", ""
 
 
 def _imprecise_drop_notes(record: RunRecord) -> Iterator[Found]:
-    """Datasets whose drops are not known as well as --until-ci asked."""
+    """Note the datasets whose drops are not known as well as --until-ci asked."""
     points = record.arguments.get("until_ci")
     for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
         happened = f"Some drops on {dataset} are not known to within ±{points:g} points over runs."
@@ -100,7 +100,7 @@ def _imprecise_drop_notes(record: RunRecord) -> Iterator[Found]:
 
 
 def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
-    """What --until-ci narrowed, beside what it cannot: of each dataset, the system that is known least."""
+    """Note what --until-ci narrowed, and what it cannot, by each dataset's least known system."""
     if record.arguments.get("until_ci") is None:
         return
     widest: dict[str, tuple[float, float, str]] = {}
@@ -117,9 +117,9 @@ def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
-            f"On {where} the change of {system} is known to within ±{POINTS.format_value_in_text(runs)} points "
+            f"On {where}, the change of {system} is known to within ±{POINTS.format_value_in_text(runs)} points "
             f"over runs, and to within ±{POINTS.format_value_in_text(both)} over items and runs.",
-            "--until-ci narrows only the noise of paraphrasing.",
+            "--until-ci reduces only the noise of paraphrasing.",
             "More items narrow the rest.",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from statistics import fmean
 from typing import Any
 
@@ -21,8 +22,8 @@ from embassay.document.marks import (
 from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import parse_variant_source
-from embassay.records import Result
+from embassay.protocols.pteb.drops import parse_paraphrase_source
+from embassay.records import ResultRow
 from embassay.report.board import TOP, BoardRow, SystemBoard
 from embassay.report.pteb.conclusions import DELTA, ParaphraseLoss, ParaphraseLosses
 from embassay.report.record import APART, OVERALL, RunRecord
@@ -70,7 +71,7 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
                 row,
                 [
                     *(losses.find_task_loss(row, task) for _ in mean),
-                    *(losses.on_dataset(row, task, name) for name in names),
+                    *(losses.find_dataset_loss(row, task, name) for name in names),
                 ],
             )
             for row in losses.rows
@@ -94,7 +95,7 @@ def _make_loss_table(
 def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
     """The change at the leading level by source (paraphraser, prompt); None for one source."""
     record, board = losses.record, losses.board
-    sources = record.wording_sources
+    sources = record.paraphraser_entries
     if len(sources) < 2:
         return None
     tables = []
@@ -135,7 +136,7 @@ class RankShift:
 
 @dataclass(frozen=True)
 class RankStabilityTable:
-    """One scope."""
+    """The table of rank stability in one scope."""
 
     title: str
     id: str
@@ -168,11 +169,7 @@ def _make_stability_table(
 ) -> RankStabilityTable:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
-    words = (
-        [numbers.format_rank_range(low, high) for low, high in ranges]
-        if ranges
-        else ["no interval"] * len(systems)
-    )
+    words = list(starmap(numbers.format_rank_range, ranges)) if ranges else ["no interval"] * len(systems)
     beats = plain["beats"] or [()] * len(systems)
     rows = (
         RankShift(
@@ -201,12 +198,12 @@ def _say_kendall_tau(plain: Mapping[str, Any]) -> str:
             "" if low is None or high is None else f" (95% interval {numbers.format_interval(low, high, 2)})"
         )
         parts.append(
-            f"original and paraphrased scores {numbers.format_score(plain['tau_original'], 2)}{ends}"
+            f"original and paraphrased scores: {numbers.format_score(plain['tau_original'], 2)}{ends}"
         )
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
             least = numbers.format_score(plain[f"{key}_min"], 2)
-            parts.append(f"{between} {numbers.format_score(plain[key], 2)} on average, at least {least}")
+            parts.append(f"{between}: {numbers.format_score(plain[key], 2)} on average, at least {least}")
     return f"Kendall’s τ-b between {'; '.join(parts)}." if parts else ""
 
 
@@ -242,19 +239,19 @@ _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 
 def paraphrase_quality_lines(record: RunRecord) -> tuple[ParaphraseQuality, ...]:
-    """A line per dataset and source."""
-    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
+    """List the quality of the paraphrases, a line per dataset and source."""
+    groups: dict[tuple[str, str, str], dict[str, list[ResultRow]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = groups.setdefault((dataset, parse_variant_source(variant), system), {})
+            of = groups.setdefault((dataset, parse_paraphrase_source(variant), system), {})
             of.setdefault(measure, []).append(row)
     return tuple(_quality_line(*key, measures) for key, measures in groups.items())
 
 
 def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
-    """Of each source, how many texts came to what, over all datasets and runs."""
+    """List, by source, how many texts came to what, over all datasets and runs."""
     lines = []
-    for source in record.wording_sources:
+    for source in record.paraphraser_entries:
         counts: dict[str, int] = {}
         for runs in source.get("outcomes", {}).values():
             for outcomes in runs.values():
@@ -268,7 +265,7 @@ def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
 
 
 def _quality_line(
-    dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]
+    dataset: str, source: str, system: str, measures: Mapping[str, Sequence[ResultRow]]
 ) -> ParaphraseQuality:
     rows = next(iter(measures.values()))
     rejected = {
@@ -284,7 +281,7 @@ def _quality_line(
     )  # fmt: skip
 
 
-def _quality_figure(name: str, rows: Sequence[Result]) -> MeanAcrossRuns:
+def _quality_figure(name: str, rows: Sequence[ResultRow]) -> MeanAcrossRuns:
     if not rows:
         return MeanAcrossRuns(numbers.NONE)
     values = [row.value or 0.0 for row in rows]
@@ -320,7 +317,7 @@ class DumbbellChart:
     several: bool = True
 
 
-def pair_dumbbells_by_dataset(
+def align_dumbbells_by_dataset(
     charts: Sequence[DumbbellChart],
 ) -> tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
@@ -346,12 +343,12 @@ def _dumbbell_chart(row: BoardRow, lost: list[ParaphraseLoss], *, several: bool)
     values = [value for loss in lost for value in _collect_loss_values(loss)]
     scale = fit_axis_scale(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     ordered = sorted(lost, key=_loss_sort_key)
-    drawn = tuple(_draw_dumbbell(loss, scale, several=several) for loss in ordered)
+    drawn = tuple(_make_loss_dumbbell_row(loss, scale, several=several) for loss in ordered)
     return DumbbellChart(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
 def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
-    """A hollow circle at the original score, a line to the mean, a tick at every run.
+    """Draw a paraphrase loss as a dumbbell: the original score, the mean, and every run.
 
     Line and ticks are one path in a drawing that stretches (its strokes do not).
     """
@@ -372,13 +369,13 @@ def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
 
 def _list_system_losses(losses: ParaphraseLosses, row: BoardRow) -> list[ParaphraseLoss]:
     return [
-        losses.on_dataset(row, task, dataset)
+        losses.find_dataset_loss(row, task, dataset)
         for task in losses.board.tasks
         for dataset in losses.record.datasets(task.name)
     ]
 
 
-def _draw_dumbbell(loss: ParaphraseLoss, scale: LinearScale, *, several: bool) -> DumbbellRow:
+def _make_loss_dumbbell_row(loss: ParaphraseLoss, scale: LinearScale, *, several: bool) -> DumbbellRow:
     task = loss.task.short if loss.task else ""
     names = (loss.dataset, task) if several else (task, loss.dataset)
     return DumbbellRow(*names, loss, draw_loss_dumbbell(loss, scale))
@@ -393,7 +390,7 @@ def _loss_sort_key(loss: ParaphraseLoss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
-ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run separately: optimistic"))
+ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run counted separately (optimistic)"))
 
 
 @dataclass(frozen=True)
@@ -425,7 +422,7 @@ class SystemBaselineDifference:
 
 @dataclass(frozen=True)
 class BaselineDifferencePlot:
-    """One scope; `missing` are systems without a comparison, each with its reason."""
+    """A plot of the systems' differences to the baseline in one scope, and who is missing why."""
 
     title: str
     id: str
@@ -437,17 +434,19 @@ class BaselineDifferencePlot:
 
 
 def baseline_shift_plots(record: RunRecord, board: SystemBoard) -> tuple[BaselineDifferencePlot, ...]:
-    """A plot per scope of two datasets or more (of one, if there is no other), the leading scope first."""
+    """Plot the systems' shifts from the baselines, a plot per scope, the leading scope first."""
     scopes: Mapping[str, Any] = record.compared.get("baseline", {}).get("scopes", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
-    plots = [_baseline_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
+    plots = [
+        _make_baseline_shift_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names
+    ]
     shown = [plot for plot in plots if plot is not None]
     return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
 
 
-def _baseline_plot(
+def _make_baseline_shift_plot(
     record: RunRecord, board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
 ) -> BaselineDifferencePlot | None:
     if plain.get("reason") or not plain.get("systems"):
@@ -468,14 +467,16 @@ def _baseline_plot(
     missing = tuple(
         (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
-    rows = tuple(_compare_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested)
+    rows = tuple(
+        _compare_system_to_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested
+    )
     place = name.replace(":", "-")
     return BaselineDifferencePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
     )
 
 
-def _compare_baseline(
+def _compare_system_to_baseline(
     record: RunRecord, row: BoardRow, words: str, contrast: Mapping[str, Any], scale: LinearScale
 ) -> SystemBaselineDifference:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
@@ -494,7 +495,7 @@ FEWEST, FEWEST_DISTANCES = 6, 3
 
 @dataclass(frozen=True)
 class ScoreDropChart:
-    """The chart and one sentence that says what it shows."""
+    """A chart of score drops, and one sentence that says what it shows."""
 
     svg: Markup
     summary: str
@@ -502,14 +503,15 @@ class ScoreDropChart:
 
 
 def plot_change_by_original_score(losses: ParaphraseLosses) -> ScoreDropChart | None:
-    """Change against original score; None for under six points."""
+    """Plot the change of score against the original score; None for under six points."""
     points = [
         loss
         for row in losses.rows
         if row.system.ranked
         for task in losses.board.tasks
         for dataset in losses.record.datasets(task.name)
-        if (loss := losses.on_dataset(row, task, dataset)).drop is not None and loss.before.value is not None
+        if (loss := losses.find_dataset_loss(row, task, dataset)).drop is not None
+        and loss.before.value is not None
     ]
     if len(points) < FEWEST:
         return None
@@ -527,7 +529,7 @@ def plot_change_by_original_score(losses: ParaphraseLosses) -> ScoreDropChart | 
 
 
 def _say_largest_loss(points: Sequence[ParaphraseLoss]) -> str:
-    """Where most is lost; that nothing is, where paraphrases cost nobody anything."""
+    """Say where most is lost, or that paraphrases cost nobody anything."""
     most = min(points, key=lambda loss: loss.drop or 0.0)
     # The least change is above 0 where every score rises: that is no loss to be the largest.
     drop = most.drop or 0.0
@@ -574,8 +576,7 @@ def plot_change_by_edit_distance(losses: ParaphraseLosses) -> ScoreDropChart | N
     row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance on the horizontal axis, change from paraphrasing on the vertical. The "
-        "lowest, "
-        f"{POINTS.change(change)} points, is for {row.label} on {dataset}, at {distance:.2f}."
+        f"lowest, {POINTS.change(change)} points, is for {row.label} on {dataset}, at {distance:.2f}."
     )
     return ScoreDropChart(svg, summary, len(found))
 
@@ -585,5 +586,5 @@ def _mean_edit_distances(record: RunRecord) -> dict[tuple[str, str], float]:
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            distances.setdefault((dataset, parse_variant_source(variant)), []).append(row.value)
+            distances.setdefault((dataset, parse_paraphrase_source(variant)), []).append(row.value)
     return {place: round(fmean(values), 6) for place, values in distances.items()}

@@ -8,26 +8,26 @@ from embassay.document.blocks import Block, Column, Heading, ParagraphBlock, Tab
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.validity.conclusions import DOUBT, INVALID, SHARE, VALID
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.record import Key, RunRecord
 
 HOW = (
-    "Points. On valid: the change on paraphrases that raters call valid, estimated from the rated items and the "
+    "In points. On valid: the change on paraphrases that raters call valid, estimated from the rated items and the "
     "changes of all items. Added: what invalid paraphrases add to the change. Intervals (95%) include the sampling "
-    "of the ratings; runs are held fixed. In doubt: nobody could say."
+    "of the ratings; runs are held fixed. In doubt: raters could not decide."
 )
 
 
 def paraphrase_validity_blocks(
     record: RunRecord, board: SystemBoard, *, heading: bool = False
 ) -> Iterator[Block]:
-    """The table with its reading; nothing where no ratings were given."""
+    """Blocks on the validity of paraphrases: the table with its reading; nothing without ratings."""
     keys = [key for key in record.rows if key[-1] == VALID]
     if not keys:
         return
     if heading:
-        yield Heading("On valid paraphrases alone", "pteb-valid")
+        yield Heading("Change on valid paraphrases only", "pteb-valid")
     titles = {task.name: task.short for task in board.tasks}
     labels = {row.system.name: row.label for row in board.rows}
     counts = ("Change", "On valid, 95%", "Added, 95%", "Valid", "Rated", "In doubt")
@@ -56,7 +56,7 @@ def _validity_row(record: RunRecord, key: Key, titles: dict[str, str], labels: d
     ]  # fmt: skip
 
 
-def _change_cell(row: Result | None, *, ends: bool = True) -> str:
+def _change_cell(row: ResultRow | None, *, ends: bool = True) -> str:
     if row is None or row.value is None:
         return numbers.NONE
     text = POINTS.change(row.value)

@@ -33,7 +33,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation, make_value_claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.matrix import question_matrix_blocks
@@ -45,7 +45,7 @@ TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
 NAMED = 3
 """Systems that a heading names."""
-SIGNALS = {"sentence": "a sentence taken out", "half": "half of its shared words removed"}
+SIGNALS = {"sentence": "a removed sentence", "half": "half of its shared words removed"}
 """What questions a passage asks of itself, by family."""
 BIAS = (
     "Questions made of a passage's own words favour systems that match words, so they are also asked again with half "
@@ -54,9 +54,9 @@ BIAS = (
 
 
 def choice_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
-    """Which one, and how sure; or that nobody can say, and what would decide."""
+    """The verdict on which system to choose and how surely, or on what would decide."""
     del board
-    choices = _read_choices(record)
+    choices = _read_choices_by_dataset(record)
     if not choices:
         return VerdictText(("No choice could be made",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
@@ -89,7 +89,7 @@ def _find_chances_of_being_best(record: RunRecord, dataset: str) -> dict[str, fl
 def _state_possible_best_systems(
     record: RunRecord, dataset: str, choice: Mapping[str, Any]
 ) -> tuple[Claim, ...]:
-    """Who may be the best, the likeliest first and of equal ones the pick, and who hardly can be."""
+    """State which systems may be the best, the likeliest first, and which hardly can be."""
     chances = _find_chances_of_being_best(record, dataset)
     names = sorted(chances, key=lambda name: (-chances[name], name != choice["pick"]))
     return tuple(
@@ -102,7 +102,7 @@ def _state_possible_best_systems(
 
 
 def _say_possible_best_systems(record: RunRecord, odds: Sequence[Claim]) -> Iterator[Part]:
-    """`minilm (50%) or all-mpnet-base-v2 (40%) may be best; bm25 is unlikely`."""
+    """Say which systems may be best and how likely: `minilm (50%) may be best; bm25 is unlikely`."""
     names = _map_systems_to_names(record)
     likely = [claim for claim in odds if claim.relation == "keeps"]
     for place, claim in enumerate(likely[:NAMED]):
@@ -161,10 +161,10 @@ def _state_labels_needed(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     # A run from before there were chances says nothing of labels.
     if choice["expected_regret"] <= choice["tolerance"] or not choice.get("chance_with_labels"):
         return ()
-    return (_state_label_chance(choice),)
+    return (_state_chance_to_decide(choice),)
 
 
-def _state_label_chance(choice: Mapping[str, Any]) -> Claim:
+def _state_chance_to_decide(choice: Mapping[str, Any]) -> Claim:
     # The last that was looked at: the first that is likely to decide, or the most.
     most, chance = list(choice["chance_with_labels"].items())[-1]
     relation: Relation = "misses" if choice["labels"] is None else "keeps"
@@ -186,13 +186,13 @@ def _write_choice_lede(
     regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
         asked = numbers.format_noun_count(told["questions"], "passage")
-        few = f"Only {asked} could be asked about, which is too few."
+        few = f"Questions could be made from only {asked}, which is too few."
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
-        yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
+        yield (f"{few if told['questions'] < FEW else lost} What the questions suggest:",)
     yield (
         _map_systems_to_names(record)[told["pick"]],
-        f" has {_add_indefinite_article(p_best)} chance of being best of {best.of} on {dataset} and "
-        f"{_add_indefinite_article(p_near)} chance of being within {told['tolerance']:g} nDCG@10 of the best. "
+        f" has {_add_article_to_percentage(p_best)} chance of being best of {best.of} on {dataset} and "
+        f"{_add_article_to_percentage(p_near)} chance of being within {told['tolerance']:g} nDCG@10 of the best. "
         f"Expected loss: {regret} (random pick: {lot})."
     )  # fmt: skip
     if alike:
@@ -203,30 +203,28 @@ def _write_choice_lede(
             f"the best: {would}.",
         )
     if told.get("written"):
-        yield (_say_questions_by_model(record, told),)
+        yield (_say_model_written_questions(record, told),)
     if told["judged"]:
-        yield (f"{numbers.format_noun_count(told['judged'], 'judged question')} of yours count in it.",)
+        yield (f"This includes your {numbers.format_noun_count(told['judged'], 'judged question')}.",)
     else:
-        yield ("No label was used.",)
+        yield ("No labels were used.",)
     for claim in labels_needed:
         yield (_say_labels_needed(told, claim),)
 
 
-def _add_indefinite_article(percent: str) -> str:
+def _add_article_to_percentage(percent: str) -> str:
     """A percentage after `a`, or `an` where its first word begins with a vowel."""
     return f"{'an' if percent.startswith('8') or percent in ('11%', '18%') else 'a'} {percent}"
 
 
-def _say_questions_by_model(record: RunRecord, choice: Mapping[str, Any]) -> str:
+def _say_model_written_questions(record: RunRecord, choice: Mapping[str, Any]) -> str:
     asker = record.manifest.get("questions") or {}
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
     asked, by = numbers.format_noun_count(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
-    few = (
-        ": so few may mislead; have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
-    )
-    return f"{asked} that {shorten_names_to_labels([by])[by]} wrote{cost} count as a third signal{few}."
+    few = ", but so few can mislead; get more with --written-per-kind" if choice["written"] < TRUSTED else ""
+    return f"A third signal is {asked} written by {shorten_names_to_labels([by])[by]}{cost}{few}."
 
 
 def _say_what_would_decide(choice: Mapping[str, Any]) -> str:
@@ -235,39 +233,39 @@ def _say_what_would_decide(choice: Mapping[str, Any]) -> str:
         return _say_labels_needed(choice, claims[0])
     if choice["says"] == choice["pick"]:
         return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
-    return "Too few questions to say: more documents, or judged questions, would help."
+    return "There are too few questions to decide; more documents or judged questions would help."
 
 
 def _say_labels_needed(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
     chance = numbers.format_percent(claim.value or 0.0)
     if claim.relation == "misses":
-        return f"Not even {claim.n}{more} judged questions are likely to decide (chance {chance})."
-    return f"{claim.n}{more} judged questions would decide with a chance of {chance}."
+        return f"Even {claim.n}{more} judged questions would decide this with a chance of only {chance}."
+    return f"{claim.n}{more} judged questions would decide this with a chance of {chance}."
 
 
-def _read_choices(record: RunRecord) -> dict[str, Mapping[str, Any]]:
+def _read_choices_by_dataset(record: RunRecord) -> dict[str, Mapping[str, Any]]:
     return dict(record.compared.get("choice", {}))
 
 
 def find_choice_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That it is the pick, and how likely the best; nothing of the others."""
-    for dataset, choice in _read_choices(run.record).items():
+    """Find a system's strength in a choice: that it is the pick, and how likely the best."""
+    for dataset, choice in _read_choices_by_dataset(run.record).items():
         if choice["pick"] == system:
             basis = (
                 numbers.format_noun_count(choice["judged"], "judged question")
                 if choice["judged"]
                 else "without labels"
             )
-            chance = numbers.format_percent(choice["p_best"])
-            clause = f"is the pick on {dataset}, with a {chance} chance of being best ({basis})"
+            chance = _add_article_to_percentage(numbers.format_percent(choice["p_best"]))
+            clause = f"is the pick on {dataset}, with {chance} chance of being best ({basis})"
             yield make_finding(run, clause, weight=1.5)
 
 
 def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run: who is likely to be best, what each signal says, and what to grade."""
+    """Build the page of a choice: who is likely to be best, what each signal says, what to grade."""
     record, board = run.record, run.board
-    choices = _read_choices(record)
+    choices = _read_choices_by_dataset(record)
     yield PageFactsLine.of(
         "", "Choice", numbers.format_noun_count(len(record.ranked_systems), "system"),
         numbers.format_date(record.manifest.get("updated", ""))
@@ -275,11 +273,11 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield choice_verdict(record, board)
     yield from show_gravest_notes((*list_run_notes(record),), run.mark)
     for dataset, choice in choices.items():
-        yield Heading("Which one, and how sure", "choose-systems")
-        yield replace(_move_regret_columns_first(_systems_table(record, dataset)), title=dataset)
+        yield Heading("Which system, and how certain", "choose-systems")
+        yield replace(_move_regret_columns_first(_choice_systems_table(record, dataset)), title=dataset)
         yield ParagraphBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
-            "million tokens; time is for its cell on this machine, including cached vectors."
+            "million tokens; time is for the system's cell on this machine, including cached vectors."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
         yield ParagraphBlock(BIAS)
@@ -302,11 +300,11 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def choice_view(run: Path, record: RunRecord, board: SystemBoard, wide: bool) -> Iterator[Block]:
-    """A choice: verdict, the systems, what is missing, and what to do next."""
+    """Show a choice on a terminal: verdict, systems, what is missing, and what to do next."""
     yield choice_verdict(record, board)
     notes = [note.plain for note in list_run_notes(record)]
-    for dataset, choice in _read_choices(record).items():
-        yield _systems_table(record, dataset)
+    for dataset, choice in _read_choices_by_dataset(record).items():
+        yield _choice_systems_table(record, dataset)
         if wide:
             yield _question_signals_table(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
@@ -335,7 +333,7 @@ def _say_amount_to_judge(run: Path) -> str:
 
 
 def _model_question_notes(record: RunRecord) -> Iterator[str]:
-    """What of the questions by a model is missing."""
+    """Note what is missing of the questions that a model wrote."""
     said = record.manifest.get("questions") or {}
     if failed := said.get("failed"):
         reason = next(iter(failed.values()))
@@ -344,11 +342,11 @@ def _model_question_notes(record: RunRecord) -> Iterator[str]:
             f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):
-        yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
+        yield f"None of the questions that {said['by']} wrote passed the checks, so they do not count in the choice."
 
 
 def _model_drafts_blocks(record: RunRecord, dataset: str) -> Iterator[Block]:
-    """What became of what a model wrote."""
+    """Tell what became of the drafts that a model wrote."""
     counts: Mapping[str, Mapping[str, int]] = (
         (record.manifest.get("questions") or {}).get("drafts") or {}
     ).get(dataset, {})
@@ -363,7 +361,7 @@ def _model_drafts_blocks(record: RunRecord, dataset: str) -> Iterator[Block]:
 
 
 def _next_command_blocks(record: RunRecord) -> Iterator[Block]:
-    """The commands that have them judged, by people or by a model, and that choose again."""
+    """Blocks with the next commands: those that have the questions judged, and that choose again."""
     if people := suggest_human_study_commands(record):
         yield ParagraphBlock("By hand, in a browser:")
         for command in people:
@@ -374,7 +372,7 @@ def _next_command_blocks(record: RunRecord) -> Iterator[Block]:
 
 
 def suggest_human_study_commands(record: RunRecord) -> tuple[str, ...]:
-    """What serves the questions to people, and the choice with what they marked; none where there is no study."""
+    """Suggest the commands that serve the questions to people and choose with their marks."""
     study = find_last_study(record.path)
     if study is None:
         return ()
@@ -389,10 +387,10 @@ def _build_choose_again_command(record: RunRecord, labels: str) -> str:
 
 
 def suggest_golden_set_commands(record: RunRecord) -> tuple[str, ...]:
-    """A golden set of the questions to judge, its pools those of the likeliest systems, and the choice with it."""
+    """Suggest the commands that make a golden set of the questions to judge, and choose with it."""
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
-    dataset = next(iter(_read_choices(record)), "")
+    dataset = next(iter(_read_choices_by_dataset(record)), "")
     encoders = [
         system.name for system in _sort_systems_by_regret(record, dataset) if system.kind == "embedding"
     ]
@@ -415,7 +413,7 @@ def _sort_systems_by_regret(record: RunRecord, dataset: str) -> list[SystemOfRun
     return sorted(record.ranked_systems, key=find_regret)
 
 
-def _systems_table(record: RunRecord, dataset: str) -> Table:
+def _choice_systems_table(record: RunRecord, dataset: str) -> Table:
     label = record.system_labels
     tolerance = record.arguments["options"]["tolerance"]
     heads: list[str | Column] = [
@@ -453,7 +451,7 @@ def _list_system_entries(record: RunRecord, dataset: str, system: SystemOfRun) -
     yield _value_entry(rows["expected_regret"], SCORE.text)
     yield _difference_to_pick_entry(rows["against_pick"])
     if system.kind == "run":
-        why = "a retriever is paid and timed by the question: see the notes"
+        why = "a retriever is billed and timed per question: see the notes"
         yield from (TableCell(numbers.NONE, why=why), TableCell(numbers.NONE, why=why))
         return
     price = system.facts.get("usd_per_million_tokens")
@@ -462,13 +460,13 @@ def _list_system_entries(record: RunRecord, dataset: str, system: SystemOfRun) -
     yield TableCell(numbers.format_duration(seconds), exact=str(seconds))
 
 
-def _value_entry(row: Result | None, written: Any) -> TableCell:
+def _value_entry(row: ResultRow | None, written: Any) -> TableCell:
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why="no answers")
     return TableCell(written(row.value), exact=str(row.value))
 
 
-def _difference_to_pick_entry(row: Result | None) -> TableCell:
+def _difference_to_pick_entry(row: ResultRow | None) -> TableCell:
     if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
         return TableCell(numbers.NONE, why="the first itself" if row is not None else "no answers")
     ends = (row.ci_low, row.ci_high)
@@ -477,7 +475,7 @@ def _difference_to_pick_entry(row: Result | None) -> TableCell:
 
 
 def _question_signals_table(record: RunRecord, dataset: str) -> Table:
-    """A line per system, a column per family of questions."""
+    """A table of what each family of questions signals, a line per system."""
     label = record.system_labels
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
     named = {**SIGNALS, **asked}
@@ -503,7 +501,7 @@ def _has_question_family(record: RunRecord, dataset: str, family: str) -> bool:
 
 
 def _passage_count_entry(record: RunRecord, dataset: str, system: str) -> TableCell:
-    """How many passages the system was asked about."""
+    """A table cell with the number of passages that the system was asked about."""
     row = record.find(TASK, system, "found", dataset=dataset, variant="sentence")
     return TableCell(numbers.NONE) if row is None else TableCell(f"{row.n:,}", exact=str(row.n))
 
@@ -529,7 +527,7 @@ def _more_labels_table(choice: Mapping[str, Any]) -> Table:
 
 
 def _chance_entry(chance: float | None) -> TableCell:
-    """Runs from before there was this column have none."""
+    """A table cell with a chance; runs from before there was this column have none."""
     if chance is None:
-        return TableCell(numbers.NONE, why="not stated by this run")
+        return TableCell(numbers.NONE, why="not recorded in this run")
     return TableCell(numbers.format_percent(chance), exact=str(chance))

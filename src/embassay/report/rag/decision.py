@@ -19,8 +19,8 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import (
     JudgeAssistedMean,
     JudgeBias,
-    forecast_more_items_for_pair,
-    forecast_more_labels,
+    forecast_gain_of_more_items,
+    forecast_gain_of_more_labels,
 )
 from embassay.protocols.rag.decision.protocol import (
     DecisionStudyRecord,
@@ -40,7 +40,7 @@ from embassay.stats import t_quantile
 
 
 def decision_terminal_view(decision: DecisionStudyRecord) -> Iterator[Block]:
-    """On a terminal."""
+    """Show a decision study on a terminal."""
     lede = tuple((sentence,) for sentence in decision.lede)
     yield VerdictText((decision.verdict,), lede, tuple(list_decision_claims(decision)))
     yield _standings_table(decision)
@@ -124,7 +124,7 @@ def undecided_runs_blocks(score: ScoringRecord, price: float | None = None) -> I
         return
     pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.error or 1.0))
     half = t_quantile(0.975, pair.df or math.inf) * (pair.error or 0.0)
-    rows = forecast_more_items_for_pair(pair.difference, half, pair.n, len(compared.pairs))
+    rows = forecast_gain_of_more_items(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would achieve, {pair.a} minus {pair.b}"
     yield ParagraphBlock(f"{title}:")
@@ -137,7 +137,7 @@ def judge_corrections_view(
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
     yield corrected_runs_table(corrections, headline)
     yield make_judge_bias_table(corrections.off)
-    yield ParagraphBlock(_say_agreement(corrections))
+    yield ParagraphBlock(_say_judge_agreement(corrections))
     if corrections.ahead:
         yield make_more_labels_table(corrections.ahead, price)
 
@@ -151,12 +151,12 @@ def corrected_runs_table(corrections: JudgeCorrectionResults, headline: str) -> 
         "People and judge",
         headline,
         columns,
-        tuple(map(_correction_line, rows)),
+        tuple(map(_make_corrected_run_row, rows)),
         is_sortable=False,
     )
 
 
-def _correction_line(correction: CorrectedRunEstimate) -> LabelledTableRow:
+def _make_corrected_run_row(correction: CorrectedRunEstimate) -> LabelledTableRow:
     sign = "+" if correction.other else ""
     ends = [f"{value:{sign}.3f}" for value in (correction.value, correction.low, correction.high)]
     own = [f"{value:{sign}.3f}" for value in (correction.alone, correction.alone_low, correction.alone_high)]
@@ -183,7 +183,7 @@ def judged_quantity_blocks(
     if not found:
         return
     lines = tuple(
-        LabelledTableRow(quantity.name, tuple(map(TableCell, _quantity_figures(quantity))))
+        LabelledTableRow(quantity.name, tuple(map(TableCell, _format_quantity_figures(quantity))))
         for quantity in found
     )
     heads = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
@@ -193,13 +193,13 @@ def judged_quantity_blocks(
         yield Table(
             f"off-{title}",
             "Where the judge is wrong",
-            "It says, or where",
+            "Judge's label or stratum",
             columns,
             biased,
             is_sortable=False,
         )
     yield ParagraphBlock(f"{found[0].name}: {found[0].use}.")
-    if rows := forecast_more_labels(found[0], bar):
+    if rows := forecast_gain_of_more_labels(found[0], bar):
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
         title_of = "Labels" if labels is None else "Units"
@@ -209,7 +209,7 @@ def judged_quantity_blocks(
         yield replace(table, id=f"ahead-{title}")
 
 
-def _quantity_figures(quantity: JudgeAssistedMean) -> Iterator[str]:
+def _format_quantity_figures(quantity: JudgeAssistedMean) -> Iterator[str]:
     yield f"{_format_number(quantity.value)} {_format_quantity_interval(quantity.low, quantity.high)}".rstrip()
     alone_interval = _format_quantity_interval(quantity.alone_low, quantity.alone_high)
     yield f"{_format_number(quantity.alone)} {alone_interval}".rstrip()
@@ -242,11 +242,11 @@ def make_judge_bias_table(off: Sequence[JudgeGradeBias]) -> Table:
     return Table("judge-off", "Where the judge is wrong", "Passages", columns, lines, is_sortable=False)
 
 
-def _say_agreement(corrections: JudgeCorrectionResults) -> str:
+def _say_judge_agreement(corrections: JudgeCorrectionResults) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
         f"{corrections.passages:,} passages of {numbers.format_noun_count(corrections.queries, 'query')} have "
-        f"both grades: {numbers.format_percent(corrections.exact)} equal{kappa}. {corrections.use}"
+        f"both grades; {numbers.format_percent(corrections.exact)} are equal{kappa}. {corrections.use}"
     )
 
 

@@ -32,7 +32,11 @@ from embassay.protocols.rag.sweep.findings.record import (
     SweepFindings,
     SweepRulesPricesAndSeed,
 )
-from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
+from embassay.protocols.rag.sweep.findings.sentences import (
+    format_ms_per_query,
+    format_ratio_as_percent,
+    format_usd_per_1000_queries,
+)
 from embassay.protocols.rag.tradeoffs import ROUNDING
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.notes import UndecidedDifference, undecided_outlook_table
@@ -79,7 +83,7 @@ def _is_equal_stack(a: StackSummary, other: StackSummary, asked: SweepRulesPrice
 
 RECOMMENDED = "* is the recommended stack."
 UNBEATEN = "No stack on the frontier is beaten on price, time and quality at once."
-OFF = "It is not on the frontier: the rule counts times within the jitter as equal."
+OFF = "It is not on the frontier, because the rule treats times within the jitter as equal."
 FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
@@ -101,15 +105,13 @@ def undecided_stacks_table(
         and low <= 0 <= high > low
     }
     measure = part.recommendation.measure
-    title = (
-        f"What more queries would achieve: the chance to distinguish {measure} from the recommended stack's"
-    )
+    title = f"What more queries would achieve: the chance of distinguishing {measure} from the recommended stack's"
     table = undecided_outlook_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None
 
 
 def find_sweep_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That the recommended stack is made of it."""
+    """Find a system's strength in a sweep: that the recommended stack is made of it."""
     findings = read_sweep_findings(run)
     if findings is None or not findings.parts[0].recommendation.stack:
         return
@@ -166,17 +168,19 @@ def _frontier_table_row(
 ) -> list[TableCell]:
     stack, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = stack.time("total"), "*" if chosen else ""
-    times = ("n/a", "n/a") if total is None else (format_ms(total.p50), format_ms(total.p95))
+    times = (
+        ("n/a", "n/a") if total is None else (format_ms_per_query(total.p50), format_ms_per_query(total.p95))
+    )
     cells = (
         f"{place}{mark} {id}", _format_stack_quality(stack, findings.asked.measure), times[0],
-        format_usd(stack.cost), times[1],
+        format_usd_per_1000_queries(stack.cost), times[1],
         _format_reached_share(stack, findings.asked.measure)
     )  # fmt: skip
     return [TableCell((StyledWords(cell, "b"),) if chosen else cell) for cell in cells]
 
 
 def _format_stack_quality(stack: StackSummary, measure: str) -> str:
-    quality = stack.measured(measure)
+    quality = stack.find_measured_quality(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
     value, text = quality.value, numbers.format_score(quality.value.value)
@@ -184,9 +188,9 @@ def _format_stack_quality(stack: StackSummary, measure: str) -> str:
 
 
 def _format_reached_share(stack: StackSummary, measure: str) -> str:
-    quality = stack.measured(measure)
+    quality = stack.find_measured_quality(measure)
     share = quality.reached.value if quality is not None and quality.reached is not None else None
-    return "n/a" if share is None else format_ratio(share)
+    return "n/a" if share is None else format_ratio_as_percent(share)
 
 
 def _frontier_notes(findings: SweepFindings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
@@ -308,7 +312,7 @@ def _stack_p95_latency(stack: StackSummary) -> float:
 
 
 def _collect_quality_ends(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> list[float]:
-    quality = stack.measured(asked.measure)
+    quality = stack.find_measured_quality(asked.measure)
     ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
 
@@ -376,7 +380,7 @@ def _draw_frontier_steps(
 def _draw_interval_whiskers(
     shown: Sequence[StackSummary], asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
 ) -> str:
-    """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
+    """Draw the intervals of the numbered points, and the way from the drawn percentile to p95."""
     parts = []
     for stack in shown:
         at, down = _stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))
@@ -397,11 +401,11 @@ def _draw_stack_point(
     x: LogTimeScale,
     y: LinearScale,
 ) -> str:
-    """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
+    """Draw a stack's point: filled on the frontier by time, hollow for its price, else a grey ring."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
     over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
     quality = numbers.format_score(_stack_quality(stack, asked))
-    title = f"{stack.id}: {quality}, {format_ms(stack.latency)}, {format_usd(stack.cost)}"
+    title = f"{stack.id}: {quality}, {format_ms_per_query(stack.latency)}, {format_usd_per_1000_queries(stack.cost)}"
     at, down = _stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))
     place = f'cx="{at}%" cy="{down}" r="{4 if on == "ring" else 5}"'
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
@@ -414,7 +418,7 @@ def _draw_point_numbers(
     x: LogTimeScale,
     y: LinearScale,
 ) -> str:
-    """The place in the table beside each point of it; where there is no room the title alone tells it."""
+    """Draw beside each point its place in the table, where there is room."""
     spots = [
         (_stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked)))
         for stack in (part.stack(id) for id in order)
@@ -451,8 +455,8 @@ def _summarize_frontier_plot(part: SweepDatasetFindings, asked: SweepRulesPrices
     first, last = on[0], on[-1]
     dominated = len(part.stacks) - len(on)
     return (
-        f"{numbers.format_noun_count(len(on), 'stack')} on the frontier, from {format_ms(first.latency)} "
-        f"with {asked.measure} {numbers.format_score(_stack_quality(first, asked))} to {format_ms(last.latency)} with "
-        f"{numbers.format_score(_stack_quality(last, asked))}; "
+        f"{numbers.format_noun_count(len(on), 'stack')} on the frontier, from {format_ms_per_query(first.latency)} "
+        f"with {asked.measure} {numbers.format_score(_stack_quality(first, asked))} to "
+        f"{format_ms_per_query(last.latency)} with {numbers.format_score(_stack_quality(last, asked))}; "
         f"{numbers.format_noun_count(dominated, 'stack')} dominated."
     )

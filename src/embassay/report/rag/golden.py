@@ -88,9 +88,7 @@ def say_judge_doubts(golden: GoldenRunRecord) -> str:
     [claim] = claims
     reasons = "; ".join(DOUBTS.get(word, word) for word in golden.ranking.doubts)
     head = f"Nothing is claimed about the order of {claim.n} of {numbers.format_noun_count(claim.of, 'question')}"
-    return (
-        f"{head}, and none of them was stopped early, because the judge's answers do not allow it: {reasons}."
-    )
+    return f"{head}, and their ordering was not stopped early, because the judge's answers do not allow it: {reasons}."
 
 
 def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -106,7 +104,8 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if stages := golden_stages_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
         yield ParagraphBlock(
-            "Bars: passages of all questions after each stage, from 0. S5 keeps whole grades; S6 orders what it kept."
+            "Bars: passages left after each stage, over all questions; the axis starts at 0. S5 keeps all "
+            "passages of the best grades; S6 orders them."
         )
         yield stages
         if tokens := _say_tokens_per_candidate(golden):
@@ -119,10 +118,10 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from _final_list_blocks(final, None if alone else 10)
     yield Heading("Every question", "golden-questions")
     yield _questions_block(golden, alone)
-    yield Heading("Use it, or recreate it", "golden-files")
+    yield Heading("Use or recreate the set", "golden-files")
     if golden.exports:
         yield ParagraphBlock(_export_sentence(golden.exports), "")
-    yield _format_named_values(_list_settings(golden))
+    yield _format_named_values(_list_golden_settings(golden))
     yield ParagraphBlock((PageLink("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
@@ -147,7 +146,7 @@ def _list_failed_questions(golden: GoldenRunRecord, most: int = 6) -> CautionNot
 
 
 def _pool_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
-    yield Heading("What the pools hold", "golden-labels")
+    yield Heading("What the pools contain", "golden-labels")
     yield pool_grade_counts_table(golden)
     if words := say_questions_with_poor_pools(golden):
         yield ParagraphBlock(f"{words}.")
@@ -190,10 +189,10 @@ def _order_certainty_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     table, stopped = engine_claims_table(golden), say_why_judging_stopped(golden)
     if table is None and not stopped:
         return
-    yield Heading("How sure the order is", "golden-order")
+    yield Heading("How certain the order is", "golden-order")
     expected = (
-        "What the engine itself expects for each question: not the truth, but this judge's order with its noise "
-        "averaged out. Only people's labels show how close that is to people: "
+        "What the engine expects for each question: this judge's order with the noise averaged out, not the true "
+        "order. Only people's labels show how close it is to people: "
     )
     yield ParagraphBlock(
         (
@@ -230,8 +229,8 @@ def _final_list_blocks(final: QuestionTopPassages, most: int | None) -> Iterator
     yield ParagraphBlock(
         (
             StyledWords(final.query_id, "bdi"),
-            ", the median question by its passages of grade 4 and 5. A single list shows what the set looks like, "
-            "not how good it is.",
+            ", the question with the median number of passages of grade 4 and 5. A single list shows what the set "
+            "looks like, not how good it is.",
         )
     )
     yield ParagraphBlock(final.question, "data")
@@ -260,7 +259,7 @@ def _questions_block(golden: GoldenRunRecord, alone: bool, most: int = 300) -> B
     counted = f"{numbers.format_noun_count(len(golden.queries), 'question')} with counts of grades and calls"
     if alone and len(golden.queries) <= most:
         return CollapsibleBlocks(counted, (_queries_table(golden.queries),))
-    elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
+    elsewhere = " and this run's own report" if len(golden.queries) <= most else ""
     return ParagraphBlock((f"{counted}: in ", CommandInSentence("tables/queries.csv"), f"{elsewhere}."))
 
 
@@ -271,7 +270,7 @@ def _export_sentence(exports: Mapping[str, str]) -> Sentence:
     if "qrels" not in exports:
         return (*files, ".")
     command = StyledWords(f"embassay rag score --qrels {exports['qrels']} --run run.trec", "command")
-    return (*files, ". Score a run against it: ", command)
+    return (*files, ". To score a run against it: ", command)
 
 
 def _format_named_values(values: Sequence[tuple[str, str]]) -> ParagraphBlock:
@@ -279,14 +278,14 @@ def _format_named_values(values: Sequence[tuple[str, str]]) -> ParagraphBlock:
 
 
 def golden_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
-    """The finding of the run in a record."""
+    """The verdict on the golden set of a run."""
     if not (record.path / "golden.json").exists():
         return VerdictText(("Nothing finished yet",))
     return describe_golden_verdict(read_golden_record(record.path / "golden.json"))
 
 
 def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
-    """How many questions are done; what they hold, what judging took, how sure the order is."""
+    """Describe a golden set: how many questions are done, what judging took, how sure the order is."""
     claims = make_golden_set_claims([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
@@ -323,7 +322,7 @@ def _count_unclaimed_questions(golden: GoldenRunRecord) -> tuple[Claim, ...]:
 
 
 def _state_order_certainty(golden: GoldenRunRecord) -> tuple[Claim, ...]:
-    """What the engine expects of the judge's own order, and of how many questions; none where it expects nothing."""
+    """State how sure the engine expects the judge's order to be; none where it expects nothing."""
     ranking = golden.ranking
     if ranking is None or not ranking.claims:
         return ()
@@ -362,9 +361,9 @@ def _say_order_certainty(golden: GoldenRunRecord, claims: Sequence[Claim]) -> st
             f"{numbers.format_percent(expected['overlap'], 1)} of the first {golden.settings.top} belong there"
         )
     if (chance := expected.get("set_errors_at_most_1")) is not None:
-        parts.append(f"at most one of them does not with probability {chance:.2f}")
+        parts.append(f"at most one of them does not, with probability {chance:.2f}")
     over = f"over {about.n} of {numbers.format_noun_count(about.of, 'question')}"
-    return f"{claims[1].subject} expects of the judge's own order, on average {over}: {'; '.join(parts)}."
+    return f"For the judge's own order, {claims[1].subject} expects on average {over}: {'; '.join(parts)}."
 
 
 def _golden_facts(golden: GoldenRunRecord, record: RunRecord) -> PageFactsLine:
@@ -419,7 +418,7 @@ def _list_judge_facts(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
 
 
 def _say_calls_per_question(golden: GoldenRunRecord) -> str:
-    """The spread of calls over questions."""
+    """Say how many calls the questions took."""
     calls = sorted(query.calls for query in golden.queries if query.status == "done")
     if not calls or not calls[-1]:
         return ""
@@ -438,12 +437,12 @@ def _queries_table(queries: Sequence[GoldenQuerySummary]) -> Table:
         "Every question",
         "Question",
         columns,
-        tuple(_query_line(query) for query in queries),
+        tuple(_golden_query_row(query) for query in queries),
         digits=0,
     )
 
 
-def _query_line(query: GoldenQuerySummary) -> LabelledTableRow:
+def _golden_query_row(query: GoldenQuerySummary) -> LabelledTableRow:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
     cells = (_count_entry(value, why if query.status != "done" and not value else "") for value in counts)
@@ -456,7 +455,7 @@ def _count_entry(value: int | None, why: str) -> TableCell:
     return TableCell(numbers.format_count(value), exact=str(value))
 
 
-def _list_settings(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
+def _list_golden_settings(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
     settings = golden.settings
     named = [
         ("corpus", settings.corpus),
@@ -464,8 +463,8 @@ def _list_settings(golden: GoldenRunRecord) -> tuple[tuple[str, str], ...]:
         ("encoder", settings.encoder),
         ("rewriter", settings.rewriter),
         ("ranking", settings.ranking),
-        ("first places that matter", str(settings.top)),
-        ("least passages to order", str(settings.minimum)),
+        ("top ranks that matter", str(settings.top)),
+        ("minimum passages to order", str(settings.minimum)),
         ("seed", str(settings.seed)),
     ]
     named += [
@@ -503,7 +502,7 @@ def _golden_summary_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     calls = [query.calls for query in golden.queries if query.status == "done"]
     if any(calls):
         spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
-        yield ["Calls", *spread, "orders by the judge per question"]
+        yield ["Calls", *spread, "ordering calls to the judge per question"]
     yield from _engine_claim_rows(golden)
     yield from _repeatability_rows(golden)
 
@@ -526,11 +525,15 @@ def _repeatability_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     repeat, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Estimate | None, str]] = []
     if repeat is not None and not repeat.reason:
-        found.append(("Same grade", repeat.exact, "share of passages graded twice"))
-        found.append(("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"))
+        found.extend(
+            (
+                ("Same grade", repeat.exact, "share of passages graded twice"),
+                ("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"),
+            )
+        )
     if golden.rank_agreement is not None:
         found.append(
-            ("As the search", golden.rank_agreement, "share of pairs graded in the order of the search")
+            ("As the search", golden.rank_agreement, "share of pairs graded in the same order as the search")
         )
     if ranking is not None and ranking.contradictions is not None:
         found.append(
@@ -553,7 +556,9 @@ def _golden_notes(golden: GoldenRunRecord) -> Iterator[str]:
         yield note
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:
-        why = golden.repeated.reason if golden.repeated is not None else "--repeat asks some items again"
+        why = (
+            golden.repeated.reason if golden.repeated is not None else "use --repeat to ask some items again"
+        )
         yield f"Nothing was judged twice: {why}."
     if golden.tokens is not None:
         tokens = golden.tokens
@@ -569,7 +574,7 @@ def _list_export_paths(golden: GoldenRunRecord, run: Path) -> Iterator[str]:
         yield f"Judgements: {run / golden.exports['qrels']}"
     check = run / CHECK
     if check.exists():
-        yield f"For a person to edit: {check}, then embassay rag check score {run} {check}"
+        yield f"For a person to edit: {check}; then run embassay rag check score {run} {check}"
     report = run / "report.html"
     if report.exists():
         yield f"Report: {report}"

@@ -42,7 +42,7 @@ from embassay.protocols.rag.golden.summary import (
     JudgeRepeatability,
     PoolRankingFacts,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.rag.tables import CLAIMS
 from embassay.stats import Estimate
 
@@ -64,7 +64,7 @@ def golden_stages_table(golden: GoldenRunRecord) -> Table | None:
     passages = {name: sum(of[:2] if name == "S2" else of[:1]) for name, of in counts.items()}
     most = max(passages.values(), default=0)
     lines = tuple(
-        _stage_line(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages
+        _golden_stage_row(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages
     )
     numbered = (Column(title, style="num") for title in ("Questions", "Failed", "Time"))
     columns = (Column("", style="bar"), Column("Passages", style="num"), Column("Of these"), *numbered)
@@ -79,7 +79,7 @@ def _count_stage_passages(stage: GoldenStageSummary, either: int) -> list[int]:
     return [n + either if n else 0 for n in counts] if stage.name == "S2" else counts
 
 
-def _stage_line(
+def _golden_stage_row(
     stage: GoldenStageSummary, counts: Sequence[int], passages: int, most: int
 ) -> LabelledTableRow:
     drawn = (
@@ -120,9 +120,8 @@ def draw_grade_strips(golden: GoldenRunRecord) -> tuple[Figure, int] | None:
     )
     shares = [_share_of_good_grades(query) for query in graded]
     summary = (
-        f"Grades of the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 "
-        "or 5 goes from "
-        f"{numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
+        f"Grades of the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 or 5 "
+        f"ranges from {numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
     )
     svg = f'<svg class="strips" viewBox="0 0 100 100" preserveAspectRatio="none">{drawn}</svg>'
     return Figure("Grades of every pool", Markup(svg), summary), len(graded) - len(shown)
@@ -178,7 +177,7 @@ SHARE, SIGNED = LinearScale(0.0, 1.0, 0.5), LinearScale(-1.0, 1.0, 1.0)
 
 
 def estimate_bars_table(label: str, lines: Sequence[LabelledTableRow], scale: LinearScale = SHARE) -> Table:
-    """Lines of `bar` on one scale."""
+    """A table of estimates as lines with bars on one scale."""
     heads = ("Value, 95%", "n")
     what = (Column("What it is"),) if any(len(line.entries) > len(heads) + 1 for line in lines) else ()
     columns = (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), *what)
@@ -206,13 +205,7 @@ def judge_attempts_faults_table(judge: JudgeFacts | None) -> Table | None:
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
     rows = tuple(_judge_answers_line(kind, most) for kind in kinds)
     return Table(
-        "judge-answers",
-        "Answers, and the attempts they took",
-        "Asked for",
-        columns,
-        rows,
-        digits=0,
-        is_sortable=False,
+        "judge-answers", "Answers and attempts", "Requested", columns, rows, digits=0, is_sortable=False
     )
 
 
@@ -277,7 +270,7 @@ def estimate_bar_line(
 def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
-        return "Nothing was judged twice, so the judge's consistency is unknown. Option --repeat asks again."
+        return "Nothing was judged twice, so the judge's consistency is unknown. Use --repeat to ask some items again."
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (
@@ -286,9 +279,9 @@ def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     )
     failed = f" {repeated.failed} repeats gave no answer." if repeated.failed else ""
     return (
-        f"{passages} of {questions} were graded a second time, "
-        f"{numbers.format_noun_count(repeated.calls, 'call')} ordered a "
-        f"second time.{_say_grade_shift(repeated.shift)}{failed}"
+        f"{passages} of {questions} were graded a second time, with "
+        f"{numbers.format_noun_count(repeated.calls, 'ordering call')} "
+        f"repeated.{_say_grade_shift(repeated.shift)}{failed}"
     )
 
 
@@ -296,11 +289,11 @@ def _say_grade_shift(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
     ends = "" if shift.low is None else f" ({numbers.format_interval(*shift.ends, 2)})"
-    return f" The second grade minus the first: {numbers.format_change(shift.value, 2)}{ends} on average."
+    return f" On average, the second grade minus the first is {numbers.format_change(shift.value, 2)}{ends}."
 
 
 def repeated_grades_table(repeated: JudgeRepeatability | None) -> Table | None:
-    """First against second grade."""
+    """A table of the first against the second grade of what was judged twice."""
     if repeated is None:
         return None
     return grade_confusion_table("judge-repeats", "First grade against second", "First", repeated.table)
@@ -339,12 +332,12 @@ def engine_claims_table(golden: GoldenRunRecord) -> Table | None:
     for name, words in CLAIMS.items():
         values = [claims_of[name] for claims_of in done if name in claims_of]
         if values:
-            rows.append(_claim_line(words.format(top=golden.settings.top), values, wanted.get(name)))
+            rows.append(_engine_claim_row(words.format(top=golden.settings.top), values, wanted.get(name)))
     if not rows:
         return None
     return Table(
         "claims",
-        "What the engine expects of its orders",
+        "What the engine expects of its order",
         "Expected",
         CLAIM_COLUMNS,
         tuple(rows),
@@ -371,7 +364,7 @@ def find_claim_targets(engine: str) -> Mapping[str, float]:
     }
 
 
-def _claim_line(title: str, values: Sequence[float], target: float | None) -> LabelledTableRow:
+def _engine_claim_row(title: str, values: Sequence[float], target: float | None) -> LabelledTableRow:
     figures = (mean(values), min(values), max(values))
     cells = [TableCell(numbers.format_score(figure), exact=f"{figure:.6g}") for figure in figures]
     if target is None:
@@ -438,8 +431,8 @@ def _format_estimate_interval(figure: Estimate, decimals: int = 3) -> str:
     return "no interval" if figure.low is None else numbers.format_interval(*figure.ends, decimals)
 
 
-def _convert_estimate_to_result(figure: Estimate) -> Result:
-    return Result("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
+def _convert_estimate_to_result(figure: Estimate) -> ResultRow:
+    return ResultRow("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
 
 
 LONG = 280
@@ -456,7 +449,7 @@ class QuestionTopPassages:
 
 
 def pick_typical_final_list(run: Path, golden: GoldenRunRecord) -> QuestionTopPassages | None:
-    """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
+    """Pick the final list of a typical done question: the median by passages of grade 4 and 5."""
     done = sorted(
         (one for one in golden.queries if one.status == "done" and one.grades), key=_good_grades_sort_key
     )
@@ -472,7 +465,7 @@ def _good_grades_sort_key(query: GoldenQuerySummary) -> tuple[int, str]:
 
 
 def _read_final_list(run: Path, query: GoldenQuerySummary, top: int) -> QuestionTopPassages | None:
-    """None where the list is not there or cannot be read: the page shows what is."""
+    """Read a question's final list; None where it is not there or cannot be read."""
     try:
         ranked = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
     except DataError:

@@ -59,31 +59,31 @@ BESIDE = 4
 
 
 def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run; of several runs what stands side by side."""
+    """Build the page of a name probe; of several runs what stands side by side."""
     where, arguments = ProbeRecord(run.record), run.record.arguments
-    yield _names_facts(where)
+    yield _make_name_probe_facts(where)
     yield name_probe_verdict(run.record, run.board)
     yield base_margins_table(where)
     yield ParagraphBlock(
-        "Name margin: similarity to the right passage minus similarity to the closer of two impostors on the topic. "
-        "Topic margin: minus similarity to the author’s passage on another topic. Both: minus similarity to another "
-        "author’s passage on another topic. The higher the margin, the further apart they are; systems have "
-        "different scales, so compare ratios and percentages. Below each, its 95% interval."
+        "A margin is the similarity to the right passage minus the similarity to another one: the closer of two "
+        "impostors on the topic (name margin), the author’s passage on another topic (topic margin), or another "
+        "author’s passage on another topic (both). The higher the margin, the further apart they are; systems have "
+        "different scales, so compare ratios and percentages. The 95% interval is below each value."
     )
     yield from _ablation_blocks(where, alone)
     if drawn := _margin_recall_chart(where):
-        yield Heading("Does a smaller margin cost recall?", "names-recall")
+        yield Heading("Does a smaller margin lower recall?", "names-recall")
         yield ParagraphBlock(
-            "A test that we added: the passages of all bundles form one collection. Grade 5: right "
-            "author and topic; 3: right author; 2: right topic; 1: neither. Filled: identity "
-            "destroyed; hollow: writing or layout changed."
+            "This test is not in the paper: the passages of all bundles form one collection. Grade 5: right "
+            "author and topic; 3: right author; 2: right topic; 1: neither. Filled marks: identity "
+            "destroyed; hollow marks: writing or layout changed."
         )
         yield drawn
     if losses := tuple(recall_loss_tables(run.record)):
-        yield Heading("What damaged names cost in your collections", "names-losses")
+        yield Heading("How damaged names change recall in your collections", "names-losses")
         yield ParagraphBlock(
-            "Passages get authors (the same author for passages that answer one question), and questions ask for "
-            "that author. Ablations rewrite both. Change: compared with the base, with its 95% interval over questions."
+            "Each passage gets an author (the same author for passages that answer one question), and questions ask "
+            "for that author. Ablations rewrite both. Change: from the base, with its 95% interval over questions."
         )
         yield from losses if alone else losses[:1]
     if alone:
@@ -92,12 +92,12 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alone and (table := change_correlation_table(where, HEADLINE, measured)):
         yield table
         yield ParagraphBlock(
-            "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each "
-            "its mean over queries). Above 0: whatever shrinks the margin also costs retrieval. n/a: nothing "
+            "Spearman’s correlation over queries (each averaged over runs) or over conditions (each "
+            "averaged over queries). Above 0: what shrinks the margin also makes retrieval worse. n/a: nothing "
             "changes, or everything changes equally."
         )
     yield ParagraphBlock(
-        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
+        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and small samples, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
@@ -109,24 +109,24 @@ def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
     yield Heading("What the name margin depends on", "names-ablations")
     yield ParagraphBlock(
         "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
-        "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "
+        "over queries; line: no change. Left: a smaller margin. Rows with a base margin under 0.02 have no percent "
         "and are counted; “of means” is the change of the means over the same rows."
         + ("" if alone else " Margin: its value and its change.")
     )
     if alone:
         yield TabbedBlocks("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
         return
-    yield _joint_ablations_table(groups[:BESIDE])
+    yield _all_groups_ablation_table(groups[:BESIDE])
     if len(groups) > BESIDE:
         files = (CommandInSentence("tables/name_margin_en.csv"), " and ", CommandInSentence("_fr"), ".")
-        yield ParagraphBlock((f"All {len(groups)} are in the report of this run alone, and in ", *files))
+        yield ParagraphBlock((f"All {len(groups)} are in this run's own report, and in ", *files))
 
 
 def name_probe_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """What moves the margin: the identity of names, or how they are written."""
     where = ProbeRecord(record)
     if not any(where.iterate_measured_systems()):
-        return VerdictText(("No margin is finished yet.",))
+        return VerdictText(("No margin has been measured yet.",))
     moved, margins, masked = (
         _state_ablation_margin_moves(where),
         _state_extreme_name_margins(where),
@@ -152,8 +152,8 @@ def _say_margin_moves(claims: Sequence[Claim]) -> str:
     if not claims:
         return "How far names separate the right passage from impostors"
     if claims[0].relation == "less":
-        return "The identity of a name moves the margin more than its spelling"
-    return "A name's spelling can move the margin as much as its identity"
+        return "The identity of a name changes the margin more than its spelling does"
+    return "A name's spelling can change the margin as much as its identity does"
 
 
 def _list_ablation_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
@@ -222,7 +222,9 @@ def _say_masked_margins(claims: Sequence[Claim]) -> Iterator[Sentence]:
         if claim.n == claim.of:
             yield ("With every author masked, the margin is exactly 0, as it must be.",)
         else:
-            yield ("With every author masked, a margin is not 0: equal texts get unequal similarities.",)
+            yield (
+                "With every author masked, a margin is not 0, because equal texts get unequal similarities.",
+            )
 
 
 def base_margins_table(where: ProbeRecord) -> Table:
@@ -297,7 +299,7 @@ def _margin_recall_chart(where: ProbeRecord) -> Figure | None:
 
 
 def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, PlotPoint]]:
-    """Each ablation with its place."""
+    """List each ablation's point: its change of the margin against that of recall."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
         lost = where.value(dataset, system, name, f"{RECALL} change")
@@ -307,7 +309,7 @@ def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iter
             yield name, PlotPoint(percent, lost, kind, label)
 
 
-def _names_facts(where: ProbeRecord) -> PageFactsLine:
+def _make_name_probe_facts(where: ProbeRecord) -> PageFactsLine:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
     runs = numbers.format_noun_count(arguments.get("runs", 0), "run")
@@ -353,7 +355,7 @@ class SystemNameConditions:
 
 
 def list_name_ablation_groups(where: ProbeRecord) -> list[SystemNameConditions]:
-    """Those of every system and language that has any."""
+    """List the name ablations of every system and language that has any."""
     groups = []
     for place, (dataset, named, system) in enumerate(where.iterate_measured_systems()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
@@ -403,7 +405,7 @@ def _ablation_table(group: SystemNameConditions) -> Table:
     )  # fmt: skip
 
 
-def _joint_ablations_table(groups: Sequence[SystemNameConditions]) -> Table:
+def _all_groups_ablation_table(groups: Sequence[SystemNameConditions]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(
@@ -449,6 +451,7 @@ def _find_ablations(
         of_means, margin, left_out = (
             where.value(dataset, system.name, name, kind) for kind in (OF_MEANS, HEADLINE, EXCLUDED)
         )
+        # With few items a value can come without an interval.
         has_ends = row.value is not None and row.ci_low is not None and row.ci_high is not None
         yield NameAblationCondition(
             name,

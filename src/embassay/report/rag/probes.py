@@ -40,7 +40,7 @@ from embassay.protocols.rag.probes.noise import HEADLINE as LOSS
 from embassay.protocols.rag.probes.options import BASE
 from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, name_noise_level
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.cards.findings import (
     SystemFinding,
@@ -101,12 +101,12 @@ class ProbeRecord:
         names = (key[3].partition(":")[2] for key in self.record.rows if key[3].startswith("level="))
         return tuple(dict.fromkeys(name for name in names if name))
 
-    def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:
-        """The row, or None."""
+    def find(self, dataset: str, system: str, variant: str, measure: str) -> ResultRow | None:
+        """The row of these keys, or None."""
         return self.record.find(self.task, system, measure, dataset=dataset, variant=variant)
 
     def value(self, dataset: str, system: str, variant: str, measure: str) -> float | None:
-        """Its value, or None."""
+        """The value of the row with these keys, or None."""
         row = self.find(dataset, system, variant, measure)
         return None if row is None else row.value
 
@@ -167,7 +167,7 @@ PERCENTS = MeasureFormat(1.0, 1, 1)
 
 
 def probe_view(run: Path) -> Iterator[Block]:
-    """A probe; DataError when the folder holds no run."""
+    """Show a probe on a terminal; DataError when the folder holds no run."""
     shown = attach_boards_to_records((read_run_record(run),))[0]
     here = ProbeRecord(shown.record)
     yield run_verdict(shown)
@@ -211,7 +211,7 @@ def _name_margins_table(where: ProbeRecord) -> Table:
 
 
 def _shorten_condition_name(condition: str) -> str:
-    """The first word that says what is done.
+    """Shorten a condition's name to its first word that says what is done.
 
     >>> (_shorten_condition_name("hard_name_mask"), _shorten_condition_name("gibberish_name"),
     ... _shorten_condition_name("edit_distance_near_miss"))
@@ -264,7 +264,7 @@ def _format_value(value: float | None) -> str:
     return "n/a" if value is None else SCORE.text(value)
 
 
-def _format_with_interval(row: Result | None, *, signed: bool = False) -> str:
+def _format_with_interval(row: ResultRow | None, *, signed: bool = False) -> str:
     if row is None or row.value is None:
         return "n/a"
     text = SCORE.change(row.value) if signed else SCORE.text(row.value)
@@ -277,9 +277,9 @@ MASK = "hard_name_mask"
 
 
 def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That the right passage stays ahead of impostors."""
+    """Find a system's strength in a name probe: that the right passage stays ahead of impostors."""
     where = ProbeRecord(run.record)
-    rows = _known_results(where, system, "", HEADLINE)
+    rows = _list_results_with_value(where, system, "", HEADLINE)
     if rows and all(row.ci_low is not None and row.ci_low > 0 for row in rows):
         least = min(rows, key=lambda row: row.value or 0.0)
         yield make_finding(
@@ -293,7 +293,7 @@ def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFin
 def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
     where = ProbeRecord(run.record)
-    rows = _known_results(where, system, "", HEADLINE)
+    rows = _list_results_with_value(where, system, "", HEADLINE)
     unsure = [row for row in rows if row.ci_low is not None and row.ci_low <= 0]
     if unsure:
         least = min(unsure, key=lambda row: row.value or 0.0)
@@ -307,13 +307,13 @@ def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFi
         row
         for name in CONDITIONS
         if name != MASK
-        for row in _known_results(where, system, name, PERCENT)
+        for row in _list_results_with_value(where, system, name, PERCENT)
         if _is_surely_below_zero(row)
     ]
     if lost:
         most = min(lost, key=lambda row: row.value or 0.0)
         clause = (
-            f"changes its name margin by {format_percent_with_interval(most, PERCENTS)} under "
+            f"shows a change of {format_percent_with_interval(most, PERCENTS)} in its name margin under "
             f"{most.variant.replace('_', ' ')}{_say_in_which_dataset(where, most)}"
         )
         yield make_finding(run, clause, weight=1, place="names-ablations")
@@ -323,46 +323,46 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
     where = ProbeRecord(run.record)
     drops = [
-        row for row in _known_results(where, system, "", SHARE) if row.ci_low is not None and row.ci_low > 0
+        row
+        for row in _list_results_with_value(where, system, "", SHARE)
+        if row.ci_low is not None and row.ci_low > 0
     ]
     if drops:
         most = max(drops, key=lambda row: row.value or 0.0)
         lost = format_percent_with_interval(most, PERCENTS)
-        clause = (
-            f"loses {lost} of the similarity to the meaning because of "
-            f"small talk{_say_in_which_dataset(where, most)}"
-        )
+        place = _say_in_which_dataset(where, most)
+        clause = f"loses {lost} of the similarity to the meaning because of small talk{place}"
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
-        for row in _known_results(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
+        for row in _list_results_with_value(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
         if _is_surely_below_zero(row)
     ]
     if recall:
         most = min(recall, key=lambda row: row.value or 0.0)
         yield make_finding(
-            run, f"changes {RECALL} by {format_result_with_interval(most)} under "
+            run, f"shows a change of {format_result_with_interval(most)} in {RECALL} under "
             f"small talk{_say_in_which_dataset(where, most)}", weight=3, place="noise-retrieval"
         )  # fmt: skip
 
 
-def _known_results(where: ProbeRecord, system: str, variant: str, measure: str) -> list[Result]:
+def _list_results_with_value(where: ProbeRecord, system: str, variant: str, measure: str) -> list[ResultRow]:
     return keep_rows_with_value(
         [where.find(dataset, system, variant, measure) for dataset, _ in where.datasets]
     )
 
 
-def _is_surely_below_zero(row: Result) -> bool:
+def _is_surely_below_zero(row: ResultRow) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _say_in_which_dataset(where: ProbeRecord, row: Result) -> str:
+def _say_in_which_dataset(where: ProbeRecord, row: ResultRow) -> str:
     said = {name: where.format_dataset_name(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
 
 def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run; of several runs its first charts and measure."""
+    """Build the page of a noise probe; of several runs its first charts and measure."""
     where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _noise_facts(where)
     yield noise_verdict(run.record, run.board)
@@ -375,19 +375,19 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield BlockBox("two", drawn)
     yield noise_drops_table(where)
     yield ParagraphBlock(
-        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 means "
-        "all of it. A lexical metric’s similarity grows with question length: look at its retrieval instead."
+        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that the rewriter recovers; 1 "
+        "means all of it. A lexical metric’s similarity grows with question length: check its retrieval instead."
     )
     yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((name_noise_level(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := change_correlation_table(where, COSINE, measured)):
         yield table
         yield ParagraphBlock(
-            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: whatever moves a "
-            "question further away also costs retrieval. n/a: nothing changes."
+            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: what lowers a "
+            "question’s similarity also makes retrieval worse. n/a: nothing changes."
         )
     yield ParagraphBlock(
-        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
+        "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and small samples, "
         f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
@@ -397,7 +397,7 @@ def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
         yield Heading("What retrieval loses", "noise-retrieval")
         yield ParagraphBlock(
             "Change from the clean question, paired over queries, with its 95% interval; p from the paired bootstrap. "
-            "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
+            "Overlap and τ-b: how many of the clean question’s first 10 results remain, and in what order."
         )
         yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in tables))
 
@@ -407,7 +407,7 @@ def noise_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     where = ProbeRecord(record)
     lost = _collect_measure_values(where, "", SHARE)
     if not lost:
-        return VerdictText(("No drop is finished yet.",))
+        return VerdictText(("No drop has been measured yet.",))
     lowered = make_count_claim("lowered", sum(share > 0 for share in lost), len(lost))
     recovered, recall = _state_recovered_share(where), _state_recall_changes(where)
     lede = (*_say_recovered_share(where, recovered), *_say_recall_changes(where, recall))
@@ -419,7 +419,7 @@ def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
         return f"Small talk lowers the similarity to a question's meaning by {_format_percent_range(lost)}"
     if not claim.n:
         return "Small talk does not lower the similarity to a question's meaning"
-    return "Small talk lowers the similarity of some systems, not of all"
+    return "Small talk lowers the similarity for some systems, but not for all"
 
 
 def _state_recovered_share(where: ProbeRecord) -> tuple[Claim, ...]:
@@ -442,7 +442,7 @@ def _say_recovered_share(where: ProbeRecord, claims: Sequence[Claim]) -> Iterato
     for claim in claims:
         low, high = (numbers.format_percent(end or 0.0) for end in (claim.low, claim.high))
         share = low if low == high else f"{low} to {high}"
-        yield (f"Rewriting by {called[claim.subject]} recovers {share} of that for embedding models.",)
+        yield (f"Rewriting by {called[claim.subject]} recovers {share} of that loss for embedding models.",)
 
 
 def _state_recall_changes(where: ProbeRecord) -> tuple[Claim, ...]:
@@ -465,10 +465,10 @@ def _say_recall_changes(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator
     if sure:
         most = sure[0]
         by = SCORE.text(-(most.value or 0.0))
-        who = "most " if most is claims[0] else "surely "
-        yield (f"{RECALL} falls {who}for {where.labels[most.subject]} on {most.kind}, by {by}.",)
+        who = "falls most" if most is claims[0] else "certainly falls"
+        yield (f"{RECALL} {who} for {where.labels[most.subject]} on {most.kind}, by {by}.",)
     elif (claims[0].value or 0.0) < 0:
-        yield (f"No fall of {RECALL} is distinguishable from 0.",)
+        yield (f"No drop in {RECALL} is distinguishable from 0.",)
     else:
         yield (f"{RECALL} does not fall.",)
 
@@ -605,7 +605,7 @@ def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[NamedPlotLine]
 
 def _curve_points(
     where: ProbeRecord, dataset: str, system: SystemOfRun, rewriter: str
-) -> Iterator[tuple[float, Result]]:
+) -> Iterator[tuple[float, ResultRow]]:
     for level in range(len(LEVELS)):
         row = where.find(dataset, system.name, name_noise_level(level, rewriter), COSINE)
         if row is not None and row.value is not None:
@@ -617,27 +617,27 @@ def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     names = [system.name for system in record.ranked_systems]
     first = _find_current_first_shares(record, names, "")
     if not first:
-        return VerdictText(("No question's list has either version.",))
+        return VerdictText(("No question's results contain either version.",))
     claims = tuple(
         Claim(name, "is", "current_first", value=row.value, low=row.ci_low, high=row.ci_high)
         for name, row in first.items()
     )
     heading = (
-        f"The current passage ranks above its old version in {_format_share_range(first)} of the questions"
+        f"The current passage ranks above its old version for {_format_share_range(first)} of the questions"
     )
-    remedies = {"recency": "the newest of near-duplicates first", "deduplicated": "near-duplicates once"}
+    remedies = {"recency": "the newest near-duplicate first", "deduplicated": "near-duplicates listed once"}
     after = {said: _find_current_first_shares(record, names, remedy) for remedy, said in remedies.items()}
     lede = tuple(
-        f"With {said} it does in {_format_share_range(rows)}." for said, rows in after.items() if rows
+        f"With {said}, it does so for {_format_share_range(rows)}." for said, rows in after.items() if rows
     )
     return VerdictText((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
-def _format_share_range(rows: Mapping[str, Result]) -> str:
+def _format_share_range(rows: Mapping[str, ResultRow]) -> str:
     return _format_percent_range([100 * row.value for row in rows.values() if row.value is not None])
 
 
-def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, Result]:
+def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, ResultRow]:
     """System -> how often the current passage is first, on the first dataset of the run."""
     dataset = next(iter(record.datasets("versions")), "")
     rows = {
@@ -653,9 +653,9 @@ def passage_versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield passage_versions_verdict(run.record, run.board)
     yield from show_gravest_notes(list_run_notes(run.record), run.mark)
     yield ParagraphBlock(
-        "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
-        "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "
-        "keeps only the best ranked one, which may be old."
+        "A text does not show which of two versions is current, so a search that ignores dates ranks the current one "
+        "first half of the time: 0.5 is chance. Recency puts the newest near-duplicate first; deduplication "
+        "keeps only the best-ranked one, which may be old."
     )
     for name in ("versions_remedies", "versions_changes", "versions_copies"):
         for table in file_tables(run.record.path, name):

@@ -33,7 +33,7 @@ from embassay.protocols.kernel.claims import (
 )
 from embassay.protocols.kernel.comparisons import describe_undecided_pair
 from embassay.protocols.kernel.tables import SCORE
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.record import RunRecord, read_run_record, shorten_names_to_labels
 from embassay.report.runs import ReportRun
@@ -50,14 +50,14 @@ _TITLES = {
 
 
 def questions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a run; nothing before its export is written."""
+    """Build the page of a run's questions; nothing before its export is written."""
     del alone
     if (run.record.path / "export" / "queries.jsonl").exists():
         yield from _question_blocks(run.record.path)
 
 
 def questions_view(run: Path, wide: bool = False) -> Iterator[Block]:
-    """The same on a terminal, whose tables need no headings."""
+    """Show a run's questions on a terminal, whose tables need no headings."""
     del wide
     yield from (block for block in _question_blocks(run) if not isinstance(block, Heading))
 
@@ -76,7 +76,7 @@ def _question_blocks(run: Path) -> Iterator[Block]:
     if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
         yield CautionNotes(notes)
     yield ParagraphBlock(
-        ("The set, a folder that works with every -d: ", CommandInSentence(str(run / "export"))), ""
+        ("The question set, for the -d option of any command: ", CommandInSentence(str(run / "export"))), ""
     )
 
 
@@ -88,13 +88,13 @@ def answer_correctness_view(run: Path, wide: bool = False) -> Iterator[Block]:
     # A table for each run: its name beside every figure would leave a terminal no room for the values.
     for place, system in enumerate(dict.fromkeys(row.system for row in record.rows.values())):
         heads: list[str | Column] = [system, "prompt", *make_number_columns("value, 95%", "n")]
-        rows = [_answer_row(row) for row in record.rows.values() if row.system == system]
+        rows = [_format_answer_result_row(row) for row in record.rows.values() if row.system == system]
         yield Table.of(f"answers-{place}", heads, rows)
     yield from map(ParagraphBlock, (*_answer_notes(record), *record.manifest.get("warnings", ())))
     yield ParagraphBlock(("Answers: ", CommandInSentence(str(run / "answers"))))
 
 
-def _answer_row(row: Result) -> list[str]:
+def _format_answer_result_row(row: ResultRow) -> list[str]:
     value = "n/a" if row.value is None else SCORE.text(row.value)
     if row.ci_low is not None and row.ci_high is not None:
         value += f" {SCORE.interval(row.ci_low, row.ci_high)}"
@@ -112,7 +112,7 @@ def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) 
     values = {name: row.value or 0.0 for name, row in scored.items()}
     if not values:
         return VerdictText(("No answer could be graded, so nothing is known",))
-    scope = record.scope(ANSWERS)
+    scope = record.find_comparison_scope(ANSWERS)
     ranked = [name for name in scope.systems if name in values]
     if len(values) == 1:
         [(name, value)] = values.items()
@@ -120,7 +120,7 @@ def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) 
         claim = make_value_claim(name, ACCURACY, value, row.ci_low, row.ci_high)
         share = f"{numbers.format_percent(value, 1)} of {numbers.format_noun_count(row.n, 'question')}"
         return VerdictText(
-            (f"{name} leads to right answers on {share}",), tuple(_say_right_share_interval(row)), (claim,)
+            (f"{name} leads to right answers for {share}",), tuple(_say_right_share_interval(row)), (claim,)
         )
     first = tuple(name for name in scope.first if name in values)
     if not first:
@@ -143,7 +143,7 @@ def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) 
     )
 
 
-def _say_right_share_interval(row: Result) -> Iterator[Sentence]:
+def _say_right_share_interval(row: ResultRow) -> Iterator[Sentence]:
     """How far the share of right answers may be off."""
     if row.ci_low is not None and row.ci_high is not None:
         yield (
@@ -152,7 +152,7 @@ def _say_right_share_interval(row: Result) -> Iterator[Sentence]:
 
 
 def _answer_notes(record: RunRecord) -> Iterator[str]:
-    """How fast the generator was, and which questions were not asked."""
+    """Note how fast the generator of answers was, and which questions were not asked."""
     timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
     if timed is not None:
         rate = (
@@ -164,8 +164,7 @@ def _answer_notes(record: RunRecord) -> Iterator[str]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))
             yield (
-                f"{numbers.format_noun_count(left['count'], 'question')} left out: "
-                f"{left['reason']} ({examples})."
+                f"{numbers.format_noun_count(left['count'], 'question')} left out: {left['reason']} ({examples})."
             )
 
 
@@ -248,17 +247,17 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
         )
     if sources - {"documents", "users"}:
         yield (
-            "A question's only judgement is the passage it was written about; others may also answer it. "
-            "`embassay rag golden` grades what search finds."
+            "Only the passage that a question was written about is judged; others may also answer it. "
+            "To grade what search finds, use `embassay rag golden`."
         )
     if "users" in sources:
-        yield "Users’ questions have no judgements; `embassay rag golden` makes them."
+        yield "Users’ questions have no judgements; create them with `embassay rag golden`."
 
 
 def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if unanswered:
         yield (
-            "Questions without an answer are in export/no_answer.jsonl. Have your retriever answer them too, then "
+            "Questions without an answer are in export/no_answer.jsonl. Run your retriever on them too, then run "
             "`embassay calibrate --run RUN --qrels export/qrels.tsv --no-answer export/no_answer.jsonl`."
         )
     if any(row["kind"] == "near" and row["changed"] != "by a model" for row in unanswered):

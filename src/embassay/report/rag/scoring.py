@@ -56,7 +56,7 @@ from embassay.protocols.rag.scoring.score import (
     ScoringRecord,
     read_scoring_record,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import SystemBoard
 from embassay.report.cards.findings import SystemFinding, format_result_with_interval, make_finding
 from embassay.report.matrix import question_matrix_blocks
@@ -88,7 +88,7 @@ def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _score_facts(score)
     yield describe_scoring_verdict(score)
     yield from _show_measure_panels(record, score)
-    yield from _reading_blocks_by_cutoff(record, score)
+    yield from _interpretations_by_cutoff(record, score)
     if chart := _draw_lines_by_cutoff(record, score):
         yield chart
     yield from _difference_blocks(record, score, FORESTS if alone else 1)
@@ -96,20 +96,20 @@ def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alike := run_overlap_table(score):
         yield alike
         yield ParagraphBlock(
-            "Overlap: share of the first K that both runs have. τ-b: how similarly the common documents are "
-            "ordered; 1 is the same order. Below each, its 95% interval."
+            "Overlap: share of the first K that both runs contain. τ-b: how similarly the common documents are "
+            "ordered; 1 is the same order. The 95% interval is below each value."
         )
     if alone:
         yield all_measures_table(record, score)
     words = f"Intervals: {settings.confidence:.0%}, {describe_intervals(score)}."
-    all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
+    all_in = f"All {len(score.measures)} measures with their intervals are in this run's own report, and in "
     elsewhere: Sentence = (all_in, CommandInSentence("tables/rag_score.csv"), ". ")
     yield ParagraphBlock((*(() if alone else elsewhere), words), id="score-measures")
     if tables := constant_sensitivity_grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
         yield ParagraphBlock(
             "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
-            "between the runs’ order and the default’s; under it, the largest change in a run’s value. The darker "
+            "between the runs’ order and the default order; below it, the largest change in a run’s value. The darker "
             "the cell, the larger the change; the lightest is under 0.01. Bold: the default."
         )
         yield TabbedBlocks("K", tuple((table.title, (table,)) for table in tables))
@@ -126,13 +126,13 @@ def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def scoring_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
-    """The finding of the scoring in a record."""
+    """The verdict on the scoring in a record."""
     return describe_scoring_verdict(read_scoring_record(record.path / "score.json"))
 
 
 def describe_scoring_verdict(score: ScoringRecord) -> VerdictText:
     """The sentences of the record, with what they state of the headline measure."""
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     claims = () if comparison is None else tuple(list_comparison_claims(comparison))
     return VerdictText((score.verdict,), tuple((sentence,) for sentence in score.lede), claims)
 
@@ -162,7 +162,7 @@ def _list_panel_measures(score: ScoringRecord) -> list[str]:
 
 
 def list_run_kinds(record: RunRecord) -> Mapping[str, Kind]:
-    """What each run is a list of, by its name."""
+    """Find the kind of system that each run is a list of, by the run's name."""
     return {system.name: system.kind for system in record.systems}
 
 
@@ -173,7 +173,7 @@ def _show_measure_panels(record: RunRecord, score: ScoringRecord) -> Iterator[Bl
         pairs = PageLink("the paired differences", "score-pairs")
         yield ParagraphBlock((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
-            "interval. Overlapping bars are not the test: see ", pairs, ". Bold: may be first; none if all may."
+            "interval. Overlapping bars are not a test: see ", pairs, ". Bold: may be first; none if all may be."
         ))  # fmt: skip
         yield BlockBox("panels", tuple(panels))
 
@@ -212,13 +212,13 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> BlockB
     )
 
 
-def _collect_values_and_ends(rows: Iterable[Result]) -> list[float]:
+def _collect_values_and_ends(rows: Iterable[ResultRow]) -> list[float]:
     """Values and ends of intervals, for a scale."""
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
 
 
-def _describe_unit_counts(score: ScoringRecord, rows: Sequence[Result]) -> str:
-    """How many queries, or passages that people graded, the values are of."""
+def _describe_unit_counts(score: ScoringRecord, rows: Sequence[ResultRow]) -> str:
+    """Describe of how many queries, or passages that people graded, the values are."""
     values = [score.value(row.system, row.measure) for row in rows]
     counts: dict[str, set[int]] = {}
     for value in values:
@@ -237,7 +237,7 @@ SINGULAR = {"queries": "query", "passages": "passage"}
 
 
 def _sort_runs_by_measure(score: ScoringRecord, measure: str) -> list[str]:
-    comparison = score.find_comparison(measure)
+    comparison = score.find_measure_comparison(measure)
     ranked = comparison.runs if comparison else ()
     return [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
 
@@ -249,7 +249,7 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
     if len(measures) < 2:
         return None
     ks = sorted({measure.cutoff or 0 for measure in measures})
-    series = [_run_series(record, score, run.name, measures, ks[-1]) for run in score.runs]
+    series = [_make_run_line_by_cutoff(record, score, run.name, measures, ks[-1]) for run in score.runs]
     curves = [line for line in series if line.points]
     if not curves:
         return None
@@ -262,7 +262,7 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
     return Figure(f"{base} by K", drawn, summary, "band: 95%; at most four runs")
 
 
-def _run_series(
+def _make_run_line_by_cutoff(
     record: RunRecord, score: ScoringRecord, run: str, measures: Sequence[MeasureFacts], most: int
 ) -> NamedPlotLine:
     """The values of a run by cutoff, each at its share of the largest."""
@@ -284,8 +284,8 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
         return
     yield Heading("Queries that lose most", "score-worst")
     yield ParagraphBlock((
-        f"Worst mean {score.headline} over the runs, and the average loss over runs. One query has no interval: it "
-        "shows what happened, not which run is better. Every query is in ",
+        f"Lowest mean {score.headline} over the runs, and the average losses. A single query has no interval; it "
+        "shows what happened, not which run is better. All queries are in ",
         CommandInSentence("tables/rag_per_query.csv"), " and ", CommandInSentence("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
@@ -333,7 +333,7 @@ def _make_worst_query_line(
 
 
 def _mean_over_runs(values: Sequence[float | None]) -> float | None:
-    """Over the runs that have a value; None where none has."""
+    """The mean over the runs that have a value; None where none has."""
     defined = [value for value in values if value is not None]
     return sum(defined) / len(defined) if defined else None
 
@@ -352,11 +352,11 @@ def _read_query_values(
 
 
 def _difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> Iterator[Block]:
-    """The pairs of the first `most` measures that have comparisons, the headline first."""
+    """Blocks on the differences of run pairs by the first `most` measures, the headline first."""
     compared = [comparison for comparison in score.comparisons if comparison.pairs]
     compared.sort(key=lambda comparison: comparison.measure != score.headline)
     if compared:
-        yield Heading("Which differences hold", "score-pairs")
+        yield Heading("Which differences are significant", "score-pairs")
         yield ParagraphBlock(
             "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
@@ -431,7 +431,7 @@ FINDINGS = {
 CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in the pool")
 
 
-def _reading_blocks_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
+def _interpretations_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
     kinds = list_run_kinds(record)
     if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
@@ -439,8 +439,8 @@ def _reading_blocks_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterat
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
     yield ParagraphBlock(
         "From 0 to 1, left to right: what the run reaches, what a perfect order of its pool would add, and what no "
-        "order of that pool can reach. Lines: The two borders have 95% intervals. PROC: the best that reordering "
-        "could do. %PROC: the share of it that is reached."
+        "order of that pool can reach. Lines: 95% intervals of the two borders. PROC: the best that reordering "
+        "could reach. %PROC: the share of PROC that is reached."
     )
     yield DrawingLegend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
     columns = (
@@ -449,12 +449,12 @@ def _reading_blocks_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterat
     )  # fmt: skip
     yield Table(
         "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
-        tuple(_ceiling_line(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False
+        tuple(_make_reached_and_lost_row(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False
     )  # fmt: skip
-    yield BulletList(tuple(_reading_sentences(ordered)))
+    yield BulletList(tuple(_interpretation_sentences(ordered)))
 
 
-def _reading_sentences(ordered: Sequence[RunInterpretation]) -> Iterator[Sentence]:
+def _interpretation_sentences(ordered: Sequence[RunInterpretation]) -> Iterator[Sentence]:
     """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
     runs_of: dict[str, list[str]] = {}
     for reading in ordered:
@@ -465,14 +465,14 @@ def _reading_sentences(ordered: Sequence[RunInterpretation]) -> Iterator[Sentenc
         yield (StyledWords(", ".join(runs), "b"), f": {text}")
 
 
-def _ceiling_line(reading: RunInterpretation, kind: Kind) -> LabelledTableRow:
+def _make_reached_and_lost_row(reading: RunInterpretation, kind: Kind) -> LabelledTableRow:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
         _figure_over_interval_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
-    mark = _draw_ceiling(figures.get("ra-nwg"), figures.get("proc"))
+    mark = _draw_reached_and_lost_bar(figures.get("ra-nwg"), figures.get("proc"))
     larger = TableCell(FINDINGS.get(reading.finding, reading.finding))
     return LabelledTableRow(f"{reading.run}@{reading.cutoff}", (TableCell((mark,)), *entries, larger), kind)
 
@@ -488,7 +488,7 @@ def _figure_over_interval_entry(evidence: NumberInSentence | None, unit: Measure
     return TableCell(unit.text(evidence.point) + sign, small, exact)
 
 
-def _draw_ceiling(reached: NumberInSentence | None, ceiling: NumberInSentence | None) -> Markup:
+def _draw_reached_and_lost_bar(reached: NumberInSentence | None, ceiling: NumberInSentence | None) -> Markup:
     """From 0 to 1: reached, lost in the ordering, lost in the pool; whiskers over the intervals of the two borders."""
     if reached is None:
         return Markup("")
@@ -500,12 +500,12 @@ def _draw_ceiling(reached: NumberInSentence | None, ceiling: NumberInSentence | 
         f'width="{format_percent_position(100 * (best - actual))}"/>',
         f'<rect class="q0" x="{format_percent_position(100 * best)}" '
         f'width="{format_percent_position(100 * (1 - best))}"/>',
-        *(_draw_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
+        *(_draw_interval_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
     ]
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def _draw_whisker(evidence: NumberInSentence) -> str:
+def _draw_interval_whisker(evidence: NumberInSentence) -> str:
     if evidence.low is None:
         return ""
     low, high = (format_percent_position(100 * _clamp_to_unit_interval(end)) for end in evidence.ends)
@@ -517,7 +517,7 @@ def _clamp_to_unit_interval(value: float) -> float:
 
 
 def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That it is first, or may be, by the headline measure."""
+    """Find a system's strength in a scoring: that it is, or may be, first by the headline measure."""
     placed = _find_rank_and_value(run, system)
     if placed is None:
         return
@@ -530,7 +530,7 @@ def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFindin
 
 
 def find_scoring_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
-    """That every other run beats it."""
+    """Find a system's weakness in a scoring: that every other run beats it."""
     placed = _find_rank_and_value(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
         yield make_finding(
@@ -543,7 +543,7 @@ def _find_rank_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], 
     score = read_scoring(run)
     if score is None:
         return None
-    scope = run.record.scope(TASK)
+    scope = run.record.find_comparison_scope(TASK)
     ranges = scope.ranges.get(system)
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
@@ -564,7 +564,7 @@ def session_evidence_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     }
     known = {name: row for name, row in rows.items() if row is not None and row.value is not None}
     if not known:
-        return VerdictText(("No session counts.",))
+        return VerdictText(("No session could be scored.",))
     order = sorted(known, key=lambda name: (-(known[name].value or 0.0), name))
     claims = tuple(
         Claim(

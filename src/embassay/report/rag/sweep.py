@@ -30,11 +30,11 @@ from embassay.protocols.rag.sweep.findings.record import (
     read_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
-    format_ms,
     format_ms_difference,
-    format_ratio,
-    format_usd,
+    format_ms_per_query,
+    format_ratio_as_percent,
     format_usd_difference,
+    format_usd_per_1000_queries,
 )
 from embassay.protocols.rag.sweep.findings.sentences import list_sweep_claims as part_claims
 from embassay.report.board import SystemBoard
@@ -77,12 +77,12 @@ def milliseconds_entry(value: float | None, few: bool = False) -> TableCell:
     """A time; `few` samples stand behind it."""
     if value is None:
         return TableCell("n/a", why="not timed")
-    return TableCell(format_ms(value), "few samples" if few else "", f"{value:.6g}")
+    return TableCell(format_ms_per_query(value), "few samples" if few else "", f"{value:.6g}")
 
 
 def price_per_1000_entry(value: float) -> TableCell:
     """A price per 1,000 queries."""
-    return TableCell(format_usd(value), exact=f"{value:.6g}")
+    return TableCell(format_usd_per_1000_queries(value), exact=f"{value:.6g}")
 
 
 def query_time_entries(stack: StackSummary) -> tuple[TableCell, TableCell]:
@@ -93,9 +93,9 @@ def query_time_entries(stack: StackSummary) -> tuple[TableCell, TableCell]:
     return milliseconds_entry(total.p50), milliseconds_entry(total.p95, total.few)
 
 
-def proc_percent_entry(stack: StackSummary, measure: str) -> TableCell:
+def ceiling_percent_entry(stack: StackSummary, measure: str) -> TableCell:
     """%PROC of a measure."""
-    quality = stack.measured(measure)
+    quality = stack.find_measured_quality(measure)
     return estimate_entry(quality.reached if quality is not None else None, factor=100, sign="%")
 
 
@@ -136,12 +136,12 @@ def frontier_table(
     lines = []
     for number, spot in enumerate(spots, start=1):
         stack = part.stack(spot.stack)
-        quality = stack.measured(asked.measure)
+        quality = stack.find_measured_quality(asked.measure)
         entries = (
             *query_time_entries(stack),
             price_per_1000_entry(stack.cost),
             estimate_entry(quality.value if quality is not None else None),
-            proc_percent_entry(stack, asked.measure),
+            ceiling_percent_entry(stack, asked.measure),
             TableCell("; ".join(filter(None, (_stack_remark(stack, part, asked), _list_equal_stacks(spot))))),
         )
         lines.append(LabelledTableRow(stack_id_markup(stack.id, number), entries))
@@ -161,9 +161,9 @@ def _stack_remark(stack: StackSummary, part: SweepDatasetFindings, asked: SweepR
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
-        over.append(f"{format_ms(stack.latency - asked.sla_ms)} over")
+        over.append(f"{format_ms_per_query(stack.latency - asked.sla_ms)} over")
     if asked.budget is not None and stack.cost > asked.budget:
-        over.append(f"{format_usd(stack.cost - asked.budget)} over")
+        over.append(f"{format_usd_per_1000_queries(stack.cost - asked.budget)} over")
     if asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - 1e-9:
         over.append(f"{numbers.format_score(asked.target - (stack.value(asked.measure) or 0.0))} short")
     if stack.id == part.recommendation.stack:
@@ -173,7 +173,9 @@ def _stack_remark(stack: StackSummary, part: SweepDatasetFindings, asked: SweepR
     if stack.id in part.recommendation.alike:
         return "cannot be told apart"
     return (
-        "kept" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
+        "within limits"
+        if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
+        else "worse"
     )
 
 
@@ -182,7 +184,7 @@ def choice_scenarios_table(part: SweepDatasetFindings, asked: SweepRulesPricesAn
     lines = []
     for scenario in part.scenarios:
         stack = part.stack(scenario.stack or scenario.nearest)
-        quality = stack.measured(asked.measure)
+        quality = stack.find_measured_quality(asked.measure)
         words = (
             stack_id_markup(stack.id)
             if scenario.stack
@@ -243,7 +245,7 @@ def _larger_k_gain_line(one: CandidateDepthStep, other: CandidateDepthStep | Non
             estimate_entry(other.gain if other is not None else None, signed=True),
             TableCell(numbers.format_change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
             TableCell(
-                ("" if one.usd < 0 else "+") + format_usd(one.usd) if one.usd else "$0",
+                ("" if one.usd < 0 else "+") + format_usd_per_1000_queries(one.usd) if one.usd else "$0",
                 exact=f"{one.usd:.6g}",
             ),
             TableCell(one.text),
@@ -285,13 +287,13 @@ def _can_routing_save(route: RoutingResult, asked: SweepRulesPricesAndSeed) -> b
 
 def _routing_line(route: RoutingResult, keys: Sequence[tuple[str, int]]) -> LabelledTableRow:
     deltas = {(other.measure, other.k): other.difference for other in route.against}
-    between = f"{format_usd(route.usd_less)}–{format_usd(route.usd_more)}"
+    between = f"{format_usd_per_1000_queries(route.usd_less)}–{format_usd_per_1000_queries(route.usd_more)}"
     slow = f"{numbers.format_score(route.milliseconds_less, 1)}–{numbers.format_score(route.milliseconds_more, 1)}"
     return LabelledTableRow(
         Markup("{}, {}").format(stack_id_markup(route.family), route.signal),
         (
             estimate_entry(route.escalated, factor=100, sign="%"),
-            TableCell(format_usd(route.usd), between, f"{route.usd:.6g}"),
+            TableCell(format_usd_per_1000_queries(route.usd), between, f"{route.usd:.6g}"),
             TableCell(numbers.format_score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
             *(estimate_entry(deltas.get(key), signed=True) for key in keys),
         ),
@@ -321,8 +323,8 @@ def _index_comparison_line(
             *(score_entry(quality.recall.get(k)) for k in cutoffs),
             *(percent_change_entry(quality.changes.get(name)) for name in measures),
             TableCell(
-                format_ms(quality.retrieve_ms),
-                f"flat {format_ms(quality.retrieve_ms_flat)}",
+                format_ms_per_query(quality.retrieve_ms),
+                f"flat {format_ms_per_query(quality.retrieve_ms_flat)}",
                 f"{quality.retrieve_ms:.6g}",
             ),
             milliseconds_entry(quality.retrieve_p95),
@@ -350,16 +352,16 @@ def _stack_line(
     stack: StackSummary, asked: SweepRulesPricesAndSeed, names: Sequence[str], place: int | None
 ) -> LabelledTableRow:
     first, *others = names
-    quality = stack.measured(first)
+    quality = stack.find_measured_quality(first)
     second = stack.per_second
-    reached = stack.measured(asked.measure)
+    reached = stack.find_measured_quality(asked.measure)
     share = reached.reached.value if reached is not None and reached.reached is not None else None
     return LabelledTableRow(
         stack_id_markup(stack.id),
         (
             estimate_entry(quality.value if quality is not None else None),
             *(score_entry(stack.value(name)) for name in others),
-            TableCell("n/a", why="no ceiling") if share is None else TableCell(format_ratio(share),
+            TableCell("n/a", why="no ceiling") if share is None else TableCell(format_ratio_as_percent(share),
                                                                        exact=f"{100 * share:.6g}"),
             *query_time_entries(stack),
             price_per_1000_entry(stack.cost),
@@ -404,11 +406,11 @@ def draw_stage_bars(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) 
     stacks = [part.stack(id) for id in shown]
     sums = [sum(time.p50 for time in stack.times if time.stage in SHADES) for stack in stacks]
     scale = fit_axis_scale([0.0, *sums], within=(0.0, float("inf")))
-    rows = (_stage_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
+    rows = (_draw_stack_stage_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
     return StackTimeBarChart(tuple(rows), scale, len(order) - len(shown))
 
 
-def _stage_bar(place: int, stack: StackSummary, scale: LinearScale) -> StackTimeBar:
+def _draw_stack_stage_bar(place: int, stack: StackSummary, scale: LinearScale) -> StackTimeBar:
     stages = [time for time in stack.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
@@ -418,14 +420,14 @@ def _stage_bar(place: int, stack: StackSummary, scale: LinearScale) -> StackTime
         )
         start += width
     total = stack.time("total")
-    words = ", ".join(f"{time.stage} {format_ms(time.p50)}" for time in stages)
+    words = ", ".join(f"{time.stage} {format_ms_per_query(time.p50)}" for time in stages)
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
     return StackTimeBar(
         place,
         stack_id_markup(stack.id),
         mark,
-        format_ms(total.p50) if total else "",
-        format_ms(total.p95) if total else "",
+        format_ms_per_query(total.p50) if total else "",
+        format_ms_per_query(total.p95) if total else "",
         words,
     )
 
@@ -445,7 +447,7 @@ class AxisEffectRow:
 
 @dataclass(frozen=True)
 class AxisEffectForest:
-    """What every axis does to one measure."""
+    """A forest plot of what every axis does to one measure."""
 
     title: str
     id: str
@@ -511,7 +513,7 @@ MOST_SKIPPED = 20
 
 @dataclass(frozen=True)
 class SweepScope:
-    """A dataset, or all together: its recommendation, plot and frontier."""
+    """The part of a sweep on one dataset, or on all: its recommendation, plot and frontier."""
 
     title: str
     part: SweepDatasetFindings
@@ -562,14 +564,14 @@ def sweep_page(record: RunRecord, _: SystemBoard) -> SweepPage | None:
 
 
 def sweep_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
-    """The finding of the run in a record."""
+    """The verdict on the sweep in a record."""
     if not (record.path / FILE).exists():
         return VerdictText(("Nothing finished yet",))
     return describe_sweep_verdict(read_findings(record.path / FILE))
 
 
 def describe_sweep_verdict(findings: SweepFindings) -> VerdictText:
-    """The sentences of the first part: over all datasets where there are several."""
+    """Describe a sweep's verdict, over all datasets where there are several."""
     part = findings.parts[0]
     claims = tuple(part_claims(part, findings.asked))
     return VerdictText((part.verdict,), tuple((sentence,) for sentence in part.lede), claims)
@@ -638,7 +640,7 @@ def _make_sweep_scope(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
 
 
 def _pack_plot_data(plot: FrontierPlot, asked: SweepRulesPricesAndSeed) -> str:
-    """What the script chooses from again, as JSON."""
+    """Pack the plot's data as JSON, from which the script chooses again."""
     fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
         "share": asked.cost_share,
@@ -649,7 +651,11 @@ def _pack_plot_data(plot: FrontierPlot, asked: SweepRulesPricesAndSeed) -> str:
 
 def _sweep_facts(findings: SweepFindings) -> tuple[str, ...]:
     part, asked = findings.parts[0], findings.asked
-    prices = ", ".join(f"{name} {format_usd(price)}" for name, price in sorted(asked.prices.items()) if price)
+    prices = ", ".join(
+        f"{name} {format_usd_per_1000_queries(price)}"
+        for name, price in sorted(asked.prices.items())
+        if price
+    )
     facts = (
         "RAG sweep",
         numbers.format_noun_count(len(part.stacks), "stack"),

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 STOPPED = {
-    "sure": "sure enough",
+    "sure": "certain enough",
     "cap": "all calls used",
-    "stable": "the top held still",
+    "stable": "the top ranks stayed the same",
     "few": "too few to judge",
     "too few to judge": "too few to judge",
     "": "not ordered by the judge",
@@ -66,11 +66,11 @@ CLAIMS = {
 """What an engine may claim of its order, the surest way to say it first."""
 DOUBTS = {
     "fixed errors": (
-        "it repeats the same pair orders, yet they form cycles, so its errors are systematic, not random"
+        "the judge repeats the same pair orders, yet they form cycles, so its errors are systematic, not random"
     ),
     "order shown": "too many answers only repeat the order in which passages were shown",
     "places": "passages shown first or last gain too much from their position",
-    "surprises": "pairs shown again are ordered differently than its answers predict",
+    "surprises": "pairs shown again are ordered differently than the judge's answers predict",
 }
 """Why an engine claims nothing of its order: what it found of the judge."""
 
@@ -102,7 +102,7 @@ NoteParts = tuple[str, str, str, str]
 
 
 def rag_notes(record: RunRecord) -> Iterator[NoteParts]:
-    """The notes of the run, the gravest first; none where its record is not written yet."""
+    """The notes of a RAG run, the gravest first; none where its record is not written yet."""
     if record.kind == "golden" and (record.path / "golden.json").exists():
         yield from _golden_notes(record)
     if record.kind == "sweep" and (record.path / FILE).exists():
@@ -118,8 +118,7 @@ def _sweep_notes(findings: SweepFindings) -> Iterator[NoteParts]:
         yield (
             "failed",
             f"{numbers.format_noun_count(len(failed), 'combination')} failed: {failed[0].configuration} on "
-            f"{failed[0].dataset} "
-            f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
+            f"{failed[0].dataset} ({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
             "They are not on any frontier.",
             "Repeat the command to retry them.",
         )
@@ -166,7 +165,7 @@ def scoring_view(score: ScoringRecord, wide: bool = False) -> Iterator[Block]:
     yield VerdictText((score.verdict,), tuple((sentence,) for sentence in score.lede))
     yield _score_summary_table(score)
     if score.sensitivity:
-        yield _sensitivity_table(score)
+        yield _constant_sensitivity_table(score)
     signs = (DEFAULT_CELL,) if any(cell.default for cell in score.sensitivity) else ()
     yield CautionNotes(tuple(_score_remarks(score, wide)), more=signs)
 
@@ -241,7 +240,7 @@ def _make_few_runs_table(score: ScoringRecord) -> Table:
 
 def _make_many_runs_table(score: ScoringRecord) -> Table:
     """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
     others = [measure for measure in score.measures if measure.name != score.headline]
@@ -271,7 +270,7 @@ def _measure_label(measure: MeasureFacts, name: str) -> str:
     return f"{name} (lower)" if measure.direction == "lower" else name
 
 
-def _sensitivity_table(score: ScoringRecord) -> Table:
+def _constant_sensitivity_table(score: ScoringRecord) -> Table:
     names = [run.name for run in score.runs]
     heads: list[str | Column] = [
         *make_number_columns("K", "alpha", "cap4", "cap3", *names, "change", "tau"),
@@ -298,7 +297,7 @@ def _score_remarks(score: ScoringRecord, wide: bool) -> Iterator[str]:
             advice = NEXT.get(reading.finding, "")
             yield reading.text.removesuffix(advice).rstrip() if advice and advice in lede else reading.text
             lede += advice
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     pairs = comparison.pairs if comparison else ()
     for pair in pairs[: None if wide else _PAIRS]:
         if not (pairs.index(pair) == 0 and score.lede):
@@ -348,7 +347,9 @@ def _say_run_overlap(score: ScoringRecord, wide: bool) -> Iterator[str]:
         shared = numbers.format_score(pair.overlap)
         if pair.overlap_low is not None and pair.overlap_high is not None:
             shared += f" ({numbers.format_interval(pair.overlap_low, pair.overlap_high)})"
-        tau = "tau n/a" if pair.tau is None else f"tau of the common ones {numbers.format_score(pair.tau)}"
+        tau = (
+            "tau n/a" if pair.tau is None else f"tau of the common documents {numbers.format_score(pair.tau)}"
+        )
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
@@ -392,7 +393,7 @@ def _measure_line(
 
 def find_possible_leaders(score: ScoringRecord, measure: str) -> frozenset[str]:
     """The runs that may be first by a measure; none where all may."""
-    comparison = score.find_comparison(measure)
+    comparison = score.find_measure_comparison(measure)
     if comparison is None:
         return frozenset()
     ranks = zip(comparison.runs, comparison.rank_low, strict=False)
@@ -510,4 +511,4 @@ def scoring_advice_blocks(score: ScoringRecord) -> Iterator[Block]:
         "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
     )
     if untested := [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]:
-        yield Paragraph(f"Not tested on this data; each needs a run: {', '.join(untested)}.")
+        yield Paragraph(f"Not tested on this data; each needs its own run: {', '.join(untested)}.")

@@ -50,7 +50,7 @@ def retrieval_trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterato
     if tagged:
         yield _stage_loss_table(tagged, "Tag and stage", "trace-tags")
     if each:
-        yield _passage_table(trace)
+        yield _needed_passages_table(trace)
     yield BulletList((*_say_stage_effects(trace), *trace.notes))
 
 
@@ -70,8 +70,8 @@ def _write_trace_lede(trace: PipelineTrace) -> str:
     n = len(trace.rows)
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
-        f"{trace.passages_in_prompt:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
-        f"prompt, which takes {trace.passages}. Found by: {finders}."
+        f"{trace.prompt_passage_count:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
+        f"prompt, which has room for {trace.passages}. Found by: {finders}."
     )
 
 
@@ -95,7 +95,7 @@ def _stage_loss_table(losses: list[StagePassageLoss], title: str, name: str) -> 
     return Table.of(name, heads, rows)
 
 
-def _passage_table(trace: PipelineTrace) -> Table:
+def _needed_passages_table(trace: PipelineTrace) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             f"{row.query} {row.passage}",
@@ -112,13 +112,13 @@ def _say_stage_effects(trace: PipelineTrace) -> Iterator[str]:
     for effect in trace.effects:
         if effect.is_powerless:
             yield (
-                f"{effect.stage} cannot help: it gets no more passages than fit in the prompt. Move it before the "
-                "cutoff, or let more passages through."
+                f"{effect.stage} cannot help, because it gets no more passages than fit in the prompt. Move it before "
+                "the cutoff, or let more passages through."
             )
             continue
         if not (effect.raised or effect.lowered or effect.dropped_first):
             continue
         said = f"{effect.stage} moves {effect.raised:,} needed passages into the first {trace.passages}"
-        yield f"{said} and {effect.lowered:,} out of them" + (
+        yield f"{said} and {effect.lowered:,} out" + (
             f" ({effect.dropped_first:,} leave the list)." if effect.dropped_first else "."
         )

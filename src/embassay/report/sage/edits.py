@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from embassay.errors import EmbassayError
@@ -48,19 +49,17 @@ def compute_edited_text_spans(
 ) -> EditedTextSpans:
     """For each edit and item a window of the edited text (robustness) or the span that changed."""
     try:
-        return _compute_task_changes(
-            _edit_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST]))
+        return _compute_task_text_edits(
+            _build_sage_edit_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST]))
         )
     except EmbassayError as error:
         return EditedTextSpans({}, reason=f"Edited texts cannot be shown: {error}")
 
 
-def _compute_task_changes(context: SageContext, task: str, documents: Documents) -> EditedTextSpans:
+def _compute_task_text_edits(context: SageContext, task: str, documents: Documents) -> EditedTextSpans:
     if task == "robustness":
         made = {
-            edit: [
-                cut_change_window(text, new) for text, new in _pair_texts_with_edits(edit, documents, context)
-            ]
+            edit: list(starmap(cut_change_window, _pair_texts_with_edits(edit, documents, context)))
             for edit in EDITS
         }
         return EditedTextSpans(made)
@@ -117,7 +116,7 @@ def _common_prefix_length(a: str, b: str) -> int:
     return low
 
 
-def _edit_context(record: RunRecord, dataset: str) -> SageContext:
+def _build_sage_edit_context(record: RunRecord, dataset: str) -> SageContext:
     from embassay.text import open_tokenizer
 
     arguments = record.arguments
@@ -160,7 +159,7 @@ def read_clean_augmented_rankings(
     lines = []
     for query in queries:
         gain: dict[int, float] = {}
-        lines.append([_flatten_versions(ranked.get(query, {}), corpus, gain) for ranked in found])
+        lines.append([_flatten_ranking_versions(ranked.get(query, {}), corpus, gain) for ranked in found])
         gains.append(gain)
     return lines, gains
 
@@ -182,7 +181,7 @@ def _read_ranked_entries(folder: RunFolder, group: ItemGroup, system: SystemOfRu
     return entries
 
 
-def _flatten_versions(
+def _flatten_ranking_versions(
     versions: dict[str, list[tuple[str, str, float]]], corpus: RankedDocumentNumbering, gain: dict[int, float]
 ) -> list[list[int]]:
     lists: list[list[int]] = []
@@ -202,7 +201,7 @@ MOST_MEMBERS, FEW_MEMBERS = 200, 20
 
 
 def make_comparisons_part(source: ItemSource) -> Part:
-    """The source, both summaries and the one people chose."""
+    """Make the page's data on items of comparisons: source, both summaries, and people's choice."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
         "choice": _infer_people_choices(source.group, source.ids),
@@ -210,7 +209,7 @@ def make_comparisons_part(source: ItemSource) -> Part:
 
 
 def make_ratings_part(source: ItemSource) -> Part:
-    """The source, the summary and its ratings by axis."""
+    """Make the page's data on rated items: the source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},
         "ratings": _read_ratings_by_axis(source),
@@ -218,24 +217,24 @@ def make_ratings_part(source: ItemSource) -> Part:
 
 
 def make_robustness_part(source: ItemSource) -> Part:
-    """The text, its summary and a window of each edited version."""
+    """Make the page's data on robustness items: text, summary, a window of each edited version."""
     fields = {name: source.texts(name) for name in ("text", "summary")}
-    return {"fields": fields, **_changes_part(source)}
+    return {"fields": fields, **_make_text_changes_part(source)}
 
 
 def make_sensitivity_part(source: ItemSource) -> Part:
-    """The text, the span that each variant inserts or removes, and the similarity expected of it."""
+    """Make the page's data on sensitivity items: text, the span each variant changes, expectation."""
     linear = is_linear_curve_expected(source.record)
     sizes = {
         size: round(expected_similarity(float(size), linear=linear), 4)
         for kind in SIZES.values()
         for size in kind
     }
-    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes_part(source)}
+    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_make_text_changes_part(source)}
 
 
 def make_clustering_part(source: ItemSource) -> Part:
-    """The members of each set by label: text, label, and the cluster each system put it in."""
+    """Make the page's data on clustering items: each set's members by label, and their clusters."""
     members: dict[str, list[str]] = {item: [] for item in source.ids}
     for text in source.judged.items("text"):
         name = source.judged.text("set", text) or ""
@@ -249,7 +248,7 @@ def make_clustering_part(source: ItemSource) -> Part:
 
 
 def make_retrieval_part(source: ItemSource) -> Part:
-    """The query, the documents that occur, and the two rankings of every system."""
+    """Make the page's data on retrieval items: the query, documents, and every system's two rankings."""
     corpus = RankedDocumentNumbering(source.excerpts, source.judged)
     ranked, gains = read_clean_augmented_rankings(source.folder, source.group, source.ids, corpus)
     return {
@@ -261,7 +260,7 @@ def make_retrieval_part(source: ItemSource) -> Part:
     }
 
 
-def _changes_part(source: ItemSource) -> Part:
+def _make_text_changes_part(source: ItemSource) -> Part:
     group = source.group
     texts = [source.judged.text("text", item) or "" for item in source.ids]
     made = compute_edited_text_spans(source.record, group.kind.task, group.dataset, source.ids, texts)
@@ -269,7 +268,7 @@ def _changes_part(source: ItemSource) -> Part:
 
 
 def _infer_people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
-    """What people chose (0 or 1), read off a system's prediction and whether it was right."""
+    """Infer what people chose (0 or 1) from a system's prediction and whether it was right."""
     keys = [measure.key for measure in group.measures]
     wanted = (("correct", ""), ("similarity", "first"), ("similarity", "second"))
     if any(key not in keys for key in wanted):
@@ -281,7 +280,7 @@ def _infer_people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | No
 
 
 def _read_ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
-    """The human ratings by axis; they stand in every system's file."""
+    """Read the human ratings by axis; they stand in every system's file."""
     import polars as pl
 
     group = source.group
@@ -294,7 +293,7 @@ def _read_ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
 
 
 def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]:
-    """The cluster of each text by set."""
+    """Read the cluster of each text, by set."""
     import polars as pl
 
     path = source.folder.locate_cell_items(source.group.kind.task, source.group.dataset, system)
@@ -308,7 +307,7 @@ def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]
 def _make_cluster_set_part(
     source: ItemSource, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]
 ) -> Part:
-    """The first texts of one set, by label."""
+    """Make the page's data on one set of texts to cluster: its first texts, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}
     name = source.judged.text("set", members[0]) if members else ""
     shown = sorted(members, key=lambda text: label[text])[

@@ -40,15 +40,15 @@ def damage_guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     if not parts:
         return
     if heading:
-        yield Heading("Which guard restores a search of damaged text", "sage-guards")
+        yield Heading("Which guard restores search on damaged text", "sage-guards")
     datasets = list(dict.fromkeys(dataset for dataset, _, _ in parts))
     for dataset in datasets:
         of_dataset = {key: lines for key, lines in parts.items() if key[0] == dataset}
         yield _guard_table(dataset, of_dataset)
     yield ParagraphBlock(
         "Kept: share of the unguarded system's clean nDCG@10. Cheapest: the fastest guard that keeps enough and "
-        "answers every question, or otherwise a threshold that refuses some; likely if the lower end of the "
-        "interval is too low."
+        "answers every question or, if there is none, a threshold that refuses some questions; “likely” if the lower "
+        "end of the interval is too low."
     )
 
 

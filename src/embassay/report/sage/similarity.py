@@ -18,7 +18,7 @@ from embassay.document.blocks import (
     TabbedBlocks,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import (
     BoardRow,
     SystemBoard,
@@ -153,8 +153,8 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     tasks = "tasks" if len(board.tasks) > 1 else "task"
     yield Heading(f"{numbers.spell_count(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
     yield ParagraphBlock(
-        "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% "
-        "interval. Dashed: the score of a trivial answer. Higher is better."
+        "Each panel has its own scale, printed on top. Best first. Tick: estimate; bar: 95% "
+        "interval. Dashed line: score of a trivial answer. Higher is better."
     )
     yield BlockBox("panels", (*task_panels(record, board), *list_missing_values(record, board)))
     yield from _robustness_blocks(record, board, alone)
@@ -191,21 +191,21 @@ def _robustness_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> It
     yield from _tables_with_heading(
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
-        "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
+        "Share of documents for which each order of similarity holds; comparisons are strict. Robustness is the mean "
         "of the first three columns. Background: the darker, the further from 100%.",
     )
     yield from _tables_with_heading(
         heat(SIMILARITIES, format_two_decimals, name="edits", title="Similarity by edit"),
-        Heading("Which edit moves similarity"),
-        "Mean similarity of each version to the original (itself 1). Noise should stay above the "
-        "summary, changed meaning below it. Background: blue is on the right side of the summary, amber on the "
+        Heading("Which edits change similarity"),
+        "Mean similarity of each version to the original (which itself has 1). Noise should stay above the "
+        "summary, and changed meaning below it. Background: blue is on the right side of the summary, amber on the "
         "wrong side; darker is further away.",
     )
     if alone:
         yield from _tables_with_heading(
             heat(SIDES, name="sides", title="Share of documents on the right side of the summary"),
             Heading("On the right side of the summary", level=3),
-            "Share of documents on which the edit is on the correct side of the summary.",
+            "Share of documents for which the edit is on the right side of the summary.",
         )
 
 
@@ -216,9 +216,9 @@ def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> I
     heat = partial(dataset_heat_tables, record, board, "sensitivity")
     yield Heading("Does similarity fall as text is added or lost?", "sage-sensitivity")
     yield ParagraphBlock(
-        "Mean similarity to the original, with its 95% band; at most four systems: the two best and the two worst. "
-        "Dashed: the curve the protocol expects. All systems are in the table "
-        f"{'under it' if alone else 'by size and position'}."
+        "Mean similarity to the original, with its 95% band, for at most four systems: the two best and the two worst. "
+        "Dashed: the curve that the protocol expects. All systems are in the table "
+        f"{'below' if alone else 'by size and position'}."
     )
     yield TabbedBlocks("Dataset", drawn)
     if alone:
@@ -241,8 +241,8 @@ def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> I
         _tables_per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
         "Calibrated: after the monotone map that best fits the expected curve, fitted on the other half of the "
-        "documents. It shows how much of the score is only the scale of a cosine. Falls "
-        "at every step: share of documents whose similarity falls strictly with each size.",
+        "documents. It shows how much of the score is due only to the scale of the cosine. Falls "
+        "at every step: share of documents whose similarity falls strictly with each larger size.",
     )
 
 
@@ -258,16 +258,16 @@ def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
             title="Share of nDCG@10 kept",
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
-        "nDCG@10 as a share of the clean one. With all copies: the corpus also holds "
+        "nDCG@10 as a share of nDCG@10 on the clean corpus. With all copies: the corpus also contains "
         f"{say_perturbed_copies_searched(record)} of every document, none of them relevant (the headline). All other "
         "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
-        "the headline. If a cell has three values: changed at the start, in the middle, at the end. Background: the "
-        "darker, the more is lost; blue if more is found than before.",
+        "the headline. Three values in a cell: changed at the start, in the middle, at the end. Background: the "
+        "darker, the more is lost; blue if more is found than without it.",
     )
     yield from _tables_with_heading(
         _tables_per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
-        "Ties: share of queries with ties in the first ten; the original then ranks before its copies.",
+        "Ties: share of queries with ties in the first ten; in a tie, the original ranks before its copies.",
     )
 
 
@@ -277,9 +277,7 @@ def _paper_layout_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> 
     yield Heading("In the paper’s layout", "sage-paper")
     if not alone:
         folder = CommandInSentence("tables/")
-        yield ParagraphBlock(
-            ("Tables 1 to 6 are in the report of this run alone, and in its folder ", folder, ".")
-        )
+        yield ParagraphBlock(("Tables 1 to 6 are in this run's own report, and in its folder ", folder, "."))
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
     yield ParagraphBlock(
@@ -378,10 +376,10 @@ ENOUGH = 0.5
 
 
 def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """The edit under which it keeps more of its retrieval than any other system."""
+    """Find a system's strength: the edit under which it keeps more of its retrieval than any other."""
     record, name = run.record, row.system.name
     others = [system.name for system in record.ranked_systems if system.name != name]
-    ahead: list[tuple[float, Result]] = []
+    ahead: list[tuple[float, ResultRow]] = []
     for result in _list_retention_results(record, name):
         rivals = keep_rows_with_value(
             [_retention_result(record, other, result.variant, result.dataset) for other in others]
@@ -399,37 +397,36 @@ def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
 
 
 def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
-    """How often noise is put below a change of meaning, by which edits, and what retrieval loses most to."""
+    """Find a system's weaknesses: how often noise is below changed meaning, what retrieval loses to."""
     record, name = run.record, row.system.name
-    relation = _find_least_share(
+    relation = _find_lowest_share(
         record, lambda dataset: [_find_robustness_share(record, name, dataset, "share", RELATION)]
     )
     if relation is not None and (relation.value or 0.0) < ENOUGH:
-        clause = f"keeps every kind of noise above every change of meaning on {_format_only_share(relation)} documents"
+        clause = (
+            f"keeps every kind of noise above every change of meaning on {_format_share_with_only(relation)}"
+        )
         yield make_finding(
             run, clause + _name_dataset_if_several(record, relation), weight=5, place="sage-robustness"
         )
-    noise = _find_least_share(
+    noise = _find_lowest_share(
         record,
         lambda dataset: [
             _find_robustness_share(record, name, dataset, "above_summary", e) for e in SUPERFICIAL
         ],
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
-        clause = (
-            f"rates copies {NOISY[noise.variant]} no closer than a summary on "
-            f"{_format_remaining_share(noise)} documents"
-        )
+        clause = f"rates copies {NOISY[noise.variant]} no closer than a summary on {_format_remaining_share(noise)}"
         yield make_finding(
             run, clause + _name_dataset_if_several(record, noise), weight=3, place="sage-robustness"
         )
-    meaning = _find_least_share(
+    meaning = _find_lowest_share(
         record,
         lambda dataset: [_find_robustness_share(record, name, dataset, "below_summary", e) for e in SEMANTIC],
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates copies {NOISY[meaning.variant]} at least as close as a summary"
-        clause = f"{rated} on {_format_remaining_share(meaning)} documents"
+        clause = f"{rated} on {_format_remaining_share(meaning)}"
         yield make_finding(
             run, clause + _name_dataset_if_several(record, meaning), weight=3, place="sage-robustness"
         )
@@ -443,40 +440,42 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
 
 def _find_robustness_share(
     record: RunRecord, system: str, dataset: str, measure: str, variant: str
-) -> Result | None:
+) -> ResultRow | None:
     return record.find("robustness", system, measure, dataset=dataset, variant=variant)
 
 
-def _format_only_share(row: Result) -> str:
-    """`only 4 of 48 (8%)`, `none of 48`."""
+def _format_share_with_only(row: ResultRow) -> str:
+    """`only 4 of 48 (8%) documents`, `none of 48 documents`."""
     return (
-        f"only {format_share_with_count(row)}"
+        f"only {format_share_with_count(row)} {'of the ' * (row.n >= 100)}documents"
         if round((row.value or 0.0) * row.n)
-        else f"none of {numbers.format_count(row.n)}"
+        else f"none of {numbers.format_count(row.n)} documents"
     )
 
 
-def _format_remaining_share(row: Result) -> str:
-    """The share of items that are not counted: `44 of 48 (92%)`, `all of 48`."""
+def _format_remaining_share(row: ResultRow) -> str:
+    """The share of documents that are not counted: `44 of 48 (92%) documents`, `all of 48 documents`."""
     rest = 1.0 - (row.value or 0.0)
     return (
-        numbers.format_share_with_count(rest, row.n)
+        f"{numbers.format_share_with_count(rest, row.n)} {'of the ' * (row.n >= 100)}documents"
         if round(rest * row.n) < row.n
-        else f"all of {numbers.format_count(row.n)}"
+        else f"all of {numbers.format_count(row.n)} documents"
     )
 
 
-def _find_least_share(record: RunRecord, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
+def _find_lowest_share(
+    record: RunRecord, rows: Callable[[str], Sequence[ResultRow | None]]
+) -> ResultRow | None:
     """The row with the lowest value over the datasets of robustness."""
     values = keep_rows_with_value([row for dataset in record.datasets("robustness") for row in rows(dataset)])
     return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
-def _retention_result(record: RunRecord, system: str, variant: str, dataset: str) -> Result | None:
+def _retention_result(record: RunRecord, system: str, variant: str, dataset: str) -> ResultRow | None:
     return record.find("retrieval", system, "retention", dataset=dataset, variant=variant)
 
 
-def _list_retention_results(record: RunRecord, system: str) -> list[Result]:
+def _list_retention_results(record: RunRecord, system: str) -> list[ResultRow]:
     """What is kept under each edit of the corpus, on every dataset."""
     return [
         row
@@ -497,10 +496,10 @@ EDITED = {
 }  # fmt: skip
 
 
-def _describe_row_edit(row: Result) -> str:
+def _describe_row_edit(row: ResultRow) -> str:
     edit = row.variant.removeprefix(REPLACED)
     return EDITED.get(edit) or f"changed, {describe_edit(edit)}"
 
 
-def _name_dataset_if_several(record: RunRecord, row: Result) -> str:
+def _name_dataset_if_several(record: RunRecord, row: ResultRow) -> str:
     return f" ({row.dataset})" if len(record.datasets(row.task)) > 1 else ""

@@ -58,7 +58,7 @@ from embassay.protocols.kernel.claims import (
 )
 from embassay.protocols.sage.tables import GROUPS, SageTable, make_sage_tables
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.board import (
     TOP,
     BoardRow,
@@ -80,8 +80,8 @@ TASKS = (
     BoardTask(
         "preference", "Human preference", "Preference", "human_preference", "agreement with people",
         "comparisons and ratings",
-        "follows people best",
-        "Comparisons: the more similar of two summaries is predicted to be the one people chose; "
+        "agrees best with people",
+        "Comparisons: the more similar of two summaries is predicted to be the one that people chose; "
         "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
         "each axis, as (r + 1) / 2. The score is the mean of the two parts, each the mean of its figures.",
         "0.5 is chance for accuracy and no correlation for ratings, not half of the maximum.",
@@ -96,7 +96,7 @@ TASKS = (
         "Three relations are checked per document, all strict: the summary is more similar than every meaning "
         "change; every superficial edit is more similar than the summary; and every superficial edit is more "
         "similar than every meaning change. The score is the mean of the three shares.",
-        "It saturates at one third: a system that only puts noise above the summary scores 0.333.",
+        "The score saturates at one third: a system that only puts noise above the summary scores 0.333.",
         1 / 3, "one of three",
     ),
     BoardTask(
@@ -123,26 +123,26 @@ TASKS = (
         "queries",
         "keeps most of its retrieval",
         "Each document has {copies}. The score is nDCG@10 in the corpus with all copies, which"
-        " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
+        " count as not relevant, as a share of nDCG@10 in the clean corpus. Also shown: the share kept "
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
-        "It is a share of the system's own clean result: a poor retriever can keep everything because it has little "
-        "to lose.",
+        "The score is a share of the system's own clean result, so a poor retriever can keep everything because it has "
+        "little to lose.",
         None, "random", "random",
     )
 )  # fmt: skip
 BEYOND = (
     BoardTask(
         "attack", "Attack", "Attack", "withstood", "share of orders kept", "orders", "withstands most attacks",
-        "A search makes small errors in the words of a pair that people call similar until the system prefers a "
+        "A search adds small errors to the words of a pair that people call similar until the system prefers a "
         "dissimilar pair or the budget is spent. The score is the share of orders that are not flipped.",
-        "Only orders that the system gets right are attacked: a weak system is attacked on easy ones.",
+        "Only orders that the system gets right are attacked, so a weak system is attacked on easy orders.",
         None, "random", "random",
     ),
     BoardTask(
         "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept without a guard", "queries", "keeps most "
-            "unguarded",
+            "without a guard",
         "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 kept "
-        "without a guard, over the edits; the table sage_guards has the share kept behind each guard.",
+        "without a guard, over the edits; the table sage_guards shows the share kept behind each guard.",
         "A poor retriever can keep everything because it has little to lose.", None, "random", "random",
     )
 )  # fmt: skip
@@ -152,7 +152,7 @@ _MANY = 4
 
 
 def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
-    """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
+    """Describe the SAGE tasks of a run, which may have searched some perturbed versions only."""
     edits = say_perturbed_copies_searched(record)
     shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
     return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in shown)
@@ -180,7 +180,7 @@ MOST_NAMES = 3
 
 def sage_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the SAGE page."""
-    noise, places = tuple(_state_noise_order(record, board)), tuple(_state_task_leaders(record, board))
+    noise, places = tuple(_state_noise_above_change(record, board)), tuple(_state_task_leaders(record, board))
     if not noise and not places:
         return VerdictText(("SAGE: no ranked system has finished a task",), ())
     leader = _state_single_leader(record, board)
@@ -189,7 +189,7 @@ def sage_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     return VerdictText(heading, lede, (*noise, *places, *(() if noise else (leader,))))
 
 
-def list_noise_above_change_rows(record: RunRecord, board: SystemBoard) -> list[Result]:
+def list_noise_above_change_rows(record: RunRecord, board: SystemBoard) -> list[ResultRow]:
     """How often noise stays above changed meaning: a row per ranked system and dataset with a value."""
     relations = (
         record.find("robustness", row.system.name, "share", dataset=dataset, variant=RELATION)
@@ -199,7 +199,7 @@ def list_noise_above_change_rows(record: RunRecord, board: SystemBoard) -> list[
     return [row for row in relations if row is not None and row.value is not None]
 
 
-def _state_noise_order(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
+def _state_noise_above_change(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """How many systems keep noise above changed meaning on most documents of a dataset, and whose share is the largest;
     none without values."""
     rows = list_noise_above_change_rows(record, board)
@@ -224,9 +224,9 @@ def _write_noise_heading(claim: Claim) -> Sentence:
 def _state_single_leader(record: RunRecord, board: SystemBoard) -> Claim:
     """Who alone may be first on the first task that has such a one; else of how many tasks none has."""
     for task in board.tasks:
-        first = record.scope(task.name).first
+        first = record.find_comparison_scope(task.name).first
         if len(first) == 1:
-            return make_leader_claims(task.name, first, record.scope(task.name).systems)[0]
+            return make_leader_claims(task.name, first, record.find_comparison_scope(task.name).systems)[0]
     return make_count_claim("leaders", 0, len(board.tasks))
 
 
@@ -242,23 +242,22 @@ def _say_noise_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Cl
         return []
     most = claims[-1]
     return [
-        _say_largest_share(record, board, most) if most.value else _say_no_share(record, most),
-        ("Robustness saturates at one third: see the shares, not only the score.",),
+        _say_largest_noise_share(record, board, most) if most.value else _say_no_noise_share(record, most),
+        ("Robustness saturates at one third, so see the shares, not only the score.",),
     ]
 
 
-def _say_largest_share(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
+def _say_largest_noise_share(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if claim.of < 100 else "of the documents"
-    share = f"On at most {numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
+    share = f"{numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
     return (
-        f"{share} every superficial edit stays above every meaning change: ",
         board.name_system_in_sentence(claim.subject),
-        ".",
+        f" does best: every superficial edit stays above every meaning change on {share}.",
     )
 
 
-def _say_no_share(record: RunRecord, claim: Claim) -> Sentence:
+def _say_no_noise_share(record: RunRecord, claim: Claim) -> Sentence:
     n = count_task_items(record, BY_NAME["robustness"], claim.subject)
     return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
 
@@ -266,7 +265,7 @@ def _say_no_share(record: RunRecord, claim: Claim) -> Sentence:
 def _state_task_leaders(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """Who may be first on the tasks that have ranks."""
     for task in board.tasks:
-        scope = record.scope(task.name)
+        scope = record.find_comparison_scope(task.name)
         if len(scope.systems) < 2:
             continue
         first = list_systems_above_reference(board, scope.first, task.name)
@@ -305,7 +304,7 @@ Pane = tuple[str, tuple[Block, ...]]
 
 
 def format_two_decimals(value: float) -> str:
-    """How shares of a score and similarities are printed in a heat cell."""
+    """Format a share of a score, or a similarity, with two decimals for a heat cell."""
     return numbers.format_score(value, 2)
 
 
@@ -362,7 +361,7 @@ def _heat_entry(
     task: str,
     dataset: str,
     row: BoardRow,
-    stack: Sequence[Result | None],
+    stack: Sequence[ResultRow | None],
     printed: Printed,
     wanted: WantedColumn,
     summary: float | None,
@@ -397,7 +396,7 @@ def _pick_heat_step(value: float, wanted: WantedColumn, summary: float | None) -
     return choose_diverging_heat_step(value - summary if wanted.ideal == "above" else summary - value)
 
 
-def _describe_item_counts(results: Sequence[Result]) -> str:
+def _describe_item_counts(results: Sequence[ResultRow]) -> str:
     counts = sorted({result.n for result in results})
     if not counts:
         return "Nothing finished yet"
@@ -406,7 +405,7 @@ def _describe_item_counts(results: Sequence[Result]) -> str:
     return f"n from {numbers.format_count(counts[0])} to {numbers.format_count(counts[-1])} per row"
 
 
-def _describe_widest_interval(results: Sequence[Result], in_percent: bool) -> str:
+def _describe_widest_interval(results: Sequence[ResultRow], in_percent: bool) -> str:
     halves = [
         (result.ci_high - result.ci_low) / 2
         for result in results
@@ -476,8 +475,8 @@ def _paper_entry(
     """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
     exact = next(values for _, name, values in table.rows if name == system)[place]
     scope = _find_column_test_scope(record, table, place)
-    bold = scope in record.scopes and system in record.scope(scope).best
-    value = _find_value_with_interval(record, board, system, scope) if scope else None
+    bold = scope in record.scopes and system in record.find_comparison_scope(scope).best
+    value = _find_scope_value(record, board, system, scope) if scope else None
     full = (
         value.exact
         if value is not None
@@ -501,9 +500,7 @@ def _find_column_test_scope(record: RunRecord, table: SageTable, place: int) -> 
     return "robustness" if table.name == "sage_table4" and len(record.datasets("robustness")) == 1 else ""
 
 
-def _find_value_with_interval(
-    record: RunRecord, board: SystemBoard, system: str, scope: str
-) -> BoardValue | None:
+def _find_scope_value(record: RunRecord, board: SystemBoard, system: str, scope: str) -> BoardValue | None:
     if scope == OVERALL:
         row = record.find(OVERALL, system, OVERALL)
         return BoardValue("value" if row is not None and row.value is not None else "undefined", row)
@@ -582,7 +579,7 @@ class SimilarityBySize:
     """A system's mean similarity at each size that has a value."""
 
     row: BoardRow
-    points: tuple[tuple[float, Result], ...]
+    points: tuple[tuple[float, ResultRow], ...]
 
 
 def similarity_change_curves(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
@@ -590,7 +587,7 @@ def similarity_change_curves(record: RunRecord, board: SystemBoard) -> Iterator[
     for dataset in record.datasets("sensitivity"):
         found = [(kind, _list_similarity_courses(record, board, dataset, kind)) for kind in SIZES]
         if charts := tuple(
-            _change_figure(kind, lines, linear=is_linear_curve_expected(record))
+            _similarity_change_figure(kind, lines, linear=is_linear_curve_expected(record))
             for kind, lines in found
             if lines
         ):
@@ -630,7 +627,7 @@ def _list_similarity_courses(
     return pick_best_and_worst_courses(courses)
 
 
-def _change_figure(kind: str, lines: tuple[SimilarityBySize, ...], *, linear: bool) -> Figure:
+def _similarity_change_figure(kind: str, lines: tuple[SimilarityBySize, ...], *, linear: bool) -> Figure:
     values = collect_values_and_ends(
         BoardValue("value", result) for line in lines for _, result in line.points
     )

@@ -16,14 +16,14 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.watch.compare import SystemAnswerSimilarity
 from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
-from embassay.protocols.watch.impact import GoldenLabelEffect, RankedListImpact, ScoreChangeEffect
+from embassay.protocols.watch.impact import GoldenLabelEffect, RankedListImpact, ScoreOrGradeChange
 from embassay.protocols.watch.plan import PlannedStep
 from embassay.protocols.watch.verdicts import format_share_with_interval
 from embassay.runs.spending import format_dollars
 
 SAYS = {
     "same": "{system} still answers as recorded",
-    "noisier": "{system} answers vary more than they did",
+    "noisier": "{system} gives more variable answers than recorded",
     "changed": "{system} no longer answers as recorded",
     "not comparable": "{system} cannot be compared",
 }
@@ -33,7 +33,7 @@ def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
     """The verdict, what kind of change it is, whether it matters, and which texts moved."""
     yield VerdictText(
         (SAYS[check.verdict].format(system=check.system) + ".",),
-        tuple((line,) for line in _check_lede_sentences(check)),
+        tuple((line,) for line in _write_check_lede(check)),
     )
     if check.impact is not None:
         yield index_impact_table(check.impact)
@@ -42,13 +42,13 @@ def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
     # Where all texts have changed, or none, the groups tell nothing apart.
     if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
         yield _moved_groups_table(check.groups)
-    yield BulletList(tuple(_list_check_notes(check)))
+    yield BulletList(tuple(_list_watch_check_notes(check)))
 
 
-def _check_lede_sentences(check: FingerprintCheck) -> Iterator[str]:
+def _write_check_lede(check: FingerprintCheck) -> Iterator[str]:
     if check.verdict == "same":
         yield (
-            f"{check.asked - check.lost:,} items were asked again; {check.moved:,} differ by more than "
+            f"{check.asked - check.lost:,} items were requested again; {check.moved:,} differ by more than "
             "the repeats did."
         )
         return
@@ -57,45 +57,45 @@ def _check_lede_sentences(check: FingerprintCheck) -> Iterator[str]:
         kinds = ", ".join("kind unknown" if told.kind == "unknown" else told.kind for told in check.changes)
         yield f"What changed: {kinds} ({check.changes[0].evidence})."
     if check.impact is not None:
-        yield f"Your lists: {format_share_with_interval(check.impact.states[-1].changed)} have other passages."
+        yield f"Your lists: {format_share_with_interval(check.impact.states[-1].changed)} have different passages."
     if check.panel is not None:
-        yield from _panel_ledes(check.panel)
+        yield from _write_panel_lede(check.panel)
     if check.golden is not None:
-        yield from _golden_label_ledes(check.golden)
+        yield from _write_golden_label_lede(check.golden)
     if check.part:
-        yield f"To re-embed in an index: {check.part}."
+        yield f"What to re-embed in an index: {check.part}."
 
 
-def _panel_ledes(panel: ScoreChangeEffect) -> Iterator[str]:
+def _write_panel_lede(panel: ScoreOrGradeChange) -> Iterator[str]:
     yield (
-        f"{format_share_with_interval(panel.first)} of items have another first passage; values are off "
-        f"by {panel.error:.3g}, between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
+        f"{format_share_with_interval(panel.first)} of items have a different first passage; values differ "
+        f"by {panel.error:.3g}, and between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
     )
     if panel.turned is not None and panel.shift is not None:
         yield (
-            "The judge is no longer the judge: grades moved by "
+            "The judge has changed: grades moved by "
             f"{format_share_with_interval(panel.shift, signed=True)}, and {format_share_with_interval(panel.turned)} "
-            "crossed the line of relevance, as labels of a golden set would."
+            "crossed the threshold of relevance, as labels of a golden set would."
         )
     if panel.kappa is not None:
         kappa, (low, high) = panel.kappa, panel.kappa.ends
         yield f"Grades then and now: weighted kappa {kappa.point:.2f} ({low:.2f} to {high:.2f})."
 
 
-def _golden_label_ledes(golden: GoldenLabelEffect) -> Iterator[str]:
+def _write_golden_label_lede(golden: GoldenLabelEffect) -> Iterator[str]:
     """What became of the labels, beside how many were others already when the judge was recorded."""
     yield (
         f"Golden set {golden.name}: {format_share_with_interval(golden.now)} of a question's labels would be "
-        f"others now, {format_share_with_interval(golden.then)} when recorded; change "
+        f"different now, {format_share_with_interval(golden.then)} when recorded; change "
         f"{format_share_with_interval(golden.change, signed=True)} (n {golden.questions:,} of "
         f"{golden.of_questions:,} questions, {golden.passages:,} of {golden.of_passages:,} graded passages)."
     )
     yield (
-        "Share of relevant passages, now less in the golden set: "
+        "Share of relevant passages, now minus that in the golden set: "
         f"{format_share_with_interval(golden.relevant, signed=True)}."
     )
-    if golden.holds:
-        yield "More labels than before are others: not shown by this sample."
+    if golden.do_labels_hold:
+        yield "This sample does not show that more labels differ than before."
     else:
         yield "Grade the golden set again before you compare scores on it: embassay rag golden ... --from-stage S4."
 
@@ -146,7 +146,7 @@ def _moved_groups_table(groups: Sequence[TextGroupChange]) -> Table:
     return Table.of("watch-groups", ["Texts", *make_number_columns("Beyond noise", "Median distance")], rows)
 
 
-def _list_check_notes(check: FingerprintCheck) -> Iterator[str]:
+def _list_watch_check_notes(check: FingerprintCheck) -> Iterator[str]:
     yield f"Check {check.look}: p {check.p:.2g}; an alarm needs {check.level:.2g} or less."
     if check.lost:
         yield f"{check.lost:,} items have no answer and are left out."
@@ -155,10 +155,10 @@ def _list_check_notes(check: FingerprintCheck) -> Iterator[str]:
 
 
 def conformance_view(told: SystemAnswerSimilarity) -> Iterator[Block]:
-    """Whether two systems answer alike, and where not."""
+    """Show whether two systems answer alike, and where not."""
     lede = [
-        f"{told.beyond:,} of {told.n:,} items differ by more than either varies (p {told.p:.2g}); the first ten "
-        f"neighbours agree to {told.overlap:.0%}."
+        f"{told.beyond:,} of {told.n:,} items differ by more than either system varies (p {told.p:.2g}); of the first "
+        f"ten neighbours, {told.overlap:.0%} agree."
     ]
     lede += [f"Difference: {change.kind} ({change.evidence})." for change in told.changes]
     yield VerdictText(

@@ -42,12 +42,12 @@ class WatchCheckTimeline:
 
     @property
     def system(self) -> str:
-        """Whose checks they are."""
+        """The system whose checks these are."""
         return self.checks[-1].system if self.checks else self.path.name.removesuffix(ENDING)
 
 
 def find_check_timelines(folders: Sequence[Path]) -> tuple[WatchCheckTimeline, ...]:
-    """The files of checks in these folders and in those right above them, each once."""
+    """Find the files of checks in these folders and in those right above them, each once."""
     places = dict.fromkeys(place.resolve() for folder in folders for place in (folder, folder.parent))
     files = dict.fromkeys(file for place in places for file in sorted(place.glob(f"*{ENDING}")))
     return tuple(_read_timeline(file) for file in files)
@@ -61,12 +61,12 @@ def _read_timeline(path: Path) -> WatchCheckTimeline:
 
 
 def watch_checks_page(runs: Sequence[ReportRun]) -> Iterator[Block]:
-    """All checks that lie beside the runs of a report; nothing where there are none."""
+    """Build the page of all checks that lie beside the runs of a report; nothing without any."""
     yield from timeline_blocks(find_check_timelines([run.record.path for run in runs]))
 
 
 def timeline_blocks(timelines: Sequence[WatchCheckTimeline]) -> Iterator[Block]:
-    """The newest verdict of each system, then what changed when."""
+    """Blocks with the newest verdict of each system, then what changed when."""
     told = [timeline for timeline in timelines if timeline.checks or timeline.fault]
     if not told:
         return
@@ -97,17 +97,17 @@ def _timeline_section(timeline: WatchCheckTimeline, place: int) -> Iterator[Bloc
     yield PageFactsLine.of("", f"{len(checks):,} checks", f"{checks[0].at[:10]} to {checks[-1].at[:10]}")
     if turns:
         yield BulletList(tuple(_say_verdict_change(check) for check in turns))
-    lines = tuple(_check_line(check) for check in reversed(checks[-MOST_CHECKS:]))
+    lines = tuple(_make_watch_check_row(check) for check in reversed(checks[-MOST_CHECKS:]))
     columns: tuple[str | Column, ...] = (
         "Verdict",
         "What changed",
         *make_number_columns("Beyond noise", "p", "Lists changed, 95%", "Price"),
     )
-    yield Table(f"watch-checks-{place}", "Checks, the newest first", "Time", columns, lines)
+    yield Table(f"watch-checks-{place}", "Checks, newest first", "Time", columns, lines)
     impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
     if impact is not None:
         yield ParagraphBlock(
-            "What searching with an old, a half re-embedded and a new index costs, when it was last measured:"
+            "Effect of searching with an old, a half re-embedded and a new index, as last measured:"
         )
         yield index_impact_table(impact)
 
@@ -117,7 +117,7 @@ def _say_verdict_change(check: FingerprintCheck) -> str:
     return f"{check.at}: {check.verdict}" + (f" ({kinds})" if kinds else "") + "."
 
 
-def _check_line(check: FingerprintCheck) -> LabelledTableRow:
+def _make_watch_check_row(check: FingerprintCheck) -> LabelledTableRow:
     kinds = ", ".join(change.kind for change in check.changes)
     lists = "" if check.impact is None else format_share_with_interval(check.impact.states[-1].changed)
     style = "" if check.verdict == "same" else "state failed"

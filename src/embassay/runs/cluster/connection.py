@@ -38,7 +38,7 @@ _QUIET = {
 
 
 def import_ray() -> Any:
-    """The module. UsageError where the extra is not installed."""
+    """Import Ray; UsageError where the extra is not installed."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:
@@ -50,7 +50,7 @@ def import_ray() -> Any:
     except ImportError as error:
         raise UsageError(
             f"--engine ray needs the package {error.name or 'ray'}, which is not installed.",
-            mend="Install it, here and on the machines of the cluster: pip install 'embassay[ray]'",
+            mend="Install it here and on all machines of the cluster: pip install 'embassay[ray]'",
         ) from error
     return ray
 
@@ -61,7 +61,7 @@ def make_node_schedule_strategy(ray: Any, node: str, *, soft: bool = False) -> A
 
 
 def enter_driver_folder(folder: str) -> None:
-    """Work in the folder of the driver, where this machine has it: relative paths then mean the same."""
+    """Enter the folder of the driver, where this machine has it, so that relative paths mean the same."""
     if Path(folder).is_dir():
         os.chdir(folder)
 
@@ -98,7 +98,7 @@ def pack_value_for_ray(what: Any) -> bytes:
 
 
 def unpack_value_from_ray(content: bytes) -> Any:
-    """The inverse; only of what this run has packed itself."""
+    """Unpack a value from bytes that this run has packed for Ray itself."""
     return import_ray().cloudpickle.loads(content)
 
 
@@ -133,7 +133,7 @@ def check_cluster_address(address: str) -> None:
 
 
 def make_no_cluster_error(address: str, why: str) -> UsageError:
-    """There is no cluster at this address."""
+    """Make the error that there is no cluster at this address."""
     where = "runs on this machine" if address == "auto" else f"answers at {address} ({why.rstrip('.')})"
     return UsageError(
         f"No Ray cluster {where}.",
@@ -165,8 +165,8 @@ SILENCE = 30.0
 _PERIOD = 1.0
 _REFUSALS = 3
 _MEND = (
-    "Finished work is kept: the same command resumes, on any cluster or with --engine local. Ray's logs there say "
-    "why it died: /tmp/ray/session_latest/logs."
+    "Finished work is kept. To resume, run the same command on any cluster or with --engine local. Ray's "
+    "logs on that machine show the cause: /tmp/ray/session_latest/logs."
 )
 
 
@@ -203,7 +203,7 @@ class ClusterCpuMonitor:
 
     def _poll_cluster(self) -> None:
         while not self._ended.wait(_PERIOD):
-            self._refused = self._refused + 1 if _is_connection_refused(self._daemon) else 0
+            self._refused = self._refused + 1 if _refuses_connections(self._daemon) else 0
             try:
                 resources = self._ray.cluster_resources()
             except Exception:  # whatever Ray raises, it is no answer
@@ -212,7 +212,7 @@ class ClusterCpuMonitor:
 
 
 def make_dead_ray_daemon_error() -> ModelError:
-    """Ray's daemon of the driver's own machine has died: nothing that is sent from here arrives any more."""
+    """Make the error that Ray's daemon of the driver's own machine has died."""
     return ModelError("The Ray processes of this machine have died.", mend=_MEND)
 
 
@@ -223,7 +223,7 @@ def _find_daemon_address(ray: Any) -> tuple[str, int]:
     return own["NodeManagerAddress"], int(own["NodeManagerPort"])
 
 
-def _is_connection_refused(where: tuple[str, int]) -> bool:
+def _refuses_connections(where: tuple[str, int]) -> bool:
     """Whether nobody listens there any more; a daemon that is merely slow does not refuse."""
     try:
         socket.create_connection(where, timeout=_PERIOD).close()
@@ -299,29 +299,29 @@ def _start_ray(ray: Any, chosen: RayWorkers) -> None:
             ) from error
         if any("InvalidAuthToken" in line for line in heard):
             raise UsageError(
-                f"The Ray cluster at {chosen.address} asks for its token.", mend=_MEND_TOKEN
+                f"The Ray cluster at {chosen.address} requires a token.", mend=_MEND_TOKEN
             ) from error
         if isinstance(error, RuntimeError):
             raise UsageError(
-                f"Ray does not join: {_summarise_ray_error(error)}", mend=_MEND_VERSION
+                f"Ray cannot join the cluster: {_summarise_ray_error(error)}", mend=_MEND_VERSION
             ) from error
         raise make_no_cluster_error(chosen.address, _summarise_ray_error(error)) from error
 
 
 def _silence_ray(ray: Any) -> None:
-    """What Ray says of lost machines goes to stdout whatever it was told, amid --json; its logs have it too."""
+    """Silence what Ray would say of lost machines on stdout; its logs have it too."""
     worker = getattr(getattr(ray, "_private", None), "worker", None)
     if worker is not None and hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *_, **__: None
 
 
 _MEND_START = (
-    "See the logs in /tmp/ray/session_latest/logs: /dev/shm and the memory must have free space; a "
-    "very busy machine can take too long."
+    "See the logs in /tmp/ray/session_latest/logs. Possible causes: too little free space in /dev/shm, too "
+    "little free memory, or a very busy machine."
 )
 _MEND_TOKEN = (
-    "Set RAY_AUTH_MODE=token here; the token is what `ray get-auth-token` prints there: put it into ~/.ray/auth_token "
-    "or RAY_AUTH_TOKEN."
+    "Set RAY_AUTH_MODE=token here. Run `ray get-auth-token` on the cluster, and put the token into "
+    "~/.ray/auth_token or RAY_AUTH_TOKEN."
 )
 _MEND_VERSION = "Use the same versions of Python and Ray here and on all machines of the cluster."
 
@@ -356,7 +356,7 @@ def _summarise_ray_error(error: BaseException) -> str:
 
 @contextmanager
 def _keep_signal_handlers() -> Iterator[None]:
-    """Ray answers SIGTERM by itself once it is started; the run has its own answer."""
+    """Keep the run's own signal handlers, though Ray answers SIGTERM by itself once started."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -387,13 +387,13 @@ class ClusterNode:
 
     @property
     def encoder_seats(self) -> int:
-        """Processes of one encoder that it holds: an encoder has threads of its own, on all cores."""
+        """How many processes of one encoder the node holds: each has threads of its own, on all cores."""
         return max(1, self.cpus // _CPUS_PER_ACTOR)
 
 
 @dataclass(frozen=True)
 class NodeFindings:
-    """What a process on a node finds there. `error` where Embassay cannot be imported."""
+    """What a process finds on a node; `error` where Embassay cannot be imported."""
 
     node: ClusterNode
     python: str
@@ -408,7 +408,7 @@ def list_cluster_nodes(ray: Any) -> tuple[ClusterNode, ...]:
     alive = [
         ClusterNode(
             node["NodeID"],
-            node["NodeManagerHostname"] if _has_hostname(node) else node["NodeManagerAddress"],
+            node["NodeManagerHostname"] if _has_node_hostname(node) else node["NodeManagerAddress"],
             int(node["Resources"].get("CPU", 0)),
             float(node["Resources"].get("GPU", 0)),
             int(node["Resources"].get("memory", 0)),
@@ -425,7 +425,7 @@ def count_cluster_cpus(found: Sequence[ClusterNode]) -> int:
     total = sum(node.cpus for node in found)
     if not total:
         raise UsageError(
-            "The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus of 1 or more."
+            "The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus 1 or more."
         )
     return total
 
@@ -458,21 +458,21 @@ def check_cluster_nodes(seen: Sequence[NodeFindings]) -> None:
         if find.error:
             raise UsageError(
                 f"The node {find.node.host} cannot do the work: {find.error}",
-                mend="Install the same Embassay, with the same extras, for the Python of every node.",
+                mend="Install the same version of Embassay, with the same extras, on every node.",
             )
         if find.embassay != __version__:
             raise UsageError(
-                f"The node {find.node.host} has Embassay {find.embassay}, this machine has {__version__}.",
+                f"The node {find.node.host} has Embassay {find.embassay}, but this one has {__version__}.",
                 mend="Install the same version on every node.",
             )
         if find.missing:
             raise UsageError(
                 f"The node {find.node.host} does not see {find.missing[0]}.",
-                mend="Put it on a file system that all nodes mount at the same path, and name it by that path.",
+                mend="Put it on a file system that all nodes mount at the same path, and use that path.",
             )
 
 
-def _has_hostname(plain: dict[str, Any]) -> bool:
+def _has_node_hostname(plain: dict[str, Any]) -> bool:
     return bool(plain["NodeManagerHostname"])
 
 

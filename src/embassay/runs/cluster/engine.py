@@ -64,7 +64,7 @@ Event = tuple[str, str, int]
 
 
 class ClusterDriverActor:
-    """What the actor does; several calls at a time."""
+    """The actor of the driver, which the cells of a cluster call; several calls at a time."""
 
     def __init__(self, models: int, folder: str, environment: dict[str, str]) -> None:
         os.environ.update(environment)
@@ -94,7 +94,7 @@ class ClusterDriverActor:
         self._pools.release(user)
 
     def read(self, cache: bytes, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
-        """See `EmbeddingCache`; so the next four."""
+        """Read the vectors kept under `key`, as `EmbeddingCache` does; so the next four."""
         vectors = self._open_cache(cache).read(key, shape)
         return None if vectors is None else np.array(vectors)
 
@@ -112,7 +112,7 @@ class ClusterDriverActor:
         return cut
 
     def write_truncated_count(self, cache: bytes, key: bytes, texts: int) -> None:
-        """Keep how many."""
+        """Keep how many texts of a chunk were cut."""
         self._open_cache(cache).write_truncated_count(key, texts)
 
     def _open_cache(self, opened: bytes) -> Any:
@@ -123,7 +123,7 @@ class ClusterDriverActor:
 
 
 def start_driver_actor(models: int, environment: dict[str, str]) -> Any:
-    """The actor, on the machine of the driver; `models` are at work at once, at most."""
+    """Start the actor on the machine of the driver; `models` are at work at once, at most."""
     ray = import_ray()
     node = ray.get_runtime_context().get_node_id()
     actor = ray.remote(ClusterDriverActor).options(
@@ -164,7 +164,7 @@ class CellProgressRelay:
         self._asked: Any = None
 
     def relay_progress(self) -> None:
-        """Hear what there is to hear; where the desk does not answer, that is heard later."""
+        """Tell the listener what there is to hear; where the desk does not answer, that is heard later."""
         self._asked = self._asked or self._desk.heard.remote()
         if not self._ray.wait([self._asked], timeout=_PATIENCE)[0]:
             return
@@ -261,7 +261,7 @@ class RayCellPartExecutor:
         self._expected, self._cards = expected, cards
 
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """Parts as tasks of one CPU; `work` travels once to each machine."""
+        """Map `work` over parts as tasks of one CPU; it travels once to each machine."""
         ray = import_ray()
         part = ray.remote(_run_work_part).options(
             num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
@@ -274,8 +274,8 @@ class RayCellPartExecutor:
                 try:
                     result = ray.get(reference)
                 except losses.kinds as error:
-                    if not losses.can_retry("part", error):
-                        raise ModelError(f"Part of the work cannot be done: {DIED}.") from error
+                    if not losses.can_retry_lost_work("part", error):
+                        raise ModelError(f"Part of the work failed: {DIED}.") from error
                     reference = part.remote(sent, pack_value_for_ray(item), folder)
                     continue
                 losses.forget("part")
@@ -336,7 +336,7 @@ _known: dict[str, Any] = {}
 
 
 def _run_work_part(sent: list[Any], item: bytes, folder: str) -> Any:
-    """One part; what it raises is a value, so that it keeps its kind."""
+    """Do one part of the work; what it raises is a value, so that it keeps its kind."""
     try:
         enter_driver_folder(folder)
         name = sent[0].hex()
@@ -449,11 +449,11 @@ class _RunningCells:
         self.flying: dict[Any, RunCell] = {}
 
     def width(self) -> int:
-        """Cells at a time: a cell that waits for its parts lends them its CPU."""
+        """The width of the run: cells at a time; one that waits for its parts lends them its CPU."""
         return self._pulse.cpus
 
     def start_cell(self, cell: RunCell) -> None:
-        """Begin a cell."""
+        """Start a cell."""
         expected = self._identities.get(cell.system, "")
         spread = RayCellPartExecutor(
             self._desk, cell.key, self.width() + 1, room=self._room, expected=expected, cards=self._cards
@@ -463,7 +463,7 @@ class _RunningCells:
         )
 
     def collect_ended_cells(self) -> Iterator[tuple[RunCell, CellAttempt | None]]:
-        """Those that have ended within a moment, with None where a cell was lost and is to be sent again."""
+        """Collect cells that ended within a moment, with None where one was lost and is to be sent again."""
         done, _ = self._ray.wait(list(self.flying), num_returns=1, timeout=_PERIOD)
         for reference in done:
             cell = self.flying.pop(reference)
@@ -472,7 +472,10 @@ class _RunningCells:
             except self._ray.exceptions.LocalRayletDiedError as error:
                 raise make_dead_ray_daemon_error() from error
             except self._losses.kinds as error:
-                yield cell, None if self._losses.can_retry(cell.key, error) else make_lost_attempt(DIED)
+                yield (
+                    cell,
+                    None if self._losses.can_retry_lost_work(cell.key, error) else make_lost_attempt(DIED),
+                )
             except self._ray.exceptions.RayError as error:
                 yield cell, make_lost_attempt(describe_error(getattr(error, "cause", None) or error))
 

@@ -43,9 +43,9 @@ the work that kills it. A machine that is lost does not count."""
 RETRIES = 3
 """Ray's own attempts for one call."""
 DIED = (
-    "its process died again and again, most likely for lack of memory: start the nodes with fewer CPUs (ray start "
-    "--num-cpus) to run less at once, or use larger nodes; Ray's logs, /tmp/ray/session_latest/logs on each "
-    "node, say what it died of"
+    "its process died repeatedly, most likely because it ran out of memory. Start the nodes with fewer CPUs "
+    "(ray start --num-cpus) to run less at once, or use larger nodes. Ray's logs on each node, in "
+    "/tmp/ray/session_latest/logs, show the cause"
 )
 
 
@@ -65,7 +65,7 @@ class LostWorkCounter:
         )
         self._lost: dict[Any, int] = {}
 
-    def can_retry(self, what: Any, error: BaseException) -> bool:
+    def can_retry_lost_work(self, what: Any, error: BaseException) -> bool:
         """Whether `what`, which this befell, is to be asked again; it waits a little where it is."""
         if not isinstance(error, self._innocent):
             self._lost[what] = self._lost.get(what, 0) + 1
@@ -88,7 +88,7 @@ def fetch_ray_value_with_retries(ray: Any, ask: Callable[[], Any], what: str) ->
         try:
             return ray.get(ask())
         except losses.kinds as error:
-            if not losses.can_retry(what, error):
+            if not losses.can_retry_lost_work(what, error):
                 raise ModelError(f"{what}: {DIED}.") from error
 
 
@@ -118,7 +118,7 @@ class EncoderDescription:
 
     @classmethod
     def of(cls, encoder: Encoder) -> EncoderDescription:
-        """Its attributes, with those beside its contract."""
+        """The description of an encoder: its attributes, with those beside its contract."""
         return cls(
             encoder.name,
             encoder.identity,
@@ -165,7 +165,7 @@ class EncoderActor:
             )  # the model did not open: so it is for all of them
 
     def count_truncated(self, texts: list[str]) -> int | RaisedError:
-        """The encoder's count."""
+        """Count the texts that the encoder cuts at its limit."""
         try:
             return self._open_encoder().count_truncated(texts)
         except Exception as error:
@@ -178,7 +178,7 @@ class EncoderActor:
 
 
 def make_encoder_mismatch_error(name: str, where: str, found: str, expected: str) -> ModelError:
-    """An encoder is not what it is on another machine of the run."""
+    """Make the error that an encoder is not what it is on another machine of the run."""
     return ModelError(
         f"The encoder {name!r} is different on {where}: {found}, expected {expected}.",
         mend="Install the same version of the model on every node; EMBASSAY_DEVICE=cpu avoids GPUs, "
@@ -189,7 +189,7 @@ def make_encoder_mismatch_error(name: str, where: str, found: str, expected: str
 def _encode_chunks(
     encoder: Encoder, chunks: list[list[str]], role: Role | None, count: bool
 ) -> list[Encoded | RaisedError]:
-    """All at once where the encoder lays chunks together on a card."""
+    """Encode chunks: all at once where the encoder lays chunks together on a card."""
     cut = encoder.count_truncated if count else lambda texts: 0  # noqa: ARG005
     many = getattr(encoder, "encode_chunks", None) if getattr(encoder, "joins_chunks", False) else None
     if many is not None:
@@ -236,7 +236,7 @@ class EncoderActorPools:
                 pool.users.discard(user)
 
     def _close_idle_pools(self, ray: Any) -> None:
-        """Models that nobody uses make room for one that is wanted."""
+        """Close pools that nobody uses, to make room for a model that is wanted."""
         for key, pool in list(self._pools.items()):
             if not pool.users:
                 for actor in pool.actors:
@@ -318,10 +318,10 @@ class ActorPoolEncoder:
             if isinstance(answer, TextRefused):
                 raise answer
             return answer
-        raise AssertionError("a chunk has an answer")
+        raise AssertionError("the chunk has no answer")
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        """The encoder's count; that of the chunk that was given last is known."""
+        """Count the texts that the encoder cuts; that of the chunk given last is known."""
         key = tuple(texts)
         if self._cut[0] == key:
             return self._cut[1]
@@ -341,7 +341,7 @@ class ActorPoolEncoder:
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
         # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
         # for.
-        while flight.fill(again, todo if failure is None else iter(())):
+        while flight.fill_actors_with_chunks(again, todo if failure is None else iter(())):
             for position, texts, answer in flight.collect_landed_chunks():
                 if answer is None:
                     # Its actors may be gone with the process that had opened them.
@@ -376,7 +376,7 @@ class _ChunkLoadBalancer:
         self.flying: dict[Any, tuple[list[Chunk], Any]] = {}
         self._losses = LostWorkCounter(self._ray)
 
-    def fill(self, again: deque[Chunk], todo: Iterator[Chunk]) -> bool:
+    def fill_actors_with_chunks(self, again: deque[Chunk], todo: Iterator[Chunk]) -> bool:
         """Ask for chunks, those that were lost first, until no actor would wait for its next; False where none is
         asked for at all."""
         while len(self.flying) < _AHEAD * len(self.actors):
@@ -395,14 +395,14 @@ class _ChunkLoadBalancer:
         self.flying[reference] = load, actor
 
     def collect_landed_chunks(self) -> Iterator[tuple[int, Sequence[str], Any]]:
-        """What is there next: a chunk's vectors and its count, what its encoder raised, or None where it was lost."""
+        """Collect what came back next: a chunk's vectors and count, an error, or None where it was lost."""
         done, _ = self._ray.wait(list(self.flying), num_returns=1)
         for reference in done:
             load, _ = self.flying.pop(reference)
             try:
                 answers = self._ray.get(reference)
             except self._losses.kinds as error:
-                lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} cannot work: {DIED}."))
-                answers = [None if self._losses.can_retry(load[0][0], error) else lost] * len(load)
+                lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} failed: {DIED}."))
+                answers = [None if self._losses.can_retry_lost_work(load[0][0], error) else lost] * len(load)
             for (position, texts), answer in zip(load, answers, strict=True):
                 yield position, texts, answer

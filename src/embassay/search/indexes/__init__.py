@@ -37,33 +37,33 @@ and `name` (its canonical spec string). It checks neither shape nor values of th
 INDEXES.add(
     "flat",
     "embassay.search.indexes.faiss_index:FlatIndex",
-    "exact: compares every vector; needs nothing",
+    "exact: compares every vector; has no dependencies",
     kind="exact",
 )
 INDEXES.add(
     "hnsw-f32",
-    "embassay.search.indexes.faiss_index:hnsw_f32",
-    "a graph of near vectors, uncompressed: hnsw-f32?m=16&ef_construction=100&ef=64 (or ef=auto)",
+    "embassay.search.indexes.faiss_index:open_hnsw_f32_index",
+    "HNSW graph of uncompressed vectors: hnsw-f32?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "hnsw-int8",
-    "embassay.search.indexes.faiss_index:hnsw_int8",
-    "a graph of near vectors with one byte per value: hnsw-int8?m=16&ef_construction=100&ef=64 (or ef=auto)",
+    "embassay.search.indexes.faiss_index:open_hnsw_int8_index",
+    "HNSW graph of vectors with one byte per value: hnsw-int8?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "pq",
     "embassay.search.indexes.faiss_index:pq",
-    "vectors split into parts, each replaced by one of a few codes: pq?m=48&nbits=8&sample=16384",
+    "product quantization, with a short code for each part of a vector: pq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "opq",
-    "embassay.search.indexes.faiss_index:opq",
+    "embassay.search.indexes.faiss_index:open_opq_index",
     "like pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",
@@ -71,14 +71,14 @@ INDEXES.add(
 INDEXES.add(
     "pgvector",
     "embassay.search.indexes.pgvector:PgVectorIndex",
-    "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or the NAME of a variable",
+    "PostgreSQL with pgvector: pgvector:postgresql://localhost/postgres?kind=hnsw, or pgvector:VARIABLE",
     kind="server",
     needs="embassay[pg], EMBASSAY_POSTGRES",
 )
 INDEXES.add(
     "elasticsearch",
     "embassay.search.indexes.elasticsearch:ElasticsearchIndex",
-    "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or the NAME of a variable",
+    "Elasticsearch: elasticsearch:http://localhost:9200?kind=hnsw, or elasticsearch:VARIABLE",
     kind="server",
     needs="embassay[elastic], EMBASSAY_ELASTICSEARCH",
 )

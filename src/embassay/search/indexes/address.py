@@ -80,16 +80,16 @@ def check_no_password(text: str) -> None:
     address = unquote(rest.partition("?")[0])
     if _PASSWORD.search(unquote(rest)) or _find_secrets(address):
         raise UsageError(
-            f"The address after {index}: contains a password, and spec strings are written into results.",
-            mend=f"Put the address into an environment variable, export MY_SERVER=..., and write {index}:MY_SERVER.",
+            f"The address after {index}: contains a password, but spec strings are written into results.",
+            mend=f"Put the address into a variable (export MY_SERVER=...) and write {index}:MY_SERVER.",
         )
 
 
 def _parse_address(index: str, url: str, origin: str, schemes: Sequence[str]) -> SecretServerUrl:
     if not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise UsageError(
-            f"{origin[0].upper()}{origin[1:]} is not the address of a server for {index}.",
-            mend=f"Write it like {schemes[0]}://localhost, or name an environment variable in capitals.",
+            f"{origin[0].upper()}{origin[1:]} is not a server address for {index}.",
+            mend=f"Write it like {schemes[0]}://localhost, or give an environment variable in capitals.",
         )
     # As it is written, and as it is meant.
     secrets = dict.fromkeys(key for secret in _find_secrets(url) for key in (secret, unquote(secret)))
@@ -114,7 +114,7 @@ def check_query_vectors(queries: NDArray[np.float32], dim: int, k: int) -> None:
     """UsageError unless `queries` is (q, dim) and k at least 1."""
     if queries.ndim != 2 or queries.shape[1] != dim or k < 1:
         raise UsageError(
-            f"Cannot search the best {k} of vectors of {dim} dimensions for queries {queries.shape}.",
+            f"Cannot search vectors of {dim} dimensions for the best {k} with queries {queries.shape}.",
             mend="Queries need two axes (items, dimensions) with the same number of dimensions, and k must be at "
             "least 1.",
         )

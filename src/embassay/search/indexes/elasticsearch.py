@@ -47,13 +47,13 @@ class DenseVectorLayout:
     def __post_init__(self) -> None:
         if self.m < 2 or not 1 <= self.ef_construction <= MOST:
             raise UsageError(
-                f"Elasticsearch builds no graph with m={self.m}, ef_construction={self.ef_construction}.",
-                mend="m is at least 2, ef_construction from 1 to 10000.",
+                f"Elasticsearch cannot use m={self.m}, ef_construction={self.ef_construction}.",
+                mend="Use m of at least 2, and ef_construction from 1 to 10000.",
             )
 
     @property
     def has_graph(self) -> bool:
-        """Whether a search is approximate, and wider with more candidates."""
+        """Whether the field has a graph: then a search is approximate, and wider with more candidates."""
         return self.kind.endswith("hnsw")
 
     def name(self, digest: str) -> str:
@@ -97,7 +97,7 @@ SETTINGS: Body = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_inter
 
 
 def list_bulk_load_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
-    """What loads each vector, in order; done twice, it is the same."""
+    """List the actions that load each vector, in order; done twice, it is the same."""
     position = 0
     for block in iterate_vector_blocks(vectors):
         for row in block.tolist():
@@ -117,7 +117,7 @@ def build_knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
 def read_vector_hits(answer: Body, similarity: str) -> list[VectorHit]:
     """What a search found. LookupError, TypeError or ValueError for an answer that is none, or holds only a part."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
-        raise ValueError("only a part of the index was searched")
+        raise ValueError("only part of the index was searched")
     return [
         VectorHit(
             int(hit["_id"]), float(hit["_score"]), score_to_inner_product(float(hit["_score"]), similarity)
@@ -127,7 +127,7 @@ def read_vector_hits(answer: Body, similarity: str) -> list[VectorHit]:
 
 
 def score_to_inner_product(score: float, similarity: str) -> float:
-    """What a score of Elasticsearch stands for; scores there are never negative.
+    """Convert a score of Elasticsearch, which is never negative, to the inner product.
 
     (1 + s) / 2 for dot_product and cosine; for max_inner_product 1 + s, and 1 / (1 - s) where s is negative. Source:
     Elasticsearch's reference of dense_vector; RAG spec, trap T9.
@@ -139,11 +139,11 @@ def score_to_inner_product(score: float, similarity: str) -> float:
     if similarity != "max_inner_product":
         return 2 * score - 1
     if score <= 0:
-        raise ValueError(f"a score of {score} where all must be above 0")
+        raise ValueError(f"a score of {score}, although all must be above 0")
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
-def read_index_entry(document: Body) -> tuple[str, float, int]:
+def read_index_list_entry(document: Body) -> tuple[str, float, int]:
     """Of an entry of the list: the index that holds the vectors, the seconds it took, and its bytes."""
     source = document["_source"]
     return str(source["index"]), float(source["build_seconds"]), int(source["bytes"])
@@ -160,7 +160,7 @@ def find_first_bulk_error(errors: Sequence[Any]) -> str:
 
 _PORTS = {"http": 9200, "https": 443}
 _SECONDS = 60
-_AGAIN = "Start it again and repeat the command: finished work is kept."
+_AGAIN = "Restart the server and repeat the command: finished work is kept."
 
 
 class ElasticsearchServer:
@@ -184,7 +184,7 @@ class ElasticsearchServer:
 
     @contextmanager
     def explain_server_errors(self) -> Iterator[None]:
-        """Tell what goes wrong inside as a ModelError that names the server, and no secret."""
+        """Explain the server's errors inside as a ModelError that names the server, and no secret."""
         from elasticsearch import ApiError, TransportError, UnsupportedProductError
         from elasticsearch.helpers import BulkIndexError
 
@@ -208,9 +208,9 @@ class ElasticsearchServer:
     def _make_refusal_error(self, reason: str, status: int = 0) -> ModelError:
         mend = ""
         if status in (401, 403):
-            mend = f"Check the user and the password in {self._address.origin}, or name an API key: key=VARIABLE."
+            mend = f"Check the user and the password in {self._address.origin}, or pass key=VARIABLE."
         elif "compatible-with" in reason or "media_type" in reason:
-            mend = "Install the client of the server's major version: pip install 'elasticsearch>=8,<9'."
+            mend = "Install the client that matches the server's version: pip install 'elasticsearch>=8,<9'."
         return ModelError(
             f"Elasticsearch at {self.place} refuses: {self._address.redact_secrets(reason)}.", mend=mend
         )
@@ -233,7 +233,7 @@ def _resolve_api_key(address: SecretServerUrl, key: str | None) -> tuple[SecretS
     if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
         raise UsageError(
             "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
-            mend="Put the key into a variable (export MY_KEY=...) and name that.",
+            mend="Put the key into a variable (export MY_KEY=...) and write key=MY_KEY.",
         )
     value = os.environ.get(key, "").strip()
     if not value:
@@ -304,7 +304,7 @@ class ElasticsearchIndex:
         layout.check(dim)
         if not 1 <= ef <= MOST:
             raise UsageError(
-                f"Elasticsearch looks at 1 to {MOST} candidates, not ef={ef}.", mend="Use 50 to 1000."
+                f"Elasticsearch supports ef from 1 to {MOST}, not ef={ef}.", mend="Use 50 to 1000."
             )
         self.name = (name or "elasticsearch").replace("elasticsearch:%24", "elasticsearch:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
@@ -312,7 +312,7 @@ class ElasticsearchIndex:
         address = resolve_server_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
         self._server = ElasticsearchServer(address, key, ca_certs)
         index = self._find_listed_index()
-        self._index, seconds, size = index or self._load_index()
+        self._index, seconds, size = index or self._build_listed_index()
         self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=index is not None)
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
@@ -340,7 +340,7 @@ class ElasticsearchIndex:
                 if not isinstance(error.__cause__, NotFoundError):
                     raise
                 last = error
-                self._index = (self._find_listed_index() or self._load_index())[0]
+                self._index = (self._find_listed_index() or self._build_listed_index())[0]
         raise last
 
     def close(self) -> None:
@@ -354,14 +354,14 @@ class ElasticsearchIndex:
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
-            index = read_index_entry(listed)
+            index = read_index_list_entry(listed)
             if client.indices.exists(index=index[0]):
                 return index
             # The index is gone: the next client must not be sent to it.
             client.delete(index=LIST, id=self._listed, refresh=True)
         return None
 
-    def _load_index(self) -> tuple[str, float, int]:
+    def _build_listed_index(self) -> tuple[str, float, int]:
         """Make an index, and list it when it is complete. Whatever stops this before, it is removed or never used."""
         from secrets import token_hex
 
@@ -415,7 +415,7 @@ class ElasticsearchIndex:
         return index, seconds, size
 
     def _remove_index(self, index: str) -> None:
-        """Best effort: what stays behind is not listed, and so never used."""
+        """Remove the index, as far as it can be; what stays behind is not listed, and so never used."""
         from elasticsearch import ApiError, TransportError
 
         with suppress(ApiError, TransportError):

@@ -71,7 +71,7 @@ class FaissIndex:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
         if queries.ndim != 2 or queries.shape[1] != self.facts.dim or k < 1:
             raise UsageError(
-                f"Cannot search the best {k} of {self.facts.dim} dimensions for queries {queries.shape}.",
+                f"Cannot search {self.facts.dim} dimensions for the best {k} with queries {queries.shape}.",
                 mend="Queries need two axes (items, dimensions), and k must be at least 1.",
             )
         queries = np.ascontiguousarray(queries, dtype=np.float32)
@@ -191,8 +191,8 @@ class FlatIndex:
     def __init__(self, vectors: Vectors, *, memory: int | None = None, name: str = "flat") -> None:
         if memory is not None and memory < LEAST_MEMORY:
             raise UsageError(
-                f"Exact search cannot work in {memory} bytes.",
-                mend=f"Give it {LEAST_MEMORY} (32 MiB) or more.",
+                f"Exact search needs more than {memory} bytes.",
+                mend=f"Allow {LEAST_MEMORY} (32 MiB) or more.",
             )
         self.name = name
         self._vectors: Vectors | None = vectors
@@ -235,7 +235,7 @@ class FlatIndex:
         self._vectors = None
 
 
-def hnsw_f32(
+def open_hnsw_f32_index(
     vectors: Vectors,
     *,
     name: str = "hnsw-f32",
@@ -251,7 +251,7 @@ def hnsw_f32(
     return _open_graph("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
-def hnsw_int8(
+def open_hnsw_int8_index(
     vectors: Vectors,
     *,
     name: str = "hnsw-int8",
@@ -295,17 +295,17 @@ def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int])
 def _check_graph_options(kind: str, *, m: int, ef_construction: int, ef: int | str) -> None:
     if not 2 <= m <= 512:
         raise UsageError(
-            f"The index {kind!r} cannot link {m} neighbours.", mend="m is from 2 to 512, usually 16."
+            f"The index {kind!r} cannot link {m} neighbours.", mend="Use m from 2 to 512, usually 16."
         )
     if isinstance(ef, str) and ef != AUTO:
         raise UsageError(
-            f"The index {kind!r} cannot keep {ef!r} candidates.", mend=f"ef is a number or {AUTO}."
+            f"The index {kind!r} cannot keep {ef!r} candidates.", mend=f"Use a number or {AUTO}."
         )
     for knob, value in (("ef_construction", ef_construction), ("ef", EF if isinstance(ef, str) else ef)):
         if value < 1:
             raise UsageError(
                 f"The index {kind!r} cannot keep {value} candidates.",
-                mend=f"{knob} is 1 or more, usually 64.",
+                mend=f"Use {knob} of 1 or more, usually 64.",
             )
 
 
@@ -334,7 +334,7 @@ def pq(
     return _open_code_index("pq", vectors, (name, digest, folder), m, (nbits, sample))
 
 
-def opq(
+def open_opq_index(
     vectors: Vectors,
     *,
     name: str = "opq",
@@ -355,7 +355,7 @@ def _open_code_index(
     n, dim = measure_shards_shape(vectors)
     m = find_nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
     nbits, sample = learning
-    _check_code_options(kind, n, dim, m=m, nbits=nbits, sample=sample)
+    _check_code_index_options(kind, n, dim, m=m, nbits=nbits, sample=sample)
     faiss = import_faiss(kind)
     # Of a sample that takes all vectors, the size makes no difference.
     recipe = make_faiss_index_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
@@ -408,20 +408,20 @@ def find_nearest_divisor(dim: int, m: int) -> int:
     return min((d for d in range(1, dim + 1) if dim % d == 0), key=lambda d: (abs(d - m), d))
 
 
-def _check_code_options(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
+def _check_code_index_options(kind: str, n: int, dim: int, *, m: int, nbits: int, sample: int) -> None:
     if m < 1 or dim % m:
         raise UsageError(
-            f"The index {kind!r} cannot cut {dim} dimensions into {m} equal parts.",
+            f"The index {kind!r} cannot split {dim} dimensions into {m} equal parts.",
             mend=f"Use m={find_nearest_divisor(dim, m)}.",
         )
     if not 1 <= nbits <= 12:
         raise UsageError(
-            f"The index {kind!r} cannot use parts of {nbits} bits.", mend="nbits is from 1 to 12."
+            f"The index {kind!r} cannot use codes of {nbits} bits.", mend="Use nbits from 1 to 12."
         )
     if min(n, sample) < 2**nbits:
         fits = max(0, min(n, sample).bit_length() - 1)
         raise UsageError(
-            f"The index {kind!r} learns {2**nbits} values of each part and has {min(n, sample)} vectors to learn "
-            f"from.",
+            f"The index {kind!r} learns {2**nbits} values per part, but has only {min(n, sample)} vectors to "
+            f"learn from.",
             mend=f"Use nbits={fits}, or the index flat." if fits else "Use the index flat.",
         )

@@ -46,7 +46,7 @@ _USUAL = {
 }
 _WHERE = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
 """What the client puts before the reason, and our message has said."""
-_AGAIN = "Start it again and repeat the command: finished work is kept."
+_AGAIN = "Restart the server and repeat the command: finished work is kept."
 
 
 class PgVectorServer:
@@ -83,17 +83,17 @@ class PgVectorServer:
         before = getattr(self._own, "connection", None)
         connection = before
         try:
-            connection = before or self._connect()
+            connection = before or self._connect_to_server()
             return work(connection)
         except psycopg.Error as error:
             if connection is not None and isinstance(error, psycopg.errors.UndefinedTable):
                 # Somebody removed what this connection was prepared for.
                 connection.close()
             if connection is None or not connection.closed:
-                raise self._explain_error(error) from error
+                raise self._explain_database_error(error) from error
             self._drop_connection(connection)
             if before is None:
-                raise self._explain_error(error) from error
+                raise self._explain_database_error(error) from error
         return self.do(work)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class PgVectorServer:
         for connection in connections:
             connection.close()
 
-    def _connect(self) -> Connection[Any]:
+    def _connect_to_server(self) -> Connection[Any]:
         import psycopg
 
         connection = psycopg.connect(**self._parameters, autocommit=True)
@@ -125,7 +125,7 @@ class PgVectorServer:
             if connection in self._all:
                 self._all.remove(connection)
 
-    def _explain_error(self, error: psycopg.Error) -> ModelError:
+    def _explain_database_error(self, error: psycopg.Error) -> ModelError:
         reason = self._address.redact_secrets(error)
         away = _is_server_away(error, reason)
         reason = _WHERE.sub("", reason)
@@ -138,7 +138,7 @@ class PgVectorServer:
         if "authentication failed" in reason or "no password" in reason:
             return f"Check the user and the password in {self._address.origin}."
         if "database" in reason and "does not exist" in reason:
-            return f"Create the database, or name another in {self._address.origin}."
+            return f"Create the database, or use another in {self._address.origin}."
         return _explain_missing_rights(reason)
 
 
@@ -155,9 +155,9 @@ def _is_server_away(error: psycopg.Error, reason: str) -> bool:
 
 def _explain_missing_rights(reason: str) -> str:
     if "vector" in reason and ("extension" in reason or "control file" in reason):
-        return "Install pgvector on the server; its administrator runs CREATE EXTENSION vector once."
+        return "Install pgvector on the server, then run CREATE EXTENSION vector once as its administrator."
     if "permission denied" in reason:
-        return "Let the user create a schema in the database, or make one: CREATE SCHEMA embassay AUTHORIZATION user."
+        return "Let the user create schemas there, or create one: CREATE SCHEMA embassay AUTHORIZATION user."
     return ""
 
 
@@ -176,8 +176,8 @@ def _connection_settings(address: SecretServerUrl, client: str, needs: str) -> d
     except ProgrammingError:
         # Its message repeats the address, password and all.
         raise UsageError(
-            f"{address.origin} is not an address that PostgreSQL's clients understand.",
-            mend="Write it like postgresql://USER@HOST:5432/DATABASE, special characters as %40 and the like.",
+            f"{address.origin} is not a valid PostgreSQL address.",
+            mend="Write it like postgresql://USER@HOST:5432/DATABASE, with special characters as %40 etc.",
         ) from None
 
 
@@ -216,8 +216,8 @@ class PgVectorLayout:
     def __post_init__(self) -> None:
         if self.kind == "hnsw" and not (2 <= self.m <= 100 and 2 * self.m <= self.ef_construction <= 1000):
             raise UsageError(
-                f"pgvector builds no graph with m={self.m}, ef_construction={self.ef_construction}.",
-                mend="m is from 2 to 100, ef_construction from 2 m to 1000.",
+                f"pgvector cannot use m={self.m}, ef_construction={self.ef_construction}.",
+                mend="Use m from 2 to 100, and ef_construction from 2 * m to 1000.",
             )
 
     def table(self, digest: str) -> str:
@@ -230,7 +230,7 @@ class PgVectorLayout:
         most = 16_000 if self.kind == "flat" else _MOST[self.type]
         if dim > most:
             raise UsageError(
-                f"pgvector takes at most {most} dimensions of type {self.type} for kind={self.kind}, not {dim}.",
+                f"pgvector supports {most} dimensions of type {self.type} for kind={self.kind}, not {dim}.",
                 mend="Use fewer dimensions, type=halfvec (4000) or kind=flat.",
             )
 
@@ -290,7 +290,7 @@ def _find_table(connection: Connection[Any], table: str) -> BuiltVectorTable | N
 
 
 def _find_table_oid(connection: Connection[Any], table: str) -> int | None:
-    """The number of a table of ours, None where there is none."""
+    """Find the oid of a table of ours, None where there is none."""
     # From the catalogue: `to_regclass` may answer from a cache of before the wait for a lock.
     row = connection.execute(
         "SELECT pg_class.oid FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
@@ -384,12 +384,12 @@ def encode_copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> It
         # Two fields: 4 bytes of an id, and a vector with 4 bytes before its values.
         rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
         rows["id"] = np.arange(start, start + len(block))
-        rows["values"] = _round_block(block, kind)
+        rows["values"] = _round_vector_block(block, kind)
         start += len(block)
         yield rows.tobytes()
 
 
-def _round_block(block: Floats, kind: str) -> Any:
+def _round_vector_block(block: Floats, kind: str) -> Any:
     if kind == "vector":
         return block
     # What is too large for float16 becomes infinite, which the server refuses with words of its own.
@@ -410,15 +410,14 @@ def _table_size(connection: Connection[Any], table: str) -> int:
 
 def _record_table(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
     connection.execute(
-        f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) "
-        "ON CONFLICT (name) DO UPDATE SET n = excluded.n, dim = excluded.dim, "
-        "build_seconds = excluded.build_seconds, built_at = now()",
+        f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) ON CONFLICT (name) DO "
+        "UPDATE SET n = excluded.n, dim = excluded.dim, build_seconds = excluded.build_seconds, built_at = now()",
         [table, *shape, seconds],
     )
 
 
 def _lock_by_name(connection: Connection[Any], name: str) -> None:
-    """Wait for whoever makes the same thing; the lock ends with the transaction."""
+    """Lock by a name, waiting for whoever makes the same thing, until the transaction ends."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
@@ -456,7 +455,7 @@ class PgVectorIndex:
         layout.check(dim)
         if not 1 <= ef <= _EF_MOST:
             raise UsageError(
-                f"pgvector keeps from 1 to {_EF_MOST} candidates, not ef={ef}.", mend="Use 40 to 400."
+                f"pgvector supports ef from 1 to {_EF_MOST}, not ef={ef}.", mend="Use 40 to 400."
             )
         self.name = (name or "pgvector").replace("pgvector:%24", "pgvector:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
@@ -499,7 +498,7 @@ class PgVectorIndex:
         return [(int(position), -float(distance)) for position, distance in cursor.fetchall()]
 
     def _list_search_settings(self, k: int) -> tuple[str, list[str]]:
-        """Search through the graph, though the planner would rather read a small table."""
+        """List the settings that make a search use the graph, though the planner would read a small table."""
         ef = self._ef if self._iterates else min(_EF_MOST, max(self._ef, k))
         wanted = {"hnsw.ef_search": str(ef), "enable_seqscan": "off"}
         if self._iterates:

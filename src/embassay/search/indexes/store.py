@@ -39,8 +39,8 @@ def compute_recall_per_query(found: RankedCandidates, exact: RankedCandidates, k
     q, depth = exact.indices.shape
     if len(found.indices) != q or k < 1 or min(depth, found.indices.shape[1]) < k:
         raise UsageError(
-            f"Cannot compare the first {k} of rankings {found.indices.shape} and {exact.indices.shape}.",
-            mend="Search the same queries with both, to a depth of at least k.",
+            f"Cannot compare the top {k} of rankings {found.indices.shape} and {exact.indices.shape}.",
+            mend="Search both with the same queries, to a depth of at least k.",
         )
     wanted = exact.indices[:, :k]
     # One pair of a query and a number is one integer.
@@ -61,7 +61,7 @@ def recall(found: RankedCandidates, exact: RankedCandidates, k: int) -> float:
     """
     values = compute_recall_per_query(found, exact, k)
     if not len(values):
-        raise UsageError("There is no recall without queries.", mend="Search at least one.")
+        raise UsageError("Recall needs at least one query.", mend="Search with at least one.")
     return float(values.mean())
 
 
@@ -86,7 +86,8 @@ def find_smallest_search_width(
     """
     if not 0 <= gap < 1 or most < 1:
         raise UsageError(
-            f"Cannot find a width up to {most} with a gap of {gap:g}.", mend="The gap is from 0 to 1."
+            f"Cannot find a search width up to {most} with a gap of {gap:g}.",
+            mend="Use a gap of at least 0 and below 1, and a width of at least 1.",
         )
 
     def is_enough(ef: int) -> bool:
@@ -148,8 +149,8 @@ def tune_width(
     """
     if not ladder or sorted(set(ladder)) != list(ladder) or ladder[0] < 1 or gap < 0 or not flat:
         raise UsageError(
-            f"Cannot tune over the widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
-            mend="Give ascending widths from 1, a gap from 0, and at least one metric.",
+            f"Cannot tune over the search widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
+            mend="Pass widths of 1 or more in ascending order, a gap of at least 0, and at least one metric.",
         )
     steps: list[SearchWidthTrial] = []
     for ef in ladder:
@@ -162,13 +163,13 @@ def tune_width(
 def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> SearchWidthTrial:
     if values.keys() != flat.keys():
         raise UsageError(
-            f"At ef={ef} there are {', '.join(sorted(values)) or 'no metrics'}, with flat {', '.join(sorted(flat))}.",
-            mend="Measure the same metrics.",
+            f"ef={ef} has {', '.join(sorted(values)) or 'nothing'}, but flat has {', '.join(sorted(flat))}.",
+            mend="Measure the same metrics with both.",
         )
     undefined = [name for name in flat if not (isfinite(values[name]) and isfinite(flat[name]))]
     if undefined:
         raise UsageError(
-            f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave it out of the rule."
+            f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave this metric out."
         )
     return SearchWidthTrial(
         ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()}
@@ -204,13 +205,13 @@ class IndexRecipe:
 
     @property
     def key(self) -> str:
-        """32 hexadecimal digits."""
+        """The key of the recipe: 32 hexadecimal digits."""
         parts = [LAYOUT, self.kind, dict(self.parameters), self.library, self.digest]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def path(self, folder: Path) -> Path:
-        """Where it is kept."""
+        """The path at which the index is kept."""
         return folder / f"{self.kind}-{self.key}.index"
 
 
@@ -249,8 +250,8 @@ def load_or_build_index(recipe: IndexRecipe, folder: Path | None, form: IndexFor
             return _read_kept_index(path, recipe, form) or _build_and_write_index(path, recipe, form)
     except OSError as error:
         _warn_at_runtime(
-            f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
-            "folder."
+            f"The index {path} cannot be stored ({error}) and is used without storing it. Free disk space or "
+            "choose another folder."
         )
         value, seconds = _time_index_build(form)
         return StoredIndex(value, seconds, 0, found=False)
@@ -318,8 +319,8 @@ def _build_and_write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]
     except OSError as error:
         # Built is built: a full disk costs the next run time, not this one.
         _warn_at_runtime(
-            f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
-            "folder."
+            f"The index {path} cannot be stored ({error}) and is used without storing it. Free disk space or "
+            "choose another folder."
         )
         temporary.unlink(missing_ok=True)
         size = 0
@@ -367,7 +368,7 @@ class KeptIndexCounts:
     bytes: int
 
 
-def list_kept_indexes(folder: Path) -> KeptIndexCounts:
+def count_kept_indexes(folder: Path) -> KeptIndexCounts:
     """What is kept in a folder; nothing where there is none."""
     files = sorted(folder.glob("*.index"))
     kinds = Counter(file.name.rpartition("-")[0] for file in files)
@@ -431,13 +432,13 @@ def check_vectors(vectors: Vectors) -> Vectors:
         if not isinstance(shard, np.ndarray) or shard.dtype != np.float32 or shard.ndim != 2:
             kind = f"{shard.dtype} {shard.shape}" if isinstance(shard, np.ndarray) else type(shard).__name__
             raise UsageError(
-                f"An index cannot be made of {kind}.", mend="Give float32 vectors, shape (n, dimensions)."
+                f"An index cannot be built from {kind}.", mend="Pass float32 vectors, shape (n, dimensions)."
             )
         shapes.append(shard.shape)
     if len({dim for _, dim in shapes}) != 1 or shapes[0][1] == 0:
         raise UsageError(
-            f"An index cannot be made of shards of shapes {shapes[:5]}.",
-            mend="Give at least one shard, all with the same number of dimensions (1 or more).",
+            f"An index cannot be built from shards of shapes {shapes[:5]}.",
+            mend="Pass at least one shard, all with the same number of dimensions (1 or more).",
         )
     return vectors
 

@@ -23,7 +23,7 @@ CHAT_MODELS: Registry[ChatModel] = Registry(
 CHAT_MODELS.add(
     "openai",
     "embassay.systems.chat.openai:OpenAIChat",
-    "chat models of OpenAI, or of any server with its API (base_url=)",
+    "OpenAI's chat models, or any server with the same API (base_url=)",
     needs="embassay[llm], OPENAI_API_KEY",
 )
 CHAT_MODELS.add(

@@ -73,7 +73,7 @@ class OllamaChat(ServedChatModel):
     ) -> ServerReply[ChatServerReply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read_ollama_reply(
-            await self._connection.post("api/chat", self.payload(messages, sampling, schema))
+            await self._connection.post("api/chat", self.build_request_payload(messages, sampling, schema))
         )
         # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
         read_tokens = answer.value.read
@@ -81,7 +81,7 @@ class OllamaChat(ServedChatModel):
             return replace(answer, value=replace(answer.value, finish="context"))
         return answer
 
-    def payload(
+    def build_request_payload(
         self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The body of the request."""

@@ -54,7 +54,7 @@ class OpenAIChat(ServedChatModel):
             name or f"openai:{target}",
             identity,
             f"openai:{target}",
-            price=TokenPrice.of_chat_model(target, server.price, price_output),
+            price=TokenPrice.find_chat_model_price(target, server.price, price_output),
             ledger=ledger,
             limits=server.limits,
         )
@@ -69,7 +69,7 @@ class OpenAIChat(ServedChatModel):
     async def request(
         self, messages: Sequence[ChatMessage], sampling: SamplingSettings, schema: Mapping[str, Any] | None
     ) -> ServerReply[ChatServerReply]:
-        """One chat completion."""
+        """Request one chat completion from the server."""
         for _ in range(_WORDINGS):
             way, longest, left_out = self._way, self._longest, self.left_out
             try:
@@ -82,7 +82,7 @@ class OpenAIChat(ServedChatModel):
         return _read_openai_reply(await self._create_completion(messages, sampling, schema))
 
     def _adapt_refused_request(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
-        """Whether the server minds something that can be said in another way, which is then remembered.
+        """Adapt the request where the server refuses what can be said another way; whether it does.
 
         Several calls may find out at once: what another has changed already needs only another attempt.
         """
@@ -99,7 +99,7 @@ class OpenAIChat(ServedChatModel):
     def _drop_refused_sampling(
         self, error: Exception, sampling: SamplingSettings, before: tuple[str, ...]
     ) -> bool:
-        """Whether the model does not take a part of the sampling that was sent, which is then left out."""
+        """Leave out a part of the sampling that the model refuses; whether there is one."""
         if not is_field_refused(error, "nsupported", "not support", "nrecognized"):
             return False
         sent = [name for name in _SETTABLE if getattr(sampling, name) is not None and name not in before]

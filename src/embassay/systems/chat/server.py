@@ -196,7 +196,7 @@ class ServedChatModel(ABC):
             written = BookedTokenCount.of(
                 said.written, most=most_written, likely=estimate_server_tokens([said.text])
             )
-            self._learn_answer_length(said.written)
+            self._reserve_for_longest_answer(said.written)
             text = said.text.strip()
             reply = replace(said, text=strip_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
@@ -215,7 +215,7 @@ class ServedChatModel(ABC):
         self._check_reply(answer.value)
         return answer
 
-    def _learn_answer_length(self, written: object) -> None:
+    def _reserve_for_longest_answer(self, written: object) -> None:
         """Hold aside twice what the longest answer had, for those that nothing limits."""
         if isinstance(written, int) and written > self._longest_answer:
             self._longest_answer = min(2 * written, _MOST_LEARNED)
@@ -236,7 +236,7 @@ class ServedChatModel(ABC):
             )
         if reply.finish == "context":
             raise TextRefused(
-                f"{self.model}: the messages fill its context (num_ctx), so they were truncated."
+                f"{self.model}: the messages fill the model's context (num_ctx), so they were truncated."
             )
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"

@@ -68,12 +68,12 @@ class RolePrompts:
 
     @property
     def longest_prompt(self) -> str:
-        """The one that leaves the least room for a text."""
+        """The longest of the prompts, which leaves the least room for a text."""
         return max((self.query, self.document, self.plain), key=len)
 
     @property
     def has_role_prompts(self) -> bool:
-        """Whether a role makes a difference."""
+        """Whether the prompts differ by role."""
         return len({self.query, self.document, self.plain}) > 1
 
 
@@ -147,10 +147,10 @@ def check_vectors_finite(vectors: NDArray[np.float32], name: str, dtype: str) ->
     """The vectors. ModelError where there are values that are none, which half precision makes of large ones."""
     if np.isfinite(vectors).all():
         return vectors
-    mend = "Its weights or its code may be broken."
+    mend = "The model's weights or code may be broken."
     if dtype == "float16":
-        mend = "Numbers above 65,504 overflow in it: use dtype=bfloat16 or float32."
-    raise ModelError(f"{name!r} returned values that are not finite, computing in {dtype}.", mend=mend)
+        mend = "Numbers above 65,504 overflow in float16: use dtype=bfloat16 or float32."
+    raise ModelError(f"{name!r} returned values that are not finite when computing in {dtype}.", mend=mend)
 
 
 def has_role_router(model: Any) -> bool:
@@ -268,7 +268,7 @@ class TokenVectorReader:
 def _pick_own_token_states(state: Any, n: int, own: NDArray[np.int64]) -> NDArray[np.float32]:
     hidden: NDArray[np.float32] = state.detach().float().cpu().numpy()
     if len(hidden) < n:
-        raise ModelError(f"The model has {len(hidden)} states for {n} tokens of a text.")
+        raise ModelError(f"The model returned only {len(hidden)} states for {n} tokens of a text.")
     # The library cuts padding off at the end only; some tokenizers put it in front.
     return hidden[len(hidden) - n :][own]
 
@@ -325,7 +325,7 @@ class PaddedBatch:
 
     @property
     def tokens(self) -> int:
-        """Filling included."""
+        """The number of tokens in the batch, filling included."""
         return self.rows * (self.width or 0)
 
 
@@ -417,7 +417,7 @@ class BatchJoiner:
                 raise
             if batch.rows == 1:
                 raise ModelError(
-                    "The GPU has no memory for a single text.",
+                    "The GPU ran out of memory on a single text.",
                     mend="Try a smaller max_length, or EMBASSAY_DEVICE=cpu.",
                 ) from error
         self._warn_of_halved_batches()
@@ -442,8 +442,8 @@ class BatchJoiner:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                "The GPU has no memory for a whole batch, so batches are halved; vectors may differ in the last "
-                "digit from those on a larger GPU. batch_size is part of the encoder's identity.",
+                "The GPU has too little memory for a whole batch, so batches are halved. Vectors may differ "
+                "in the last digit from those of a larger GPU. Another batch_size counts as another encoder.",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -41,7 +41,7 @@ class CohereEncoder(HttpPostEncoder):
         self._input_types = {"query": "search_query", "document": "search_document", None: input_type}
         self._truncate = "END" if truncate else "NONE"
 
-    def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
+    def build_request_payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
         """Texts with the type of their role; vectors are asked for as floats."""
         return {
             "model": self.target,

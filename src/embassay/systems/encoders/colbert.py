@@ -14,7 +14,7 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.systems.encoders.batches import check_vectors_finite
 from embassay.systems.encoders.multivector import (
-    IndependentChunks,
+    IndependentChunkEncoding,
     Rows,
     SentenceTransformersModel,
     TextwiseMultiVectorEncoder,
@@ -66,7 +66,7 @@ class ColbertEncoder(TextwiseMultiVectorEncoder):
         self._limit = self._torch.limit(read)
         self.max_tokens = self._limit.tokens
         self.similarity = str(model.similarity_fn_name)
-        self._alone = IndependentChunks(self._encode_rows, card=self._torch.card, threads=True)
+        self._alone = IndependentChunkEncoding(self._encode_rows, card=self._torch.card, threads=True)
         self.chunk_size = self._alone.chunk_size
         self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
         self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)

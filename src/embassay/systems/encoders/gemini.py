@@ -51,7 +51,7 @@ class GeminiEncoder(HttpPostEncoder):
             self._tasks = {}
             self.uses_roles = bool(self.served.prompts)
 
-    def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
+    def build_request_payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
         """One request for each text inside the request."""
         common = select_given_options(taskType=self._tasks.get(role), outputDimensionality=self.dimensions)
         return {

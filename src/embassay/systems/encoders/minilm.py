@@ -44,7 +44,7 @@ _HEAD_CHARACTERS = 4096
 
 
 class MiniLMEncoder:
-    """Mean of the last hidden states, L2-normalised; 384 dimensions, up to 256 tokens including [CLS] and [SEP].
+    """The MiniLM encoder: mean of the last hidden states at length 1; 384 dimensions, 256 tokens.
 
     A vector does not depend on the other texts nor on the number of cores: only texts of equal length share a
     batch, and each batch runs on one thread. `backend` is by default OpenVINO where installed, else onnxruntime;
@@ -69,7 +69,7 @@ class MiniLMEncoder:
             read_verified_file(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
         )
-        self._graph = _load_weights(content, computation)
+        self._graph = _load_model_from_weights(content, computation)
         self._batch_tokens = computation.tokens
         self.identity = _encoder_identity(computation, self._graph)
         self.tokenizer = _make_tokenizer(tokenizer, self.max_tokens)
@@ -87,14 +87,14 @@ class MiniLMEncoder:
         ids = [encoding.ids for encoding in self._tokenize(texts)]
 
         def fill_vectors(rows: Batch) -> None:
-            vectors[rows] = self._embed([ids[row] for row in rows])
+            vectors[rows] = self._embed_token_ids([ids[row] for row in rows])
 
         run_batches_on_all_cores(
             fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens)
         )
         return vectors
 
-    def encode_tokens(
+    def encode_token_vectors(
         self,
         texts: Sequence[str],
         *,
@@ -118,14 +118,14 @@ class MiniLMEncoder:
     no_late_chunks = ""
     token_room = max_tokens - 2
 
-    def token_places(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    def locate_text_tokens(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """First character and end of each of a text's own tokens, (tokens, 2) per text, none cut off."""
         if self._whole is None:
             self._whole = type(self.tokenizer).from_str(self.tokenizer.to_str())
             self._whole.no_truncation()
         return [locate_tokens_after_prompt(encoding) for encoding in self._whole.encode_batch(list(texts))]
 
-    def finish_means(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
+    def finish_mean_vectors(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
         """Means of token vectors, (n, 384), at length 1."""
         return scale_rows_to_unit_length(means)
 
@@ -133,7 +133,7 @@ class MiniLMEncoder:
         """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""
         return sum(bool(encoding.overflowing) for encoding in self._tokenize(texts))
 
-    def _embed(self, ids: list[list[int]]) -> NDArray[np.float32]:
+    def _embed_token_ids(self, ids: list[list[int]]) -> NDArray[np.float32]:
         # The mean's divisor goes with the norm.
         total = self._compute_hidden_states(ids).sum(axis=1)
         return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
@@ -176,7 +176,7 @@ def _cut_text_at_space(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _load_weights(weights: bytes, asked: OnnxComputeOptions) -> LoadedOnnxModel:
+def _load_model_from_weights(weights: bytes, asked: OnnxComputeOptions) -> LoadedOnnxModel:
     from safetensors.numpy import load
 
     try:

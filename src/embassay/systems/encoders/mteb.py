@@ -48,7 +48,7 @@ class MtebEncoder:
             # Asked first: without a network, loading would try for more than a minute.
             weights = find_model_weights(str(meta.name), meta.revision, system="st").identity
         self._tasks = {
-            role: _find_task(library, self.task or default).metadata
+            role: _find_mteb_task(library, self.task or default).metadata
             for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
         }
         self._model = self._load_model(meta)
@@ -103,14 +103,14 @@ class MtebEncoder:
             meta = library.get_model_meta(self.target, revision=self.revision, fetch_from_hf=False)
         except KeyError as error:
             raise UsageError(
-                f"{error.args[0]}".splitlines()[0], mend="`mteb available-models` lists all."
+                f"{error.args[0]}".splitlines()[0], mend="Run `mteb available-models` to see all."
             ) from error
         except ValueError as error:
             raise UsageError(format_first_error_line(error)) from error
         if "API" in meta.framework:
             raise UsageError(
                 f"{self.target} is a service that mteb would call itself, bypassing a run's limits and accounting.",
-                mend="Name it by its vendor: openai:, cohere:, voyage:, gemini:.",
+                mend="Use its vendor's prefix: openai:, cohere:, voyage: or gemini:.",
             )
         return meta
 
@@ -120,10 +120,10 @@ class MtebEncoder:
         except Exception as error:  # a model of the registry may raise anything
             raise ModelError(
                 f"{self.name!r} cannot be loaded: {format_first_error_line(error)}",
-                mend="If it needs a package, install it; if it needs files, let mteb load it once with a network.",
+                mend="Install any package it needs; if it needs files, load it once with mteb while online.",
             ) from error
         if not callable(getattr(model, "encode", None)):
-            raise ModelError(f"{self.name!r} has no vectors: it is a model for {', '.join(meta.model_type)}.")
+            raise ModelError(f"{self.name!r} is not an encoder but a model for {', '.join(meta.model_type)}.")
         return model
 
 
@@ -134,11 +134,11 @@ def _find_model_similarity(meta: Any, inner: Any) -> str:
     return str(getattr(name, "value", name) or "cosine")
 
 
-def _find_task(library: Any, name: str) -> Any:
+def _find_mteb_task(library: Any, name: str) -> Any:
     try:
         return library.get_task(name)
     except KeyError as error:
-        raise UsageError(f"mteb has no task {name!r}.", mend="`mteb available-tasks` lists all.") from error
+        raise UsageError(f"mteb has no task {name!r}.", mend="See `mteb available-tasks`.") from error
 
 
 def _import_mteb() -> Any:

@@ -37,7 +37,7 @@ _ON_CARD = 64
 _WINDOW = 256
 
 
-class IndependentChunks:
+class IndependentChunkEncoding:
     """Chunks of texts whose vectors depend on no other text: on a processor a text is a chunk and a batch of its own,
     and as many are read at once as there are cores; a card gets chunks of 64. `read(texts, role)` is the model."""
 
@@ -66,7 +66,9 @@ class IndependentChunks:
             run_batches_on_all_cores(fill_rows, part, start=start)
         return make_ragged_array(result)
 
-    def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
+    def encode_chunks_together(
+        self, chunks: Sequence[Sequence[str]], role: Role | None
+    ) -> Iterator[tuple[int, Ragged]]:
         """The rows of every chunk by its position, some chunks at a time."""
         places = iter(range(len(chunks)))
         while window := list(islice(places, max(1, _WINDOW // self.chunk_size))):
@@ -85,7 +87,7 @@ class IndependentChunks:
 class TextwiseMultiVectorEncoder:
     """An encoder of many vectors for a text, which depend on no other text."""
 
-    _alone: IndependentChunks
+    _alone: IndependentChunkEncoding
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
         """The rows of each text, as the model gives them: (rows, width) float32."""
@@ -94,8 +96,8 @@ class TextwiseMultiVectorEncoder:
     def encode_together(
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
     ) -> Iterator[tuple[int, Ragged]]:
-        """`encode` of every chunk by its position."""
-        return self._alone.together(chunks, role)
+        """Encode all chunks together, and give the result of each by its position."""
+        return self._alone.encode_chunks_together(chunks, role)
 
 
 class SentenceTransformersModel:
@@ -125,14 +127,14 @@ class SentenceTransformersModel:
         ):
             raise ModelError(
                 f"{self.name!r} is not a {kind}: the missing layers would be random, not trained.",
-                mend="Use a model that was trained as one; st: is for ordinary embedding models.",
+                mend="Use a trained model of that kind; st: is for ordinary embedding models.",
             )
         self.model = self._load_model(getattr(library, kind), device, dtype)
         self.card = self.model.device.type == "cuda"
         self.version = self._list_library_versions(library)
 
     def ask(self, call: Callable[[], Any]) -> Any:
-        """What a call of the model gives. ModelError where it fails."""
+        """Call the model and give what the call gives. ModelError where it fails."""
         try:
             return call()
         except Exception as error:  # transformers and torch have no root in common
@@ -145,7 +147,7 @@ class SentenceTransformersModel:
         return ModelTokenLimit(getattr(self.model, "tokenizer", None), tokens)
 
     def most(self, asked: int) -> int:
-        """The tokens asked for; UsageError where the model has no places for them."""
+        """Check that the model has places for the tokens asked for, and give them; UsageError where not."""
         config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
         most = getattr(config, "max_position_embeddings", None)
         if most is not None and asked > most:

@@ -41,7 +41,7 @@ class OllamaEncoder(HttpPostEncoder):
         )
         self._truncate, self._num_ctx, self._keep_alive = truncate, num_ctx, keep_alive
 
-    def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:  # noqa: ARG002
+    def build_request_payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:  # noqa: ARG002
         """Texts, prompts before them; the role says nothing to the server."""
         return {
             "model": self.target,

@@ -75,8 +75,8 @@ class OnnxEncoder:
         self._pooling = folder.read_pooling() if self.pooling == "configured" else self.pooling
         if self._pooling is None and not self._run.gives_sentences:
             raise ModelError(
-                f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors are pooled is unknown.",
-                mend="Add ?pooling=mean, cls or last, as the model's card says.",
+                f"{folder.path / '1_Pooling' / 'config.json'} is missing, so the pooling mode is unknown.",
+                mend="Add ?pooling=mean, cls or last, as stated in the model card.",
             )
         self._folder = folder
         self._set_prompts()
@@ -99,7 +99,9 @@ class OnnxEncoder:
         rows: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
         def fill_vectors(batch: Batch) -> None:
-            for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
+            for row, vector in zip(
+                batch, self._embed_encodings([encodings[row] for row in batch]), strict=True
+            ):
                 rows[row] = vector
 
         run_batches_on_all_cores(
@@ -108,7 +110,9 @@ class OnnxEncoder:
         )
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
 
-    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+    def encode_token_vectors(
+        self, texts: Sequence[str], *, role: Role | None = None
+    ) -> list[NDArray[np.float32]]:
         """The output for each of a text's own tokens, (tokens, width) per text. UsageError where the graph gives only
         whole texts."""
         if self._run.gives_sentences:
@@ -157,7 +161,7 @@ class OnnxEncoder:
         )
         return encodings
 
-    def _embed(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+    def _embed_encodings(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
         """The vectors of texts with equally many tokens."""
         hidden = self._run(encodings)
         if hidden.ndim == 3:

@@ -225,7 +225,7 @@ def _quantize_weights_to_int8(model: Path | bytes, asked: OnnxComputeOptions) ->
             )  # fmt: skip
             return path.read_bytes()
     except Exception as error:  # the quantiser's errors have no root in common
-        raise UnusableModel(f"cannot have int8 weights: {format_first_error_line(error)}") from error
+        raise UnusableModel(f"cannot be quantized to int8: {format_first_error_line(error)}") from error
 
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -369,11 +369,11 @@ class OnnxModelFolder:
         return next((self.path / name for name in names if (self.path / name).is_file()), None)
 
     def tokenizer(self) -> Path:
-        """tokenizer.json."""
+        """The path of the tokenizer's file, tokenizer.json."""
         path = self.path / "tokenizer.json"
         if not path.is_file():
             raise ModelError(
-                f"{path} is missing, so texts cannot be cut into tokens.",
+                f"{path} is missing, so texts cannot be tokenized.",
                 mend="Save it with transformers: AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER).",
             )
         return path
@@ -412,7 +412,7 @@ class OnnxModelFolder:
         unknown = [kind for kind, _ in modules if kind not in _KNOWN_MODULES]
         if unknown:
             raise ModelError(
-                f"{self.path / 'modules.json'} has a module that onnx: does not know: {', '.join(unknown)}.",
+                f"{self.path / 'modules.json'} has modules that onnx: cannot run: {', '.join(unknown)}.",
                 mend="Use st:./folder, which needs torch.",
             )
         return modules
@@ -532,7 +532,7 @@ class OnnxGraph:
         self.gives_sentences = bool(sentences)
         if not sentences and not tokens:
             raise ModelError(
-                f"{self.origin} gives neither token nor sentence vectors, but {', '.join(ranks)}."
+                f"{self.origin} outputs neither token nor sentence vectors, but {', '.join(ranks)}."
             )
         return (sentences or tokens)[0]
 
@@ -542,12 +542,12 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
     if path is not None:
-        return _make_graph(path, path, asked)
+        return _make_onnx_graph(path, path, asked)
     if file is not None:
         raise ModelError(f"{folder.path / file} is missing.")
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
     if not weights.is_file():
-        raise ModelError(f"{folder.path / 'model.onnx'} is missing, also in onnx/.", mend=_EXPORT)
+        raise ModelError(f"{folder.path / 'model.onnx'} is missing, and so is onnx/model.onnx.", mend=_EXPORT)
     differing = [
         f"{key} {config.get(key)}" for key, value in _PLAIN_BERT.items() if config.get(key, value) != value
     ]
@@ -557,7 +557,9 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
             f"for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return _make_graph(_build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
+    return _make_onnx_graph(
+        _build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked
+    )
 
 
 def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> bytes:
@@ -577,7 +579,7 @@ def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> byte
         ) from error
 
 
-def _make_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
+def _make_onnx_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
     try:
         return OnnxGraph(load_onnx_model(model, asked), origin)
     except UnusableModel as error:

@@ -104,11 +104,11 @@ class OpenAIEncoder(ServedEncoder):
             self._bytes = _guess_number_type_of_bytes(sent)
             if self._bytes is None:
                 raise ModelError(
-                    f"{self.name} sends base64 instead of numbers, and the type of its bytes is unclear.",
-                    mend="State the number of dimensions: dimensions=N.",
+                    f"{self.name} sends vectors as base64, and their number type is unclear.",
+                    mend="Pass the number of dimensions: dimensions=N.",
                 )
         else:
-            self._bytes = _match_bytes_to_number_type(sent[0], numbers[0])
+            self._bytes = _find_type_matching_numbers(sent[0], numbers[0])
         if self._bytes is not None:
             return self._check_vectors(_unpack_byte_vectors(sent, self._bytes), len(texts))
         self._format = "float"
@@ -211,7 +211,7 @@ def _read_sent_embeddings(answer: Any, n: int) -> list[Any]:
         raise MalformedServerAnswer(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
     try:
         if sorted(item.index for item in data) != list(range(n)):
-            raise MalformedServerAnswer("vectors with wrong numbers")
+            raise MalformedServerAnswer("vectors with wrong indices")
         sent = [item.embedding for item in sorted(data, key=lambda item: int(item.index))]
         return [b64decode(row, validate=True) if isinstance(row, str) else row for row in sent]
     except (AttributeError, TypeError, ValueError, binascii.Error):
@@ -276,7 +276,7 @@ def _guess_number_type_of_bytes(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     return likely[0] if len(likely) == 1 else None
 
 
-def _match_bytes_to_number_type(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+def _find_type_matching_numbers(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
     """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
     for kind in _KINDS:
         if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):

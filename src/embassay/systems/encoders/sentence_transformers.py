@@ -116,7 +116,7 @@ class SentenceTransformer:
         self.prompts = self._choose_prompts()
         said = self._model.similarity_fn_name or "cosine"
         self.similarity = str(getattr(said, "value", said))
-        self.has_routes, width = self._probe_routes()
+        self.has_routes, width = self._probe_routes_and_width()
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
             raise UsageError(
                 f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} is impossible."
@@ -164,10 +164,12 @@ class SentenceTransformer:
             self._cards[route] = TorchBatchRunner(self._model, self._batch, self.name, route, self.dtype)
         return self._cards[route]
 
-    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
+    def encode_token_vectors(
+        self, texts: Sequence[str], *, role: Role | None = None
+    ) -> list[NDArray[np.float32]]:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
         tokenizer does not say where a token stands."""
-        prompt, states = self.prompts.of(role), self._token_states(self._choose_route(role))
+        prompt, states = self.prompts.of(role), self._open_token_vector_reader(self._choose_route(role))
         places = states.places(texts, prompt)
         tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
@@ -193,14 +195,17 @@ class SentenceTransformer:
         """Tokens of a document's own that are read at once, beside the prompt and special ones."""
         if self.max_tokens is None:
             return None
-        return self.max_tokens - self._token_states(None).places([""], self.prompts.of("document"))[0][0]
+        return (
+            self.max_tokens
+            - self._open_token_vector_reader(None).places([""], self.prompts.of("document"))[0][0]
+        )
 
-    def token_places(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    def locate_text_tokens(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """First character and end of each of a text's own tokens, (tokens, 2) per text, none cut off. UsageError as
-        `encode_tokens`."""
-        return self._token_states(None).find(texts, self.prompts.of("document"))
+        `encode_token_vectors`."""
+        return self._open_token_vector_reader(None).find(texts, self.prompts.of("document"))
 
-    def finish_means(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
+    def finish_mean_vectors(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
         """The modules after pooling on means of token vectors, (n, width), as vectors, (n, dim)."""
         import torch
 
@@ -219,7 +224,7 @@ class SentenceTransformer:
         """The module that makes a vector of a text of its tokens'; None where there is none."""
         return next((module for module in self._model if type(module).__name__ == "Pooling"), None)
 
-    def _token_states(self, route: Role | None) -> TokenVectorReader:
+    def _open_token_vector_reader(self, route: Role | None) -> TokenVectorReader:
         if route not in self._states:
             self._states[route] = TokenVectorReader(self._model, route)
         return self._states[route]
@@ -252,7 +257,7 @@ class SentenceTransformer:
         folder = Path(self.target).expanduser()
         if mend := suggest_system_for_folder(folder, self.target):
             raise UsageError(
-                f"{self.name!r} is not an embedding model: its folder says so.", mend=mend.strip()
+                f"{self.name!r} is not an embedding model, according to its folder.", mend=mend.strip()
             )
         pinned = is_revision_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
@@ -291,9 +296,7 @@ class SentenceTransformer:
         except Exception as error:  # hub, safetensors, transformers and torch have no root in common
             mend = "Check that it is a sentence-transformers model and that its files are complete."
             if "trust_remote_code" in str(error) and not self.trust_remote_code:
-                mend = (
-                    "It needs its own code: read that, then add trust_remote_code=true and revision=COMMIT."
-                )
+                mend = "It needs its own code. Read it, then add trust_remote_code=true and revision=COMMIT."
             if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(
@@ -301,7 +304,7 @@ class SentenceTransformer:
             ) from error
         return model
 
-    def _probe_routes(self) -> tuple[bool, int]:
+    def _probe_routes_and_width(self) -> tuple[bool, int]:
         """Whether the model reads queries and documents by routes of their own, and the width of its vectors.
         ModelError where the two routes' vectors cannot be compared."""
         # These calls also fix how the tokenizer cuts and pads, which threads must not do at the same time.
@@ -317,7 +320,7 @@ class SentenceTransformer:
             raise ModelError(
                 f"{self.name!r} encodes queries with {asked} dimensions and documents with {width}, so they cannot "
                 "be compared.",
-                mend="Use a model whose two routes end in the same number of dimensions.",
+                mend="Use a model whose query and document routes have the same number of dimensions.",
             )
         return True, width
 
@@ -345,8 +348,8 @@ class SentenceTransformer:
         most = getattr(config, "max_position_embeddings", None)
         if self.max_length < 1 or (most is not None and self.max_length > most):
             raise UsageError(
-                f"max_length={self.max_length} is not possible: {self.name!r} reads 1 to "
-                f"{most or 'any number of'} tokens."
+                f"max_length={self.max_length} is not possible: {self.name!r} reads "
+                f"{f'1 to {most}' if most else '1 or more'} tokens."
             )
         self._model.max_seq_length = self.max_length
 
@@ -431,14 +434,14 @@ class TorchBatchRunner:
             def prepare_next_window() -> Any:
                 # Chunks are read here, since they may be made as they are asked for.
                 group = [(position, chunks[position]) for position in islice(places, WINDOW)]
-                return pool.submit(self._prepare_window, group, prompt) if group else None
+                return pool.submit(self._prepare_chunk_window, group, prompt) if group else None
 
             waiting = prepare_next_window()
             while waiting is not None:
                 window, waiting = waiting.result(), prepare_next_window()
-                yield from self._encode_window(window)
+                yield from self._encode_chunk_window(window)
 
-    def _prepare_window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
+    def _prepare_chunk_window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
         """Position, number of texts, rows of each batch, and batches of each chunk."""
         window = []
         for position, texts in chunks:
@@ -447,7 +450,7 @@ class TorchBatchRunner:
             window.append((position, len(texts), rows, batches))
         return window
 
-    def _encode_window(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _encode_chunk_window(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         try:
             done = iter(self._joined([batch for _, _, _, batches in window for batch in batches]))
         except ModelError:
@@ -516,13 +519,13 @@ class _BatchFeatures:
     def __call__(self, texts: list[str]) -> Mapping[str, Any]:
         # So many batches were the same both ways: the library's own way is no longer needed.
         if self._compared is not None and self._compared >= _COMPARED:
-            return self._make_by_tokenizer(texts)
-        features = self._make_by_library(texts)
+            return self._make_features_by_tokenizer(texts)
+        features = self._make_features_by_library(texts)
         if self._compared is not None:
             if not self._compared:
                 self._learn_feature_layout(features)
             alike = self._tokenizer is not None and _has_same_features(
-                features, self._make_by_tokenizer(texts)
+                features, self._make_features_by_tokenizer(texts)
             )
             self._compared = self._compared + 1 if alike else None
         return features
@@ -538,16 +541,18 @@ class _BatchFeatures:
         fast = getattr(own, "backend_tokenizer", None)
         if isinstance(fast, Tokenizer) and fast.padding is not None and set(self._names) <= set(_ARRAYS):
             self._tokenizer = Tokenizer.from_str(fast.to_str())
-            probe = self._make_by_library(list(_PROBE))
+            probe = self._make_features_by_library(list(_PROBE))
             self._tokenizer = (
-                self._tokenizer if _has_same_features(probe, self._make_by_tokenizer(list(_PROBE))) else None
+                self._tokenizer
+                if _has_same_features(probe, self._make_features_by_tokenizer(list(_PROBE)))
+                else None
             )
 
-    def _make_by_library(self, texts: list[str]) -> Mapping[str, Any]:
+    def _make_features_by_library(self, texts: list[str]) -> Mapping[str, Any]:
         features = self._model.preprocess(texts, prompt=self._prompt, **build_route_arguments(self._route))
         return cast("Mapping[str, Any]", features)
 
-    def _make_by_tokenizer(self, texts: list[str]) -> dict[str, Any]:
+    def _make_features_by_tokenizer(self, texts: list[str]) -> dict[str, Any]:
         import torch
 
         read = self._tokenizer.encode_batch_fast([self._prompt + text for text in texts])

@@ -283,7 +283,7 @@ class HttpPostEncoder(ServedEncoder):
         self.is_local = self.connection.address.local
 
     @abstractmethod
-    def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
+    def build_request_payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
         """The body of a request for the vectors of `texts`."""
 
     @abstractmethod
@@ -293,7 +293,7 @@ class HttpPostEncoder(ServedEncoder):
 
     async def request(self, texts: Sequence[str], role: Role | None) -> ServerReply[Vectors]:
         """One POST; its tokens as the server counted them, or about as many as they were."""
-        answer = await self.connection.post(self.path, self.payload(texts, role))
+        answer = await self.connection.post(self.path, self.build_request_payload(texts, role))
         try:
             rows, counted = self.read(answer)
             vectors = np.array(rows, dtype=np.float32)

@@ -15,7 +15,7 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import check_vectors_finite, choose_role_prompts
 from embassay.systems.encoders.multivector import (
-    IndependentChunks,
+    IndependentChunkEncoding,
     Rows,
     SentenceTransformersModel,
     TextwiseMultiVectorEncoder,
@@ -72,7 +72,7 @@ class SpladeEncoder(TextwiseMultiVectorEncoder):
         self._model: _TorchSplade | _OnnxSplade = model
         self.similarity, self.uses_roles = model.similarity, model.uses_roles
         self.max_tokens = model.max_tokens
-        self._alone = IndependentChunks(self._encode_rows, card=model.card, threads=graph is None)
+        self._alone = IndependentChunkEncoding(self._encode_rows, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
         self.floats = 2 * min(self.max_active or _USUAL_TERMS, _USUAL_TERMS)
@@ -125,7 +125,7 @@ class _TorchSplade:
         )  # fmt: skip
 
     def read(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
-        """All weights, (n, terms)."""
+        """Compute the weights of all terms for the texts, (n, terms)."""
         query, model = role == "query", self._torch.model
         encode = model.encode_query if query else model.encode_document
         prompt = self._asked.query_prompt if query else self._asked.document_prompt
@@ -163,7 +163,7 @@ class _OnnxSplade:
         self._largest = pooling.get("pooling_strategy", "max") == "max"
         name = str(pooling.get("activation_function", "relu"))
         if name not in _ACTIVATIONS:
-            raise ModelError(f"{folder.path} asks for the activation {name}, which is not known.")
+            raise ModelError(f"{folder.path} requests the activation {name}, which is not supported.")
         self._activation = _ACTIVATIONS[name]
         shipped, default = folder.prompts()
         chosen: dict[Role | None, str | None] = {
@@ -209,7 +209,7 @@ def _read_pooling_settings(folder: OnnxModelFolder) -> Mapping[str, Any]:
     }
     if unknown := set(kinds) - {"MLMTransformer", "Transformer", "SpladePooling"}:
         raise ModelError(
-            f"{folder.path / 'modules.json'} has a module that is not known for ONNX: {', '.join(sorted(unknown))}.",
+            f"{folder.path / 'modules.json'} has modules that ONNX cannot run: {', '.join(sorted(unknown))}.",
             mend="Add backend=torch.",
         )
     path = kinds.get("SpladePooling", "1_SpladePooling")

@@ -36,7 +36,7 @@ class StaticEncoder:
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
             raise UsageError(
-                f"max_length must not be negative, found {self.max_length}.", mend="0 means no limit."
+                f"max_length must not be negative, found {self.max_length}.", mend="Use 0 for no limit."
             )
         library = _import_model2vec()
         weights = find_model_weights(self.target, self.revision, system="static")
@@ -46,7 +46,7 @@ class StaticEncoder:
         except Exception as error:  # the library's errors have no root in common
             raise ModelError(
                 f"{self.name!r} cannot be loaded as a static model: {format_first_error_line(error)}",
-                mend="A folder of model2vec has model.safetensors, tokenizer.json and config.json.",
+                mend="A model2vec folder contains model.safetensors, tokenizer.json and config.json.",
             ) from error
         chosen = getattr(self._model, "max_length", 512) if self.max_length is None else self.max_length
         self.max_tokens: int | None = chosen or None

@@ -40,7 +40,7 @@ class VoyageEncoder(HttpPostEncoder):
         super().__init__(VOYAGE, target, server, ledger, name=name, dimensions=dimensions, facts=facts)
         self._truncate = truncate
 
-    def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
+    def build_request_payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
         """Texts with their role; vectors are asked for as the bytes of float32, which are shorter than digits."""
         return {
             "model": self.target,

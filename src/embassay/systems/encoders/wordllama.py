@@ -67,7 +67,7 @@ class WordLlamaEncoder:
                 np.divide(self._vectors[ids].sum(axis=0), np.float32(len(ids)), out=mean)
         return means
 
-    def encode_tokens(
+    def encode_token_vectors(
         self,
         texts: Sequence[str],
         *,
@@ -78,5 +78,5 @@ class WordLlamaEncoder:
         return [self._vectors[encoding.ids] for encoding in encodings]
 
     def count_truncated(self, texts: Sequence[str]) -> int:  # noqa: ARG002
-        """0: no text is too long."""
+        """Count the texts that are cut: 0, as no text is too long."""
         return 0

@@ -28,7 +28,7 @@ class TokenIdNumbering(dict[int, int]):
         return number
 
     def copy(self) -> TokenIdNumbering:
-        """The same numbers, to go on from."""
+        """A copy of the numbering with the same numbers, to go on from."""
         return TokenIdNumbering(self)
 
 
@@ -94,7 +94,7 @@ def check_pair_counts_equal(a: Sequence[str], b: Sequence[str]) -> None:
     if len(a) != len(b):
         raise UsageError(
             f"Cannot pair {len(a)} texts with {len(b)}.",
-            mend="Give the same number of candidates and references.",
+            mend="Pass the same number of candidates and references.",
         )
 
 
@@ -177,7 +177,9 @@ SECONDS_PER_TOKEN = 4e-7
 """What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
 
 
-def weigh_terms(bags: TermBags, weights: NDArray[Any]) -> tuple[SparseMatrix, NDArray[np.int64]]:
+def make_weighted_term_matrix(
+    bags: TermBags, weights: NDArray[Any]
+) -> tuple[SparseMatrix, NDArray[np.int64]]:
     """`bags` as rows over their own terms, a weight per entry, and the terms, ascending."""
     vocabulary, places = np.unique(bags.terms, return_inverse=True)
     return SparseMatrix(bags.starts, places, weights, len(vocabulary)), vocabulary

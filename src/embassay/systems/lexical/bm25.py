@@ -37,8 +37,8 @@ from embassay.systems.lexical.bags import (
     check_pair_counts_equal,
     count_unigrams,
     invert_bags,
+    make_weighted_term_matrix,
     tokenise_texts,
-    weigh_terms,
 )
 from embassay.systems.lexical.terms import TERMS
 
@@ -71,10 +71,12 @@ class CollectionStatistics:
         """The statistics of a collection that holds row i of `bags` `copies[i]` times (possibly 0)."""
         weights = copies[bags.rows].astype(np.float64)
         frequency = np.bincount(bags.terms, weights=weights, minlength=vocabulary).astype(np.float64)
-        return cls.counted(weighting, frequency, int(copies.sum()), int(copies @ bags.sizes), frequency)
+        return cls.from_term_frequencies(
+            weighting, frequency, int(copies.sum()), int(copies @ bags.sizes), frequency
+        )
 
     @classmethod
-    def counted(
+    def from_term_frequencies(
         cls,
         weighting: Weighting,
         frequency: NDArray[np.float64],
@@ -155,7 +157,7 @@ class SpillingArrayStore(AbstractContextManager["SpillingArrayStore"]):
         self._file.close()
 
     def keep(self, arrays: Mapping[str, NDArray[Any]]) -> Kept:
-        """Put a record down. UsageError where the disk is full."""
+        """Store a record of arrays. UsageError where the disk is full."""
         start = self._end
         try:
             self._file.seek(start)
@@ -166,15 +168,15 @@ class SpillingArrayStore(AbstractContextManager["SpillingArrayStore"]):
                 )
         except OSError as error:
             raise UsageError(
-                f"The file for BM25's counts cannot be written ({error.strerror or error}).",
+                f"The file of BM25 counts cannot be written ({error.strerror or error}).",
                 mend=(
-                    "Set TMPDIR to a folder with free space: about 10 bytes for every distinct term of every document."
+                    "Set TMPDIR to a folder with free space: about 10 bytes per distinct term per document."
                 ),
             ) from None
         return start, tuple((name, array.dtype, array.size) for name, array in arrays.items())
 
     def read(self, kept: Kept) -> dict[str, NDArray[Any]]:
-        """The record."""
+        """The arrays of a stored record."""
         start, arrays = kept
         self._file.seek(start)
         return {
@@ -208,7 +210,7 @@ class Postings:
         )
 
     def index(self, collection: CollectionStatistics) -> SparseMatrix:
-        """The weights of the terms in the documents."""
+        """Weigh the terms in the documents, as a sparse matrix."""
         rows = self.rows.astype(np.int32)
         weights = collection.compute_document_weights(self.counts, self.sizes[rows])
         # What was read from the file cannot be written, for which the kernel would be compiled once more.
@@ -239,7 +241,7 @@ class TokenisedQueries:
     @classmethod
     def of(cls, tokens: TokenIdRows, rows: Rows, numbers: TokenIdNumbering) -> TokenisedQueries:
         bags = count_unigrams(tokens).take_rows(rows)
-        weighted, terms = weigh_terms(bags, bags.counts)
+        weighted, terms = make_weighted_term_matrix(bags, bags.counts)
         ids = np.fromiter(numbers, np.int64, len(numbers))
         return cls(weighted, bags, terms, ids[terms])
 
@@ -256,7 +258,7 @@ class TermFrequencyPass:
         return TermFrequencyPass, (self.tokenizer, self.queries, self.all_terms)
 
     def __call__(self, shard: Sequence[str]) -> ShardTermStatistics:
-        numbers = self.token_numbers.copy()
+        numbers = self.query_token_numbers.copy()
         tokens, (rows,) = tokenise_texts(self.tokenizer, shard, numbers=numbers)
         bags = count_unigrams(tokens)
         copies = np.bincount(rows, minlength=len(bags))
@@ -264,7 +266,7 @@ class TermFrequencyPass:
             bags.terms, weights=copies[bags.rows].astype(np.float64), minlength=len(numbers)
         ).astype(np.int64)
         # The queries' tokens were numbered first, so theirs are the first numbers.
-        counted = slice(None) if self.all_terms else slice(len(self.token_numbers))
+        counted = slice(None) if self.all_terms else slice(len(self.query_token_numbers))
         ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
         order = np.argsort(ids)
         terms = self.tokenised_queries.terms
@@ -275,7 +277,7 @@ class TermFrequencyPass:
         )
 
     @property
-    def token_numbers(self) -> TokenIdNumbering:
+    def query_token_numbers(self) -> TokenIdNumbering:
         """The numbers of the queries' tokens."""
         return self._tokenised_with_numbers[1]
 
@@ -377,7 +379,7 @@ def _score_shards(
 
 
 class _CollectionTotals:
-    """What is counted over the shards."""
+    """Totals of what is counted over the shards."""
 
     def __init__(self) -> None:
         self.documents, self.tokens = 0, 0
@@ -402,7 +404,9 @@ class _CollectionTotals:
         frequency = np.zeros(len(ids))
         if len(self.ids):
             frequency[:] = self.frequency[np.searchsorted(self.ids, ids)]
-        return CollectionStatistics.counted(weighting, frequency, self.documents, self.tokens, self.frequency)
+        return CollectionStatistics.from_term_frequencies(
+            weighting, frequency, self.documents, self.tokens, self.frequency
+        )
 
 
 def _narrow_integer_type(values: NDArray[Any]) -> Whole:
@@ -506,20 +510,20 @@ class BM25(ShardSearch):
             _check_choice("corpus", self.corpus, ("batch", "reference"))
         if self.variant == "okapi" and self.corpus == "reference":
             raise UsageError(
-                "BM25's variant okapi cannot use a corpus of one text: the idf of every token would be negative.",
+                "The okapi variant of BM25 cannot use a corpus of one text: every idf would be negative.",
                 mend="Leave corpus=reference or variant=okapi out.",
             )
         if not (0 <= self.k1 < inf and 0 <= self.b <= 1 and 0 <= self.delta < inf):
             raise UsageError(
                 f"BM25 cannot use k1={self.k1:g}, b={self.b:g}, delta={self.delta:g}.",
-                mend="k1 and delta must be finite and at least 0, b in [0, 1].",
+                mend="k1 and delta must be finite and at least 0, and b from 0 to 1.",
             )
 
     @property
     def identity(self) -> str:
         """All parameters and the tokenizer."""
         delta = f" delta={self.delta!r}" if self.variant == "plus" else ""
-        corpus = " corpus=reference" if self._is_reference_alone else ""
+        corpus = " corpus=reference" if self._is_corpus_reference_alone else ""
         return (
             f"bm25/1 variant={self.variant} k1={self.k1!r} b={self.b!r}{delta} normalise={self.normalise}{corpus} "
             f"tokenizer={self.tokenizer.identity}"
@@ -527,11 +531,11 @@ class BM25(ShardSearch):
 
     @property
     def kind(self) -> Kind:
-        """A classical metric."""
+        """The kind of the system: a classical metric."""
         return "classical"
 
     @property
-    def _is_reference_alone(self) -> bool:
+    def _is_corpus_reference_alone(self) -> bool:
         """Whether a pair's corpus is its reference alone."""
         return self.variant == "plus" and (self.corpus or self.pair_corpus) == "reference"
 
@@ -553,7 +557,7 @@ class BM25(ShardSearch):
         check_pair_counts_equal(a, b)
         tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
         bags = count_unigrams(tokens)
-        if self._is_reference_alone:
+        if self._is_corpus_reference_alone:
             score = partial(_score_against_reference, self._weighting, bags)
         else:
             copies = np.bincount(rows_b, minlength=len(bags))

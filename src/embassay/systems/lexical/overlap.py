@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import starmap
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,8 +36,8 @@ from embassay.systems.lexical.bags import (
     count_bigrams,
     count_unigrams,
     invert_bags,
+    make_weighted_term_matrix,
     tokenise_texts,
-    weigh_terms,
 )
 
 Counts = NDArray[np.integer[Any]]
@@ -138,7 +139,7 @@ class _OverlapShardSearch:
 
         def prepare_scores(candidates: slice) -> RowScores:
             bags = system._make_bags(tokens, rows[candidates])
-            kinds = [_IndexedBags.build(q, c) for q, c in zip(queries, bags, strict=True)]
+            kinds = list(starmap(_IndexedBags.build, zip(queries, bags, strict=True)))
             return lambda part: system._compute_similarities(
                 [kind.count_overlaps(part) for kind in kinds], kinds, part, slice(None)
             )
@@ -164,11 +165,11 @@ class _IndexedBags:
 
     @classmethod
     def build(cls, queries: TermBags, candidates: TermBags) -> _IndexedBags:
-        rows, vocabulary = weigh_terms(queries, queries.counts)
+        rows, vocabulary = make_weighted_term_matrix(queries, queries.counts)
         return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 
     def count_overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
-        """Shape (rows, candidates)."""
+        """Count the overlaps of the rows' bags with every candidate's, shape (rows, candidates)."""
 
         return accumulate_row_pair_sums(
             "overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal

@@ -24,11 +24,11 @@ def list_word_terms(text: str) -> Iterator[str]:
         yield from list_character_runs("".join(words), 1, 2) if unspaced else words
 
 
-def list_letter_terms(text: str) -> Iterator[str]:
+def list_letter_ngrams(text: str) -> Iterator[str]:
     """Every three and four letters of a word and the spaces around it, and of scripts without spaces every one to
     three signs.
 
-    >>> list(list_letter_terms("hafen"))
+    >>> list(list_letter_ngrams("hafen"))
     [' ha', 'haf', 'afe', 'fen', 'en ', ' haf', 'hafe', 'afen', 'fen ']
     """
     for unspaced, group in groupby(split_words(text), is_unspaced_sign):
@@ -58,7 +58,7 @@ class WordIdTokenizer(WordTokenizer):
         return [self._ids[term] for term in self.list_terms(encode_as_utf8(text).decode())]
 
     def list_terms(self, text: str) -> Iterator[str]:
-        """What is numbered."""
+        """List the terms of a text, which are numbered."""
         return list_word_terms(text)
 
 
@@ -70,7 +70,7 @@ class LetterIdTokenizer(WordIdTokenizer):
 
     def list_terms(self, text: str) -> Iterator[str]:
         """What is numbered."""
-        return list_letter_terms(text)
+        return list_letter_ngrams(text)
 
 
 TERMS: Mapping[str, type[WordIdTokenizer]] = {"words": WordIdTokenizer, "letters": LetterIdTokenizer}

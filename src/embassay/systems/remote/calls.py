@@ -61,7 +61,7 @@ def read_api_key(vendor: str, names: Sequence[str], *, key: str | None = None, l
     if key is not None and not _NAME.fullmatch(key):
         raise UsageError(
             "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
-            mend=f"Put the key into a variable (export {names[0] if names else 'MY_KEY'}=...) and name that.",
+            mend=f"Run export {names[0] if names else 'MY_KEY'}=..., then pass the variable's name: key=NAME",
         )
     variables = [key] if key is not None else list(names)
     for name in variables:
@@ -236,9 +236,9 @@ def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Request
 
 def _suggest_mend(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
-        return "Check the key; key=NAME names the variable that holds it."
+        return "Check the key, or pass the environment variable that contains it: key=NAME."
     if status < 400:
-        return "The server redirects to another address, which is not followed: use that address as base_url."
+        return "Redirects are not followed. Set base_url to the address that the server redirects to."
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 
@@ -515,10 +515,10 @@ class ModelServerCalls:
         server will not take); BudgetExceeded when there is no money for it.
         """
         return await run_in_remote_loop(
-            lambda: _ServerCall(self, self._open_pace(), send, tokens, (usd, read_usd)).do()
+            lambda: _ServerCall(self, self._open_request_limit(), send, tokens, (usd, read_usd)).do()
         )
 
-    def _open_pace(self) -> AdaptiveRequestLimit:
+    def _open_request_limit(self) -> AdaptiveRequestLimit:
         # A forked process has no loop yet, and none of its parent's requests in flight.
         if os.getpid() not in self._paces:
             self._paces[os.getpid()] = AdaptiveRequestLimit(self.limits)
@@ -562,7 +562,7 @@ class _ServerCall(Generic[T]):
             await asyncio.sleep(wait)
 
     async def _send_request(self) -> ServerReply[T] | RequestFailure:
-        ticket = await self.pace.wait_for_turn(self.tokens)
+        ticket = await self.pace.wait_for_request_turn(self.tokens)
         try:
             reservation = await self._reserve_money()
         except BaseException:
@@ -602,7 +602,7 @@ class _ServerCall(Generic[T]):
             self._book_failed_request(reservation, None, start)
             self.pace.failed()
             raise
-        self.ledger.settle(
+        self.ledger.settle_reservation(
             reservation, answer.usage, retry=self.requests > 1, seconds=time.perf_counter() - start
         )
         used = answer.usage.input_tokens + answer.usage.output_tokens

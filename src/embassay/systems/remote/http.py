@@ -60,7 +60,7 @@ class ServerBaseUrl:
         if parts.username or parts.password or parts.query or parts.fragment:
             raise UsageError(
                 f"base_url contains more than the address of {host}.",
-                mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
+                mend="Remove user name, password and query; pass the key in a variable: key=NAME",
             )
         path = "/".join(_mask_path_part(part) for part in parts.path.rstrip("/").split("/"))
         location = (f"{host}:{port}" if port else host) + path
@@ -71,9 +71,9 @@ def check_url_without_key(url: str | None) -> None:
     """UsageError for an address whose path holds what looks like a key: what a command says is kept in its run."""
     if url is not None and any(_is_likely_secret(part) for part in urlsplit(url.strip()).path.split("/")):
         raise UsageError(
-            "The path of base_url contains what looks like a key, and a run records its command.",
-            mend=("Leave the path out and let your own server add it; or set the whole address as OPENAI_BASE_URL, "
-                "which no run records.")
+            "The path of base_url seems to contain a key, and runs record their command.",
+            mend=("Remove the path and let your own server add it, or set the whole address as "
+                "OPENAI_BASE_URL, which runs do not record.")
         )  # fmt: skip
 
 
@@ -188,11 +188,11 @@ def check_package_installed(package: str = "httpx2", who: str = "Remote models")
 def _make_loop_client() -> Any:
     """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
-        _clients[os.getpid()] = ClientPool(_make_client)
+        _clients[os.getpid()] = ClientPool(_make_http_client)
     return _clients[os.getpid()].take_next_client()
 
 
-def _make_client() -> httpx2.AsyncClient:
+def _make_http_client() -> httpx2.AsyncClient:
     check_package_installed()
     import httpx2
 
@@ -257,7 +257,7 @@ class OpenAIClient:
             base_url=self._address.url,
             max_retries=0,
             timeout=None,
-            http_client=_make_client(),
+            http_client=_make_http_client(),
         )
 
 
@@ -279,7 +279,7 @@ class ModelServerSettings:
 
     @property
     def limits(self) -> CallLimits:
-        """Its limits, for `ModelServerCalls`."""
+        """The limits of the server's calls, for `ModelServerCalls`."""
         return CallLimits(
             rpm=self.rpm,
             tpm=self.tpm,

@@ -87,15 +87,15 @@ class BookedTokenCount:
         if said is None or (said == 0 and likely):
             return estimate
         if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-            _warn_of_count(said, estimate.booked)
+            _warn_of_server_token_count(said, estimate.booked)
             return estimate
         if said > most:
-            _warn_of_count(said, most, "more than possible, or more than was reserved")
+            _warn_of_server_token_count(said, most, "more than possible or more than reserved")
             return cls(most, most)
         return cls(said, said)
 
     @property
-    def is_estimated(self) -> bool:
+    def is_count_estimated(self) -> bool:
         """Whether it is a count of ours."""
         return self.booked != self.most
 
@@ -112,13 +112,13 @@ def make_booked_usage(
     """What a request is booked with: its tokens at the price `usd`, and beside an estimate what it may be short of."""
     billed, most = usd(read.booked, written.booked), usd(read.most, written.most)
     short = 0.0 if billed is None or most is None else most - billed
-    estimated = int(read.is_estimated or written.is_estimated)
+    estimated = int(read.is_count_estimated or written.is_count_estimated)
     return Usage(read.booked, written.booked, 1, billed, possible_usd=short, estimated=estimated)
 
 
-def _warn_of_count(said: object, booked: int, why: str = "which is impossible") -> None:
+def _warn_of_server_token_count(said: object, booked: int, why: str = "which is impossible") -> None:
     warnings.warn(
-        f"A server says that it counted {str(said)[:40]} tokens, {why}; {booked:,} are booked.",
+        f"A server reported {str(said)[:40]} tokens, {why}; {booked:,} are counted instead.",
         RuntimeWarning,
         stacklevel=3,
     )
@@ -166,7 +166,9 @@ class TokenPrice:
         return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)
 
     @classmethod
-    def of_chat_model(cls, model: str, read: float | None, written: float | None) -> TokenPrice | None:
+    def find_chat_model_price(
+        cls, model: str, read: float | None, written: float | None
+    ) -> TokenPrice | None:
         """`of` for a model that also writes; a price for reading alone says nothing, unless it is 0."""
         if read is None and written is None:
             return cls.of(model)
@@ -174,12 +176,12 @@ class TokenPrice:
             return cls(0.0)
         if read is None or written is None:
             raise UsageError(
-                f"Only half of the price of {model!r} is known.", mend="Give both price= and price_output=."
+                f"Only one of the two prices of {model!r} is known.", mend="Give price= and price_output=."
             )
         return cls(read, written)
 
     def usd(self, input_tokens: int, output_tokens: int = 0) -> float:
-        """The dollars for so many tokens.
+        """The cost of so many tokens in US dollars.
 
         >>> TokenPrice(0.5, 2.0).usd(1_000_000, 500_000)
         1.5
@@ -268,7 +270,7 @@ class Ledger:
                 self.journal.note_request_reserved(self._numbers, model, usd)
             return BudgetReservation(model, usd, self._numbers)
 
-    def settle(
+    def settle_reservation(
         self, reservation: BudgetReservation, usage: Usage, *, retry: bool = False, seconds: float = 0.0
     ) -> None:
         """The request was answered: `usage` is what it cost, in place of what was put aside. The limit also counts
@@ -311,7 +313,7 @@ class Ledger:
         )
 
     def release(self, reservation: BudgetReservation) -> None:
-        """The request was never sent: nothing was spent."""
+        """Release the money put aside for a request that was never sent."""
         with self._lock:
             self._reserved.pop(reservation.number, None)
             if self.journal is not None:
@@ -342,8 +344,8 @@ class NoCallsLedger(Ledger):
     """The ledger of a plan that is only looked at: whoever would send a request is stopped."""
 
     def try_reserve_usd(self, model: str, usd: float | None) -> BudgetReservation | None:  # noqa: ARG002 - what a ledger hears
-        """ModelError, always."""
+        """Refuse to reserve any dollars: ModelError, always."""
         raise ModelError(
-            f"A plan sends no request, so the number of dimensions of {model!r} is unknown.",
-            mend="Leave dims= out, or give dimensions=NUMBER.",
+            f"A plan sends no requests, so the number of dimensions of {model!r} is unknown.",
+            mend="Leave dims= out, or pass dimensions=NUMBER.",
         )

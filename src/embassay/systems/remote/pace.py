@@ -104,7 +104,7 @@ class AdaptiveRequestLimit:
         self.answered = False
         """Whether the server has ever answered, if only to push back."""
 
-    async def wait_for_turn(self, tokens: int) -> RequestTicket:
+    async def wait_for_request_turn(self, tokens: int) -> RequestTicket:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
         level = await self._wait_for_slot()
         try:
@@ -150,11 +150,11 @@ class AdaptiveRequestLimit:
         self._free_slot()
 
     def failed(self) -> None:
-        """It failed for a reason that has nothing to do with how much is asked."""
+        """Note that a request failed for a reason that has nothing to do with how much is asked."""
         self._free_slot()
 
     def note_pushback(self, ticket: RequestTicket, wait: float | None) -> None:
-        """The server has too much to do; it asks to wait so many seconds, if it does."""
+        """Note that the server has too much to do, and the seconds that it asks to wait, if it does."""
         self.answered = True
         pause = self._growth.note_pushback(ticket)
         if pause is not None:
@@ -214,7 +214,7 @@ class _RequestLimitGrowth:
         if ticket.stage == self.stage and full:
             self._count += 1
             self._seconds += seconds
-            if self._count >= self._window_size() and not self._has_too_many_refusals():
+            if self._count >= self._observation_window_size() and not self._has_too_many_refusals():
                 self._judge_limit_level()
 
     def note_pushback(self, ticket: RequestTicket) -> float | None:
@@ -253,14 +253,14 @@ class _RequestLimitGrowth:
     def _has_too_many_refusals(self) -> bool:
         return self._refusals > self._tolerated * (self._answers + self._refusals)
 
-    def _window_size(self) -> int:
+    def _observation_window_size(self) -> int:
         return self._hold if self._is_at_ceiling() else self._rest * max(2 * self.limit, _SAMPLE)
 
     def _is_at_ceiling(self) -> bool:
         return self._ceiling is not None and self.limit == self._ceiling - 1
 
     def _judge_limit_level(self) -> None:
-        """The level has stood for a window: keep it if it brought more, and try the next."""
+        """Judge the level of the limit after a window: keep it if it brought more, and try the next."""
         if self._refusals < _TOLERATED / 2 * self._answers:
             self._tolerated, self._suspicions = _TOLERATED, 0
         level, seconds = self._proven

@@ -18,12 +18,12 @@ RERANKERS: Registry[Reranker] = Registry("reranker", makes=[["score"]])
 RERANKERS.add(
     "overlap",
     "embassay.systems.rerankers.overlap:OverlapReranker",
-    "share of the query's words that a document has, weighted by rarity; needs nothing",
+    "share of the query's words that a document contains, weighted by rarity; no dependencies",
 )
 RERANKERS.add(
     "cross",
     "embassay.systems.rerankers.cross_encoder:CrossEncoder",
-    "a cross-encoder of sentence-transformers: cross:ORG/MODEL or cross:./folder",
+    "a sentence-transformers cross-encoder: cross:ORG/MODEL or cross:./folder",
     needs="embassay[torch]",
 )
 RERANKERS.add(
@@ -41,25 +41,25 @@ for _name in ("colbert", "multi"):
 RERANKERS.add(
     "cohere",
     "embassay.systems.rerankers.cohere:CohereReranker",
-    "Cohere's service: cohere:rerank-v3.5",
+    "Cohere's reranking service: cohere:rerank-v3.5",
     needs="embassay[llm], COHERE_API_KEY",
 )
 RERANKERS.add(
     "voyage",
     "embassay.systems.rerankers.voyage:VoyageReranker",
-    "Voyage's service: voyage:rerank-2.5",
+    "Voyage's reranking service: voyage:rerank-2.5",
     needs="embassay[llm], VOYAGE_API_KEY",
 )
 RERANKERS.add(
     "jina",
     "embassay.systems.rerankers.jina:JinaReranker",
-    "Jina's service, and servers with its API (vLLM, llama.cpp, Infinity) with base_url",
+    "Jina's reranking service, or a server with its API (vLLM, llama.cpp, Infinity; base_url=)",
     needs="embassay[llm], JINA_API_KEY",
 )
 RERANKERS.add(
     "llm",
     "embassay.systems.rerankers.listwise:ListwiseReranker",
-    "a chat model that orders lists, in windows: llm:openai:gpt-5-mini",
+    "a chat model that ranks documents in sliding windows: llm:openai:gpt-5-mini",
     needs="embassay[llm]",
 )
 

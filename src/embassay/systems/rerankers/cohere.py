@@ -35,7 +35,7 @@ class CohereReranker(HttpPostReranker):
         super().__init__(COHERE, target, server, ledger, name=name, facts=facts)
         self._longest = max_tokens_per_doc
 
-    def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request_payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Query and documents; without `top_n` all are scored."""
         return {
             "model": self.target,
@@ -49,7 +49,7 @@ class CohereReranker(HttpPostReranker):
         return answer["results"], None
 
     def usd(self, tokens: int, documents: int) -> float | None:  # noqa: ARG002
-        """A search for each hundred documents."""
+        """The price in dollars of one search for each hundred documents."""
         row = find_known_model(self.target)
         listed = row.usd_per_thousand_searches if row else None
         price = self._given_price if self._given_price is not None else listed

@@ -32,7 +32,7 @@ class JinaReranker(HttpPostReranker):
         # From version 3 on, Jina's models read all candidates in one context.
         self.pairwise = _TOGETHER.search(target.lower()) is None
 
-    def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request_payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Query and documents; the texts need not come back, and without `top_n` all are scored."""
         return {"model": self.target, "query": query, "documents": list(documents), "return_documents": False}
 

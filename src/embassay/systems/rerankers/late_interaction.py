@@ -24,7 +24,7 @@ class TokenVectorEncoder(Protocol):
     @property
     def identity(self) -> str: ...
 
-    def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[Vectors]:
+    def encode_token_vectors(self, texts: Sequence[str], *, role: Role | None = None) -> list[Vectors]:
         """The last hidden state of each of a text's own tokens, (tokens, dim) per text: no special tokens, none of a
         prompt; those after the model's limit are cut."""
         ...
@@ -62,9 +62,9 @@ class LateInteractionReranker:
         if not documents:
             return np.empty(0, dtype=np.float32)
         left = scale_rows_to_unit_length(
-            _check_token_vectors_finite(self._encoder.encode_tokens([query], role="query")[0])
+            _check_token_vectors_finite(self._encoder.encode_token_vectors([query], role="query")[0])
         )
-        right = self._encoder.encode_tokens(documents, role="document")
+        right = self._encoder.encode_token_vectors(documents, role="document")
         # One product per document: its score must not depend on the others, by no rounding either.
         return np.array(
             [
@@ -140,9 +140,9 @@ def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> Toke
     spec = QUERY.parse(target)
     system = open_system(QUERY.format(Spec(spec.name, spec.target, {**spec.params, **params})), **context)
     encoder = getattr(system, "encoder", None)
-    if not hasattr(encoder, "encode_tokens"):
+    if not hasattr(encoder, "encode_token_vectors"):
         raise UsageError(
             f"{system.name!r} gives no token vectors, which late interaction needs.",
-            mend="Use minilm, wordllama, onnx: or st:, without dims, normalize and quantize.",
+            mend="Use minilm, wordllama, onnx: or st:, without dims, normalize or quantize.",
         )
     return cast(TokenVectorEncoder, encoder)

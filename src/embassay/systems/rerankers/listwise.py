@@ -50,7 +50,7 @@ class ListwiseOptions:
             raise UsageError(
                 f"Lists cannot be ordered with window={self.window}, step={self.step}, "
                 f"passage_tokens={self.passage_tokens}.",
-                mend="Use a window of 2 or more, a step from 1 to the window, 1 or more passage_tokens.",
+                mend="Use a window of 2 or more, a step from 1 to the window, and 1 or more passage_tokens.",
             )
 
 
@@ -89,7 +89,7 @@ class ListwiseReranker:
 
     @property
     def model(self) -> ChatModel:
-        """Who orders: its price and limits."""
+        """The chat model that orders the documents, with its price and limits."""
         return self._model
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:

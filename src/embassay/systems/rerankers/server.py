@@ -75,7 +75,7 @@ class HttpPostReranker(ABC):
         self._calls = ModelServerCalls(f"{vendor.spec}:{target}", ledger, server.limits)
 
     @abstractmethod
-    def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request_payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The body of a request for the scores of `documents`."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ class HttpPostReranker(ABC):
         most = bound_server_tokens([query] * len(documents) + list(documents))
 
         async def send_request() -> ServerReply[Scores]:
-            answer = await self.connection.post(self.path, self.payload(query, documents))
+            answer = await self.connection.post(self.path, self.build_request_payload(query, documents))
             try:
                 results, counted = self.read(answer)
                 scores = order_scores_by_document(results, len(documents))

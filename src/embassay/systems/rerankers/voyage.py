@@ -29,7 +29,7 @@ class VoyageReranker(HttpPostReranker):
         super().__init__(VOYAGE, target, server, ledger, name=name, facts={"truncate": truncate})
         self._truncate = truncate
 
-    def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
+    def build_request_payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Query and documents; without `top_k` all are scored."""
         return {
             "model": self.target,

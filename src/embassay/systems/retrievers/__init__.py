@@ -43,7 +43,7 @@ class RetrieverOptions:
 
     @property
     def limits(self) -> CallLimits:
-        """For `ModelServerCalls`."""
+        """The limits of the retriever's calls, for `ModelServerCalls`."""
         return CallLimits(
             rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
         )
@@ -67,7 +67,7 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
 
 
 def is_valid_asking_option(name: str, value: Any) -> bool:
-    """Whether a value is one of `MANNERS`.
+    """Whether a value is valid for an option of how a retriever is asked, one of `MANNERS`.
 
     >>> (is_valid_asking_option("price", 0), is_valid_asking_option("concurrency", 0),
     ... is_valid_asking_option("concurrency", "many"))
@@ -133,7 +133,7 @@ def open_retriever(
     if ":" in spec:
         return open_function_retriever(spec, depth, ledger, base or Path.cwd(), served)
     raise UsageError(
-        f"{spec!r} names no retriever.",
+        f"{spec!r} is not a retriever.",
         mend="Write MODULE:FUNCTION, an address (http://...), a template (FILE.json), or mcp:COMMAND#TOOL.",
     )
 

@@ -73,11 +73,11 @@ def import_search_function(place: str, base: Path) -> Search:
         where = locate_error_in_package(error, module.removesuffix(".py").rpartition("/")[2])
         raise UsageError(
             f"The retriever {place} cannot be opened: {type(error).__name__}: {error}{where}.",
-            mend=f"Check that {module} can be imported here, and that it has {name}.",
+            mend=f"Check that {module} can be imported here and contains {name}.",
         ) from error
     if not callable(value):
         raise UsageError(
-            f"{place} is no function.", mend="Name a function that takes a question and returns documents."
+            f"{place} is not a function.", mend="Pass a function that maps a question to documents."
         )
     return cast(Search, value)
 

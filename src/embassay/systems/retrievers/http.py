@@ -74,7 +74,7 @@ def read_request_template(path: Path) -> RetrieverRequestTemplate:
         if name not in _KINDS:
             raise DataError(
                 "the template has an unknown key", path=path, expected=", ".join(_KINDS), found=name,
-                mend="Correct it, or leave it out."
+                mend="Correct or remove it."
             )  # fmt: skip
         if not _is_valid_option_value(name, value):
             raise DataError(
@@ -126,7 +126,7 @@ class HttpRetriever(Retriever):
         address = template.url
         host = urlsplit(address).hostname
         if not host or urlsplit(address).scheme not in ("http", "https"):
-            raise UsageError(f"{address!r} is no address.", mend="Write it like http://localhost:8000/search")
+            raise UsageError(f"{address!r} is not a URL.", mend="Write it like http://localhost:8000/search")
         check_url_without_key(address)
         said = {
             "method": template.method,
@@ -163,7 +163,7 @@ class _TemplateFilling:
     corpus: str = ""
 
     def value(self, template: Any) -> Any:
-        """A part of a template with what stands for the question and the depth."""
+        """A part of a template with the question and the depth filled in."""
         if template == DEPTH:
             return self.depth
         if isinstance(template, str):
@@ -175,7 +175,7 @@ class _TemplateFilling:
         return template
 
     def text(self, template: str, *, plain: bool = False) -> str:
-        """A text; in an address the question is written as addresses have it."""
+        """A text of a template filled in; in an address the question is written as addresses have it."""
         from urllib.parse import quote
 
         question = self.question if plain else quote(self.question, safe="")

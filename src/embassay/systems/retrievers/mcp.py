@@ -38,7 +38,7 @@ def open_mcp_retriever(target: str, depth: int, ledger: Ledger | None) -> Retrie
     server, hash_sign, tool = target.rpartition("#")
     if not hash_sign or not server.strip() or not tool.strip():
         raise UsageError(
-            f"mcp:{target} does not name a server's tool.",
+            f"mcp:{target} does not name a server and a tool.",
             mend="Write mcp:COMMAND#TOOL or mcp:http://HOST/mcp#TOOL.",
         )
     _check_mcp_installed()
@@ -77,7 +77,7 @@ class McpRetriever(Retriever):
         self._session: asyncio.Task[None] | None = None
 
     async def open(self) -> McpRetriever:
-        """Itself, with a session and the names of the tool's arguments."""
+        """Open a session with the tool, learn its arguments' names, and give the retriever itself."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._session = asyncio.create_task(self._hold_session(ready))
         try:
@@ -92,7 +92,7 @@ class McpRetriever(Retriever):
             raise ModelError(
                 f"The MCP server {self._server} cannot be used: {redact_keys(str(_first_cause(error)))[:200]}."
                 f"{f' It said: {self._complaint}.' if self._complaint else ''}",
-                mend="Start it by hand to see what it says.",
+                mend="Start the server by hand to see its output.",
             ) from error
         return self
 
@@ -110,7 +110,7 @@ class McpRetriever(Retriever):
                     raise
                 ready.set_exception(error)
             finally:
-                self._complaint = _last_line(complaints)
+                self._complaint = _read_last_line(complaints)
 
     def _open_transport(self, complaints: IO[str]) -> Any:
         from mcp import StdioServerParameters
@@ -201,7 +201,7 @@ def _parse_json_or_text(text: str) -> Any:
     return value if isinstance(value, list | dict) else text
 
 
-def _last_line(written: IO[str]) -> str:
+def _read_last_line(written: IO[str]) -> str:
     written.seek(0)
     lines = [line.strip() for line in written.read()[-2000:].splitlines() if line.strip()]
     return redact_keys(lines[-1])[:200] if lines else ""

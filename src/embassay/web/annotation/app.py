@@ -67,7 +67,7 @@ class AnnotatorRoutes:
         return RedirectResponse(f"{token}/", 308)
 
     def page(self, request: Request, token: str) -> HTMLResponse:
-        """The frame; what it shows it asks for."""
+        """Send the frame of the annotator's page, which asks for what it shows."""
         self._find_annotator_by_link(request, token)
         form_key = self._service.links.make_csrf_key(token)
         answer = HTMLResponse(render_annotator_page(self._service.folder.study.name, form_key))
@@ -76,7 +76,7 @@ class AnnotatorRoutes:
         return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
-        """Tasks, own order, own answers."""
+        """The study for its annotator: tasks, own order, own answers."""
         annotator = self._find_annotator_by_link(request, token)
         shown = service.build_study_for_annotator(self._service, annotator)
         if shown["answers"]:
@@ -92,7 +92,7 @@ class AnnotatorRoutes:
         }
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
-        """One item."""
+        """Send one item of the study."""
         annotator = self._find_annotator_by_link(request, token)
         return self._build_shown_item(request, annotator, find_own_item(self._service, annotator, item_id))
 
@@ -100,27 +100,27 @@ class AnnotatorRoutes:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
         if not annotator.is_adjudicator:
             return service.build_item_for_page(item)
-        adjudication = self._service.adjudication
+        adjudication = self._service.served_disputes
         self._service.browser_log.shown(read_browser_name(request), adjudication.list_item_answerers(item.id))
         return service.build_item_for_page(item, adjudication.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
-        """Store an answer."""
+        """Store an annotator's answer to an item."""
         annotator = self._find_annotator_by_link(request, token)
         saved = save_answer(self._service, annotator, item_id, sent)
         self._service.browser_log.record_stored_answer(read_browser_name(request), annotator.id)
         return saved
 
     def claim_writing_tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
-        """Which tab writes."""
+        """Claim the right to write for one browser tab."""
         return take_writing_lease(self._service, self._find_annotator_by_link(request, token), sent)
 
     def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
-        """Freeze a task."""
+        """Finish a task and freeze its answers."""
         return freeze_task(self._service, self._find_annotator_by_link(request, token), task, sent)
 
     def store_annotator_profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
-        """Name and settings."""
+        """Store an annotator's name and settings."""
         return save_annotator_profile(self._service, self._find_annotator_by_link(request, token), sent)
 
     def _find_annotator_by_link(self, request: Request, token: str) -> Annotator:
@@ -234,7 +234,7 @@ def save_answer(
     try:
         value = check_answer_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
-        raise RequestRefusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
+        raise RequestRefusal(400, f"This is not a valid answer to the item. {error.mend}".strip()) from None
     draft = SubmittedAnswer(
         item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
     )
@@ -249,7 +249,7 @@ def save_answer(
 
 def take_writing_lease(service: StudyService, annotator: Annotator, sent: SentTab) -> dict[str, bool]:
     """Whether this tab may write."""
-    return {"writes": service.store.take_lease(annotator.id, sent.tab, take=sent.take)}
+    return {"writes": service.store.take_write_lease(annotator.id, sent.tab, take=sent.take)}
 
 
 def freeze_task(
@@ -259,8 +259,8 @@ def freeze_task(
     tab that asks is not the one that writes."""
     name = find_task(service, task).name
     if service.grading is not None:
-        raise RequestRefusal(409, "This study ends by itself, when it is decided.", open=[], flagged=[])
-    if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
+        raise RequestRefusal(409, "This study ends automatically once it is decided.", open=[], flagged=[])
+    if sent is not None and not service.store.take_write_lease(annotator.id, sent.tab, take=sent.take):
         raise RequestRefusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
     order = service.order(annotator.id, name)
     if annotator.is_adjudicator and not order:
@@ -270,7 +270,7 @@ def freeze_task(
         answers = service.store.answers(annotator.id)
         flagged = [item for item in order if item in answers and answers[item].flag]
         raise RequestRefusal(
-            409, f"{len(left)} of {len(order)} are still open.", open=list(left), flagged=flagged
+            409, f"{len(left)} of {len(order)} items are still open.", open=list(left), flagged=flagged
         )
     return {"finished": True}
 
@@ -338,12 +338,12 @@ def choose_response_headers(path: str) -> Mapping[str, str]:
 
 
 _FIELDS = {"value", "seconds", "flag", "comment", "seq", "tab", "paused", "take", "name", "settings", "about"}
-_SAID = {405: "That cannot be done here.", 400: "This cannot be read."}
+_SAID = {405: "That is not possible here.", 400: "The request cannot be read."}
 _NOTHING = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>Nothing here</title></head>
 <body><main><h1>There is nothing here</h1>
-<p>If somebody sent you a link, check that all of it arrived, or ask them for a new one.</p></main></body></html>
+<p>If somebody sent you a link, check that it is complete, or ask for a new one.</p></main></body></html>
 """
 _log = logging.getLogger("uvicorn.error")
 
@@ -359,7 +359,7 @@ def answer_invalid_body(_: Request, error: Any) -> Response:
     """A body that is no answer: which field, never what was in it."""
     places = (fault["loc"] for fault in error.errors())
     names = {str(place[1]) for place in places if len(place) > 1 and isinstance(place[1], str)} & _FIELDS
-    return JSONResponse({"error": f"This cannot be read: {', '.join(sorted(names)) or 'the body'}."}, 400)
+    return JSONResponse({"error": f"Cannot read {', '.join(sorted(names)) or 'the body'}."}, 400)
 
 
 def answer_framework_error(request: Request, error: Any) -> Response:
@@ -372,7 +372,7 @@ def answer_framework_error(request: Request, error: Any) -> Response:
 def answer_database_error(_: Request, error: Any) -> Response:
     """The database does not answer: whoever runs the server reads why, and the page keeps the answer meanwhile."""
     _log.warning("%s", error)
-    return JSONResponse({"error": "The answers cannot be stored just now. Try again in a moment."}, 503)
+    return JSONResponse({"error": "The answers cannot be stored right now. Try again in a moment."}, 503)
 
 
 def answer_internal_error(_: Request, error: Any) -> Response:  # noqa: ARG001

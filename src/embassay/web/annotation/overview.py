@@ -91,11 +91,11 @@ class OwnerRoutes:
         return answer
 
     def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
-        """All answers as CSV."""
+        """Send all answers as CSV."""
         return self._send_annotations_file(request, token, exposed, "csv")
 
     def jsonl(self, request: Request, token: str, exposed: bool = False) -> Response:
-        """All answers as JSONL."""
+        """Send all answers as JSONL."""
         return self._send_annotations_file(request, token, exposed, "jsonl")
 
     def _send_annotations_file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
@@ -109,8 +109,8 @@ class OwnerRoutes:
         if exposures and not exposed:
             raise RequestRefusal(
                 409,
-                f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and say so "
-                "where you use them.",
+                f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and report "
+                "it wherever you use them.",
             )
         self._service.browser_log.shown(read_browser_name(request), self._list_annotators_with_answers())
         return stored_annotations(self._service.store)
@@ -220,7 +220,7 @@ def find_doubted_pairs(
     marks: dict[str, list[float]] = {}
     for by_item in answers.values():
         for key, answer in by_item.items():
-            if key in pairs and answer.is_complete:
+            if key in pairs and answer.has_scorable_value:
                 marks.setdefault(key, []).append(float(answer.value))
     if not marks:
         return ()
@@ -230,7 +230,10 @@ def find_doubted_pairs(
         mean = statistics.fmean(marks[key])
         low, high = likely.ends
         if (low > 0.5 and mean < cut) or (high < 0.5 and mean >= cut):
-            texts = (_cut_text(pairs[key].payload["text1"]), _cut_text(pairs[key].payload["text2"]))
+            texts = (
+                _cut_to_excerpt(pairs[key].payload["text1"]),
+                _cut_to_excerpt(pairs[key].payload["text2"]),
+            )
             odd.append(DoubtedPair(key, texts, len(marks[key]), mean, likely))
     return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.point - 0.5))[:MOST_DOUBTS])
 
@@ -252,7 +255,7 @@ def count_adjudicator_decisions(
     people = service.store.list_adjudicators()
     if not people:
         return ()
-    disputes, decided = service.adjudication.disputes(), service.adjudication.decided()
+    disputes, decided = service.served_disputes.disputes(), service.served_disputes.decided()
     return tuple(
         AdjudicatorDecisionCount(
             person, task, len(disputes[task.task.name]), decided.get(person.id, {}).get(task.task.name, 0)
@@ -276,7 +279,7 @@ def say_people_agreement(found: StudyOverview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
     judged = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
     if not judged:
-        return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
+        return f"Agreement is described here once two people have answered the same {FEWEST} items of a task."
     words = ", ".join(f"{task_overview.title} – {task_overview.agreement.band}" for task_overview in judged)
     return f"Agreement so far: {words}."
 
@@ -347,7 +350,7 @@ class AnnotatorRemark:
 
 @dataclass(frozen=True)
 class StudyOverview:
-    """All of it. `last_saved_at` is None before the first answer."""
+    """The overview of a study. `last_saved_at` is None before the first answer."""
 
     annotators: tuple[Annotator, ...]
     tasks: tuple[TaskOverview, ...]
@@ -361,12 +364,12 @@ class StudyOverview:
 
     @property
     def decided(self) -> int:
-        """How many there are."""
+        """How many answers are decided so far."""
         return sum(progress.decided for task in self.tasks for progress in task.progress)
 
     @property
     def done(self) -> tuple[Annotator, ...]:
-        """Who has finished every task."""
+        """The annotators who have finished every task."""
         return tuple(
             annotator for annotator in self.annotators
             if all(p.finished_at for task in self.tasks for p in task.progress if p.annotator.id == annotator.id)
@@ -406,11 +409,11 @@ def _task_overview(
     for annotator in annotators:
         by_item = answers.get(annotator.id, {})
         answered = [by_item[item.id] for item in items if item.id in by_item]
-        decided = [answer for answer in answered if answer.is_decided]
+        decided = [answer for answer in answered if answer.is_item_decided]
         times = [answer.seconds for answer in decided if answer.seconds]
         progress.append(
             AnnotatorProgress(
-                annotator, task.name, len(items), len(decided), sum(answer.is_complete for answer in answered),
+                annotator, task.name, len(items), len(decided), sum(answer.has_scorable_value for answer in answered),
                 sum(bool(answer.flag) for answer in answered), statistics.median(times) if times else None,
                 finished.get(annotator.id, {}).get(task.name),
             )
@@ -430,7 +433,7 @@ def _task_agreement(
         read[annotator] = {
             item.id: _parse_answer_value(task, item, by_item[item.id].value)
             for item in items
-            if item.id in by_item and by_item[item.id].is_complete
+            if item.id in by_item and by_item[item.id].has_scorable_value
         }
     counted = keep_annotators_by_coverage(read)
     few = tuple(name for name, values in read.items() if values and name not in counted)
@@ -479,10 +482,10 @@ def _list_remarks_latest_first(
 def item_excerpt(item: StudyItem) -> str:
     """The beginning of what an item shows first: its text, its query or the first of its two texts."""
     shown = (item.payload.get(name) for name in ("text", "query", "text1"))
-    return _cut_text(next((text for text in shown if text), ""))
+    return _cut_to_excerpt(next((text for text in shown if text), ""))
 
 
-def _cut_text(shown: Any) -> str:
+def _cut_to_excerpt(shown: Any) -> str:
     text = " ".join(str(shown).split())
     return text if len(text) <= _EXCERPT else text[:_EXCERPT].rstrip() + " …"
 

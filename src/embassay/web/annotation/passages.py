@@ -43,23 +43,23 @@ from embassay.runs.folder import digest_json
 TASK = "passages"
 QUESTION = "How well does the passage answer the question?"
 ANCHORS = {
-    "1": "no help", "2": "touches it", "3": "partial", "4": "much of the answer", "5": "answers it"
+    "1": "no help", "2": "touches on it", "3": "partial", "4": "much of the answer", "5": "answers it"
 }  # fmt: skip
 GUIDELINES = """Grade how useful **one passage** is for answering **one question**.
 
-Go by the passage alone: use no other knowledge, and do not guess what the rest of its document may say. Grade its use
-for the exact question, not for the topic.
+Judge the passage on its own: use no other knowledge, and do not guess what the rest of its document says. Grade its
+usefulness for the exact question, not for the topic.
 
 | Grade | The passage |
 |---|---|
-| 5 | answers the question clearly, or holds what the answer needs |
-| 4 | is a large part of the answer, but not all of it |
-| 3 | is related, and does not suffice for an answer |
-| 2 | only touches the question |
-| 1 | is of no help |
+| 5 | answers the question clearly, or contains what the answer needs |
+| 4 | contains a large part of the answer, but not all of it |
+| 3 | is related, but does not suffice for an answer |
+| 2 | only touches on the question |
+| 1 | does not help |
 
-If it cannot be judged, because it is broken or in a language you do not read, flag it. Others grade other passages:
-which come to you depends on what has been graded. What you graded can be changed until its block is complete.
+If a passage cannot be judged because it is broken or in a language you do not read, flag it. Others grade other
+passages; the ones you get depend on what has been graded. You can change a grade until its block is complete.
 """
 PRACTICE = (
     PracticeItem(
@@ -76,7 +76,7 @@ PRACTICE = (
             "passage": "Resting lets the gluten relax, and dough that rests too short tears when it is shaped.",
         },
         answer=3,
-        explanation="It is about resting, and does not say how long.",
+        explanation="It is about resting but does not say how long.",
     ),
     PracticeItem(
         payload={
@@ -84,7 +84,7 @@ PRACTICE = (
             "passage": "The oldest bakery of the town sells eleven kinds of bread and opens at six.",
         },
         answer=1,
-        explanation="It has the word bread, and nothing of the answer.",
+        explanation="It mentions bread but contains none of the answer.",
     ),
 )
 
@@ -94,8 +94,8 @@ def open_decision_study(path: Path) -> StudyFolder:
     study = read_decision_study(path)
     if study.texts is None:
         raise DataError(
-            "the passages have no texts to read", path=path / POOL,
-            mend="Make the study with --corpus FILE and --queries FILE."
+            "the study has no passage texts to show", path=path / POOL,
+            mend="Create the study with --corpus FILE and --queries FILE."
         )  # fmt: skip
     texts = study.texts
     items = tuple(
@@ -161,9 +161,11 @@ class PassageGrading:
         mine_first = [
             item
             for item, answer in answers.get(annotator, {}).items()
-            if answer.is_decided and item in self._keys_by_item_id
+            if answer.is_item_decided and item in self._keys_by_item_id
         ]
-        taken = {item for other in answers.values() for item, answer in other.items() if answer.is_decided}
+        taken = {
+            item for other in answers.values() for item, answer in other.items() if answer.is_item_decided
+        }
         asked = [self._item_ids_by_key[key] for key in course.asked]
         place = {item: at for at, item in enumerate(asked)}
         waiting = [item for key in course.waiting if (item := self._item_ids_by_key[key]) not in taken]
@@ -199,11 +201,11 @@ class PassageGrading:
         answers: dict[str, list[SavedAnswer]] = {}
         for by_item in self._store.list_all_answers().values():
             for item, answer in by_item.items():
-                if answer.is_decided and item in self._keys_by_item_id:
+                if answer.is_item_decided and item in self._keys_by_item_id:
                     answers.setdefault(item, []).append(answer)
         return {self._keys_by_item_id[item]: _median_grade(of_item) for item, of_item in answers.items()}
 
 
 def _median_grade(answers: list[SavedAnswer]) -> int:
-    grades = [int(answer.value) for answer in answers if answer.is_complete]
+    grades = [int(answer.value) for answer in answers if answer.has_scorable_value]
     return statistics.median_low(grades) if grades else UNJUDGED

@@ -67,15 +67,15 @@ class ServedStudyDisputes:
         self._held: tuple[str, Mapping[str, tuple[ItemToAdjudicate, ...]]] | None = None
 
     @cached_property
-    def _filed_rows(self) -> Sequence[AnnotationRow]:
+    def _answer_rows_from_files(self) -> Sequence[AnnotationRow]:
         return [row for rows in read_annotation_files(self._folder).values() for row in rows]
 
     def rows(self) -> list[AnnotationRow]:
-        """Everybody's answers, those of files first."""
-        return [*self._filed_rows, *list_decided_answer_rows(self._store)]
+        """Rows of everybody's answers, those of files first."""
+        return [*self._answer_rows_from_files, *list_decided_answer_rows(self._store)]
 
     def disputes(self) -> Mapping[str, tuple[ItemToAdjudicate, ...]]:
-        """Those of every task by its name, the farthest apart first."""
+        """The disputes of every task by its name, the farthest apart first."""
         rows = self.rows()
         mark = digest_json(
             [[row.annotator_id, row.item_id, row.value, row.flag, row.comment] for row in rows]
@@ -116,7 +116,7 @@ class ServedStudyDisputes:
         """How many items of each task every adjudicator has decided."""
         tasks = {item.id: item.task for item in self._folder.items}
         return {
-            person.id: dict(Counter(tasks[item] for item, saved in answers.items() if saved.is_decided))
+            person.id: dict(Counter(tasks[item] for item, saved in answers.items() if saved.is_item_decided))
             for person, answers in self._list_decisions()
         }
 
@@ -205,19 +205,19 @@ class StudyService:
         return {name: self.folder.select_task_items(name) for name in self.tasks}
 
     @cached_property
-    def adjudication(self) -> ServedStudyDisputes:
+    def served_disputes(self) -> ServedStudyDisputes:
         """What adjudicators decide."""
         return ServedStudyDisputes(self.folder, self.store)
 
     @cached_property
     def browser_log(self) -> BrowserLog:
-        """What browsers were shown and wrote."""
+        """The log of what browsers were shown and wrote."""
         return BrowserLog(self.store.database)
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
         """The ids of a task's items in this annotator's own order; for an adjudicator those to decide."""
         if self._is_adjudicator(annotator):
-            return self.adjudication.order(annotator, task)
+            return self.served_disputes.order(annotator, task)
         if self.grading is not None:
             return self.grading.order(annotator)
         return draw_annotator_item_order(
@@ -262,8 +262,8 @@ def open_study_service(
     adjudicators = tuple(adjudicators)
     if until_decided and adjudicators:
         raise UsageError(
-            "Passages cannot be adjudicated: each is graded once.",
-            mend="Leave --adjudicator or --until-decided out.",
+            "Passages cannot be adjudicated, because each is graded only once.",
+            mend="Omit either --adjudicator or --until-decided.",
         )
     folder = open_decision_study(path) if until_decided else read_study(path)
     calibration = None if calibrated is None else _open_calibration(calibrated)
@@ -301,7 +301,7 @@ def _add_annotators(store: AnswerStore, people: Iterable[tuple[Iterable[str], Ki
             store.add_annotator(name, kind)
     if not store.list_all_link_holders():
         raise UsageError(
-            "This study has no annotators yet.", mend="Name somebody: --annotator ann --annotator bob"
+            "This study has no annotators yet.", mend="Add some: --annotator ann --annotator bob"
         )
 
 
@@ -337,10 +337,10 @@ class LinkGatekeeper:
         mark = hashlib.sha256(token.encode("utf-8", "replace")).digest()
         holder = self._links.find(token)
         if holder is None or holder.role != role:
-            if self._wrong.can_take_request(key):
+            if self._wrong.try_take_request(key):
                 raise make_not_found_refusal()
             raise RequestRefusal(429, "Too many wrong links. Wait a minute.")
-        if not self._own.can_take_request(mark.hex()):
+        if not self._own.try_take_request(mark.hex()):
             raise RequestRefusal(429, "Too many requests at once. Wait a moment.")
         return holder
 
@@ -361,7 +361,7 @@ class LinkGatekeeper:
         if origin is not None and urlsplit(origin).netloc.lower() not in origins:
             raise RequestRefusal(403, "This request did not come from the page.")
         if not self._links.is_csrf_key(token, headers.get("x-csrf-token", "")):
-            raise RequestRefusal(403, "The page is out of date. Load it again.")
+            raise RequestRefusal(403, "The page is out of date. Reload it.")
 
 
 COOKIE = "embassay_browser"
@@ -402,7 +402,7 @@ class RequestRefusal(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """What is sent."""
+        """The body of the answer that is sent."""
         return {"error": self.sentence, **self.more}
 
 

@@ -23,7 +23,7 @@ from embassay.protocols.kernel.claims import (
     make_leader_claims,
     make_pair_comparison_claim,
     make_value_claim,
-    select_above_references,
+    select_names_above_references,
 )
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
@@ -83,7 +83,7 @@ def board_verdict(
     tests: ColumnTestResults,
     labels: Mapping[str, str],
 ) -> blocks.VerdictText:
-    """Who may be first on the leading column."""
+    """The verdict of a board: who may be first on the leading column."""
     lead = board.lead
     ranked = [member for member in members if member.complete and member.group == ""]
     if lead is None or not ranked:
@@ -101,7 +101,7 @@ def board_verdict(
         if any(member.group == CLASSICAL for member in members if member.complete)
         else "system"
     )
-    heading = _name_several_first(first, labels, on) or describe_first_ranked(
+    heading = _name_possible_leaders(first, labels, on) or describe_first_ranked(
         first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
@@ -118,7 +118,9 @@ def _state_possible_leaders(
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
-    first = select_above_references(list(able), lambda name: _orient_value_upward(able[name], lead), floor)
+    first = select_names_above_references(
+        list(able), lambda name: _orient_value_upward(able[name], lead), floor
+    )
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     names = [member.name for member in ranked]
     return make_leader_claims(lead.key, first, names, alone=alone, below=len(able) - len(first))
@@ -178,7 +180,7 @@ def _unranked_verdict(
         Claim(most, "most", lead.key, others[most], values[most]),
     )
     ends = " and ".join(_column_unit(lead).format_value_in_text(claim.value or 0.0) for claim in claims)
-    lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
+    lede = f"Values are between {ends}. No test compares them ({tests.reason})."
     return blocks.VerdictText((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
@@ -194,7 +196,7 @@ def say_simulated_share(board: DataVersionRuns) -> str:
     return next((run.scripts for run in board.runs if run.scripts), "")
 
 
-def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
+def _name_possible_leaders(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
     """The names of two or three that may be first, where they fit and somebody may not; else empty."""
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
@@ -208,10 +210,10 @@ def _unfinished_verdict(board: DataVersionRuns) -> blocks.VerdictText:
     claim = make_count_claim("finished", sum(cell.status == "done" for cell in work), len(work))
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     if not claim.n:
-        lede = f"{cells}. This page fills as cells end."
+        lede = f"{cells} finished. Results appear here as cells finish."
         return blocks.VerdictText(("Nothing finished yet",), ((lede,),), (claim,))
     heading = "No system has finished every task, so none is ranked"
-    lede = f"{cells} are finished. This page fills as cells end."
+    lede = f"{cells} have finished. Results appear here as cells finish."
     return blocks.VerdictText((heading,), ((lede,),), (claim,))
 
 
@@ -220,27 +222,26 @@ def _write_board_warnings(
 ) -> Iterator[str]:
     if scripts := say_simulated_share(board):
         yield (
-            f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
+            f"{scripts} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
         )
-    failed = [work for member in members for work in member.entrant.own_cells if work.status == "failed"]
+    failed = [work for member in members for work in member.entrant.system_cells if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
-        yield f"{numbers.format_noun_count(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
+        yield f"{numbers.format_noun_count(len(failed), 'cell')} failed: {where}{more}. Such systems have no rank."
     waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
-        yield f"{numbers.format_count(len(waiting))} {what} not complete: without a rank, listed below the others."
+        yield f"{numbers.format_count(len(waiting))} {what} incomplete and listed without a rank below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
-        yield f"{_join_some_names(stale)} has been silent for long and may have been killed."
+        yield f"Runs without updates for a long time, possibly killed: {_join_some_names(stale)}."
     twice = [member.name for member in members if member.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"
         yield (
-            f"{numbers.format_noun_count(len(twice), 'system')} {who} in several runs of this version: the "
-            "newest finished one "
-            "counts."
+            f"{numbers.format_noun_count(len(twice), 'system')} {who} in several runs of this version; the "
+            "newest finished run counts."
         )
     few = [
         column
@@ -249,7 +250,7 @@ def _write_board_warnings(
     ]
     if few and board.kind != "mteb":  # there n counts the tasks of a mean
         titles = _join_some_names([column.title for column in few])
-        yield f"{titles} have under {_FEW} items: too few to rely on their ranks."
+        yield f"Too few items (under {_FEW}) to rely on ranks: {titles}."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
         yield (
@@ -320,7 +321,7 @@ def build_leaderboard(
     leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
     tested, and no replicates are read."""
     standings = {} if values_only else joined.standings(replicates, joined.overview)
-    members = joined.order_members(standings)
+    members = joined.order_board_systems(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, tested = make_board_part(
         joined, members, joined.overview, standings, tests, alike=[lead], later=later
@@ -587,8 +588,8 @@ def collect_system_facts(entrant: BoardSystemWithRun) -> SystemFacts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
-    seconds = sum(work.seconds or 0.0 for work in entrant.own_cells if work.status == "done")
-    texts = sum(work.texts for work in entrant.own_cells if work.status == "done")
+    seconds = sum(work.seconds or 0.0 for work in entrant.system_cells if work.status == "done")
+    texts = sum(work.texts for work in entrant.system_cells if work.status == "done")
     dims = _parse_whole_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
     return SystemFacts(
         dims,

@@ -193,7 +193,7 @@ class BoardSystemRow:
 
 @dataclass(frozen=True)
 class BoardVerdict:
-    """The finding as a sentence, and what goes with it."""
+    """The verdict of a board: the finding as a sentence, and what goes with it."""
 
     title: str
     lede: str

@@ -27,7 +27,7 @@ from embassay.limits import (
     read_bounded_lines,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.report.record import KINDS, find_run_kind
 from embassay.runs.folder import MANIFEST, RunFolder, is_run_folder
 
@@ -160,7 +160,7 @@ class LoadedRunData:
 
     @property
     def is_running(self) -> bool:
-        """Whether it says so itself."""
+        """Whether the run itself says that it is running."""
         return self.manifest.get("status") == "running"
 
     @property
@@ -210,14 +210,14 @@ def read_leaderboard_run(folder: ScannedFolder) -> LoadedRunData:
         names = [str(system["name"]) for system in manifest.get("systems") or ()]
         written = {display_system_name(name): name for name in names if display_system_name(name) != name}
         return LoadedRunData(
-            folder, facts, kind, scores, work, langs, _read_stacks(folder.path, manifest), written,
+            folder, facts, kind, scores, work, langs, _read_sweep_stacks(folder.path, manifest), written,
             _describe_simulated_share(manifest.get("study")),
             _read_agreement_table(folder.path / "tables" / "agreement.csv")
         )  # fmt: skip
     except DataError as error:
         raise DataError(_describe_error_without_path(error, folder)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"its files do not fit together ({type(error).__name__})") from None
+        raise DataError(f"its files are inconsistent ({type(error).__name__})") from None
 
 
 def _read_agreement_table(path: Path) -> dict[str, tuple[str, str]]:
@@ -259,7 +259,7 @@ def _read_scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score
     return scores, langs
 
 
-def _make_score(row: Result) -> Score:
+def _make_score(row: ResultRow) -> Score:
     """The row's figures; what is not finite is no value."""
     value, low, high = (
         None if figure is None or not math.isfinite(figure) else figure for figure in _value_and_interval(row)
@@ -268,27 +268,27 @@ def _make_score(row: Result) -> Score:
     return value, low, high, row.n, strip_absolute_paths(reason)
 
 
-def _value_and_interval(row: Result) -> tuple[float | None, ...]:
+def _value_and_interval(row: ResultRow) -> tuple[float | None, ...]:
     return row.value, row.ci_low, row.ci_high
 
 
-def _read_result_rows(path: Path, growing: bool) -> Iterator[Result]:
+def _read_result_rows(path: Path, growing: bool) -> Iterator[ResultRow]:
     """The rows; of a run that goes on the last line may be half written."""
     if path.is_symlink() or not path.is_file():
         return
     with path.open("rb") as stream:
         for number, line in enumerate(read_bounded_lines(stream, path), start=1):
             try:
-                yield _read_row(line)
+                yield _parse_result_row(line)
             except (ValueError, TypeError) as error:
                 if growing and not line.endswith(b"\n"):
                     return
-                raise DataError(f"results.jsonl, line {number}, is not a result") from error
+                raise DataError(f"line {number} of results.jsonl is not a valid result") from error
 
 
-def _read_row(line: bytes) -> Result:
+def _parse_result_row(line: bytes) -> ResultRow:
     # What is not finite is told of further on, with its row.
-    row = Result(**parse_bounded_json(line, halves=True))
+    row = ResultRow(**parse_bounded_json(line, halves=True))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
     numbers = *_value_and_interval(row), row.n
     if not all(isinstance(text, str) for text in texts):
@@ -325,7 +325,7 @@ def _read_cell_state(path: Path, within: Path) -> tuple[str, str]:
     return str(record["status"]), str(record.get("reason") or "")
 
 
-def _read_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _read_sweep_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     sweep = path / "sweep.json"
     if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
@@ -424,7 +424,7 @@ def board_title(run: LoadedRunData) -> str:
 
 
 def title_run_by_datasets(kind: str, datasets: list[str]) -> str:
-    """The same from the names of its datasets."""
+    """The title of a run from the names of its datasets."""
     shown = datasets[:_SHOWN]
     more = len(datasets) - len(shown)
     names = ", ".join(shown) + (f" and {numbers.format_count(more)} more" if more else "")

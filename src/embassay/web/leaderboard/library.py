@@ -51,7 +51,7 @@ from embassay.web.leaderboard.folders import (
     read_leaderboard_run,
     strip_absolute_paths,
 )
-from embassay.web.leaderboard.ranking import RunStandingsCache, load_run_values
+from embassay.web.leaderboard.ranking import RunStandingsCache, load_run_for_comparison
 from embassay.web.leaderboard.table import (
     DataVersionRuns,
     PlacedBoardSystem,
@@ -159,17 +159,17 @@ def _compute_contrasts_by_place(
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
     if first.is_running or second.is_running:
-        return {}, False, "the run is still going on; tests follow when it ends"
+        return {}, False, "the run is still in progress; tests follow when it ends"
     try:
-        other = None if first is second else load_run_values(second)
+        other = None if first is second else load_run_for_comparison(second)
         pair_of_systems = compare_systems(
-            load_run_values(first),
+            load_run_for_comparison(first),
             first.find_original_system_name(a.name),
             second.find_original_system_name(b.name),
             other,
         )
     except (EmbassayError, OSError, ValueError):
-        return {}, False, "no stored values to compare the two by"
+        return {}, False, "no stored values to compare the two systems"
     by_place = {
         (contrast.task, contrast.dataset, contrast.measure): contrast
         for contrast in pair_of_systems.contrasts
@@ -182,7 +182,7 @@ def _find_contrast_at_place(
 ) -> SystemContrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
-    datasets = {work.dataset for member in pair for work in member.entrant.own_cells if work.task == task}
+    datasets = {work.dataset for member in pair for work in member.entrant.system_cells if work.task == task}
     return contrasts.get(place) or (contrasts.get((task, "", measure)) if datasets == {dataset} else None)
 
 
@@ -215,7 +215,7 @@ def _comparison_title(a: str, b: str, rows: Sequence[SystemDifferenceRow], lead:
     row = next((contrast_row for contrast_row in rows if contrast_row.key == lead), None)
     on = f" on {row.title}" if row is not None and row.title != "Overall" else ""
     if row is None or row.difference is None:
-        return f"{a} and {b} have no value in common{on}"
+        return f"{a} and {b} have no values in common{on}"
     if row.p_adjusted is None:
         return f"No test compares {a} and {b}{on}"
     if row.p_adjusted >= ALPHA:
@@ -246,7 +246,7 @@ class RunFolderSnapshot:
     made: dict[str, BoardWithSources] = field(default_factory=dict)
 
     def report(self, run: str) -> Path | None:
-        """The report of a run, None where there is none."""
+        """The path of a run's report, None where there is none."""
         folder = self.read[run][0] if run in self.read else None
         return folder.path / "report.html" if folder is not None and folder.has_report else None
 
@@ -270,17 +270,17 @@ class RunLibrary:
 
     @property
     def replicates(self) -> RunStandingsCache:
-        """What keeps the replicates of runs."""
+        """The cache that keeps the replicates of runs."""
         return self._replicates
 
-    def view(self, timeout: float = 300.0) -> RunFolderSnapshot:
+    def wait_for_snapshot(self, timeout: float = 300.0) -> RunFolderSnapshot:
         """The folder as last read. Waits for the first reading."""
         self._ready.wait(timeout)
         if self._view is None:
             raise DataError("The folder has not been read yet")
         return self._view
 
-    def refresh(self) -> bool:
+    def refresh_changed_runs(self) -> bool:
         """Read what changed; whether anything did. Boards that were asked for before are built again at once, so that
         nobody waits for them."""
         with self._refreshing:
@@ -292,7 +292,7 @@ class RunLibrary:
             )
             if before is not None and is_same and not self._has_status_aged(before):
                 return self._run_postponed_tests(before)
-            made = self._build_view(read, before, watched)
+            made = self._build_folder_snapshot(read, before, watched)
             for name in before.made if before is not None else ():
                 if name in made.joined:
                     self.board(name, made)
@@ -303,7 +303,7 @@ class RunLibrary:
 
     def board(self, name: str, view: RunFolderSnapshot | None = None) -> BoardWithSources | None:
         """The board called `name`; None where there is none."""
-        now = view or self.view()
+        now = view or self.wait_for_snapshot()
         if name not in now.joined:
             return None
         if name not in now.made:
@@ -354,7 +354,7 @@ class RunLibrary:
             for run in view.joined[name].runs
         )
 
-    def _build_view(
+    def _build_folder_snapshot(
         self,
         read: Mapping[str, tuple[ScannedFolder, LoadedRunData | str]],
         before: RunFolderSnapshot | None,
@@ -366,7 +366,7 @@ class RunLibrary:
         statuses = {run.name: self._find_run_status(run) for run in runs}
         around = {
             name: replace(each, watched=watched)
-            for name, each in _board_surroundings(boards, statuses, len(broken)).items()
+            for name, each in _make_board_contexts(boards, statuses, len(broken)).items()
         }
         lines = sorted(
             (make_board_list_line(board, around[name]) for name, board in boards.items()),
@@ -402,7 +402,7 @@ def _read_changed_run(
     except DataError as error:
         return folder, error.what
     except Exception as error:  # whatever a file may hold, it must not end the other runs' boards
-        return folder, f"its files do not fit together ({type(error).__name__})"
+        return folder, f"its files are inconsistent ({type(error).__name__})"
     return folder, run
 
 
@@ -439,7 +439,7 @@ def _is_same_object(first: object, second: object) -> bool:
     return first is second
 
 
-def _board_surroundings(
+def _make_board_contexts(
     boards: Mapping[str, DataVersionRuns], statuses: Mapping[str, Status], broken: int
 ) -> dict[str, BoardContext]:
     """What each board must know of the others: the versions of one history, newest first."""
@@ -482,10 +482,10 @@ def resolve_served_folder(folder: Path) -> Path:
     """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
     if not folder.exists():
         raise UsageError(
-            f"There is no folder {folder}.", mend="Give the folder that contains your runs (their --out)."
+            f"There is no folder {folder}.", mend="Pass the folder that contains your runs (their --out)."
         )
     if not folder.is_dir():
-        raise UsageError(f"{folder} is a file.", mend="Give the folder that contains your runs.")
+        raise UsageError(f"{folder} is a file.", mend="Pass the folder that contains your runs.")
     try:
         next(folder.iterdir(), None)
     except OSError as error:
@@ -504,7 +504,7 @@ def normalise_url_prefix(path: str) -> str:
     """
     path = path.rstrip("/")
     if path and not _PREFIX.fullmatch(path):
-        raise UsageError(f"{path!r} is not a path prefix.", mend="Write it like /boards.")
+        raise UsageError(f"{path!r} is not a valid path prefix.", mend="Write it like /boards.")
     return path
 
 

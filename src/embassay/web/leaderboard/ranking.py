@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, starmap
 from threading import Lock
 
 import numpy as np
@@ -29,13 +29,13 @@ from embassay.stats.ranks import compute_p_of_equal_signs, correct_p_values_by_h
 from embassay.web.leaderboard.folders import HEADLINES, LoadedRunData, Place, display_system_name
 
 METHOD = (
-    "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
-    "all pairs of the column, alpha 0.05."
+    "Ranks are ranges: a system counts as better if a paired bootstrap test shows it, with Holm's correction over "
+    "all pairs in the column and alpha 0.05."
 )
-UNKNOWN = "no values of its items are stored"
+UNKNOWN = "no values for its items are stored"
 UNTESTED = {
-    "mteb": "published scores come without the items behind them",
-    "sweep": "a sweep compares its stacks itself, in the report of its run",
+    "mteb": "published scores do not include the values of items",
+    "sweep": "a sweep compares its stacks in its own report",
 }
 """By kind of board, why nothing is tested."""
 
@@ -189,7 +189,7 @@ def _compute_p_values(
     degrees = alone if shared is None else np.minimum(most, shared)
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
-    p = [_p_of_statistic(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    p = list(starmap(_p_of_statistic, zip(sizes.tolist(), degrees.tolist(), strict=True)))
     values = np.ones((2, count, count))
     values[:, *upper] = p, correct_p_values_by_holm(p, tested.tolist())
     # The lower triangle still has 1 everywhere: it takes the values of the upper one.
@@ -317,7 +317,7 @@ def load_run_standings(run: LoadedRunData) -> tuple[SystemStanding, ...]:
         return ()
 
 
-def load_run_values(run: LoadedRunData) -> ComparableRun:
+def load_run_for_comparison(run: LoadedRunData) -> ComparableRun:
     """The same with items, for a comparison of two systems. DataError where there is nothing to compare."""
     return read_run_values(run.folder.path)
 

@@ -64,9 +64,9 @@ def write_board_csv(made: BoardWithSources) -> str:
         names = (member.name, member.kind, member.group, member.entrant.run.name)
         where = (column.task, column.dataset, column.lang, column.measure)
         figures = (
-            _exact_number(cell.value),
-            _exact_number(cell.low),
-            _exact_number(cell.high),
+            _format_exact_number(cell.value),
+            _format_exact_number(cell.low),
+            _format_exact_number(cell.high),
             cell.n,
             *_find_rank_range(made, index, column),
         )
@@ -147,7 +147,7 @@ def _find_rank_range(made: BoardWithSources, index: int, column: BoardColumn) ->
     return (ranks[index] if ranks is not None else None) or ("", "")
 
 
-def _exact_number(value: float | None) -> str:
+def _format_exact_number(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
@@ -255,6 +255,7 @@ def find_board_changes(old: Leaderboard | None, new: Leaderboard, since: str) ->
 
 def _board_difference(old: Leaderboard, new: Leaderboard, since: str) -> BoardChanges:
     order = tuple(system.name for system in new.systems)
+    # None means unchanged: pages ask often, and most answers are nearly empty.
     return BoardChanges(
         since, new.stamp, False, new.status, new.updated,
         None if old.verdict == new.verdict else new.verdict,
@@ -328,7 +329,7 @@ class LeaderboardService:
 
     def page(self, name: str | None) -> CompressedResponseBody | None:
         """The page of a board; where no name is given the overview of all, or the only one there is."""
-        view = self.library.view()
+        view = self.library.wait_for_snapshot()
         newest = [line.id for line in view.boards.boards if line.newer is None]
         if name is None and len(newest) > 1:
             return self._build_overview(newest[:MOST_BOARDS], view)
@@ -352,7 +353,7 @@ class LeaderboardService:
 
     def boards(self) -> CompressedResponseBody:
         """The list of boards."""
-        view = self.library.view()
+        view = self.library.wait_for_snapshot()
         return self.kept.get(("boards", view.stamp), lambda: _pack_json(view.boards))
 
     def board(self, name: str) -> CompressedResponseBody | None:
@@ -420,7 +421,7 @@ class LeaderboardService:
 
     def report(self, run: str) -> CompressedResponseBody | None:
         """The report of a run, read from its folder."""
-        view = self.library.view()
+        view = self.library.wait_for_snapshot()
         path = view.report(run)
         if path is None:
             return None
@@ -453,7 +454,7 @@ class LeaderboardService:
         what: str,
         make: Callable[[Any, RunFolderSnapshot], CompressedResponseBody],
     ) -> CompressedResponseBody | None:
-        view = self.library.view()
+        view = self.library.wait_for_snapshot()
         made = self.library.board(name, view)
         if made is None or system not in {member.name for member in made.members}:
             return None
@@ -551,7 +552,7 @@ class LeaderboardRoutes:
 
     def _send_comparison(self, request: Request, board: str, a: str, b: str) -> Response:
         client = request.client.host if request.client is not None else None
-        if not self._limit.can_take_request(mask_client_address(client)):
+        if not self._limit.try_take_request(mask_client_address(client)):
             return _answer_json_error(429, "Too many comparisons at once. Try again in a few seconds.")
         return _send_packed_body(request, self._service.compare(board, a, b))
 
@@ -727,8 +728,8 @@ def _refresh_library(library: RunLibrary, every: float, ended: threading.Event) 
     while not ended.is_set():
         began = time.monotonic()
         try:
-            library.refresh()
+            library.refresh_changed_runs()
         except Exception:  # one bad moment of a disk must not end the watch
-            _log.exception("The folder could not be read; another try follows.")
+            _log.exception("The folder could not be read; retrying.")
         library.wake.wait(max(every, min(_PATIENCE * (time.monotonic() - began), _LONGEST)))
         library.wake.clear()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
+from itertools import starmap
 from typing import Any
 
 from embassay.protocols.compare import is_higher_measure_better
@@ -42,12 +43,12 @@ class BoardSystemWithRun:
         return self.run.described.get(self.name, {})
 
     @property
-    def own_cells(self) -> tuple[RunFolderCellStatus, ...]:
+    def system_cells(self) -> tuple[RunFolderCellStatus, ...]:
         """Its cells."""
         return self.run.cells_by_system.get(self.name, ())
 
     def score(self, place: Place) -> Score | None:
-        """Its row at a place, None where there is none."""
+        """The system's score at a place, None where there is none."""
         return self.run.scores.get(place, {}).get(self.name)
 
 
@@ -58,7 +59,7 @@ def find_board_entrants(runs: Sequence[LoadedRunData]) -> tuple[BoardSystemWithR
     for run in newest:
         for name in run.systems:
             having.setdefault(name, []).append(run)
-    return tuple(_make_entrant(name, scores) for name, scores in having.items())
+    return tuple(starmap(_make_entrant, having.items()))
 
 
 def _make_entrant(name: str, runs: Sequence[LoadedRunData]) -> BoardSystemWithRun:
@@ -100,14 +101,14 @@ def make_board_columns(kind: str, runs: Sequence[LoadedRunData]) -> tuple[BoardC
     ordered = sorted(columns, key=lambda column: (column.key not in shown, column.task != OVERALL))
     marked = [replace(column, overview=column.key in shown) for column in ordered]
     first, rest = ([column for column in marked if column.overview is yes] for yes in (True, False))
-    return (*first, *_percent_of_people_columns(marked, runs), *rest, *_agreed_datasets_columns(columns))
+    return (*first, *_human_score_percent_columns(marked, runs), *rest, *_people_agreed_mean_columns(columns))
 
 
 HUMAN, SHARE = "Human", "percent_of_human"
 """The row of people in a study's results, and the measure of the columns that hold scores as a share of theirs."""
 
 
-def _percent_of_people_columns(
+def _human_score_percent_columns(
     columns: Sequence[BoardColumn], runs: Sequence[LoadedRunData]
 ) -> Iterator[BoardColumn]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
@@ -133,7 +134,7 @@ AGREED = "high_agreement"
 """The key of the means over what people agree on, and their measure."""
 
 
-def _agreed_datasets_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
+def _people_agreed_mean_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
     """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
     headlines = {
         column.task: column
@@ -284,7 +285,7 @@ def make_board_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCe
     if column.parts:
         return _mean_over_parts_cell(entrant, column)
     if column.of:
-        return _percent_of_people_cell(entrant, column)
+        return _human_score_percent_cell(entrant, column)
     place = find_column_place(column)
     score = entrant.score(place) or _find_only_dataset_score(entrant, place)
     if score is not None:
@@ -298,7 +299,7 @@ def make_board_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCe
     return _missing_value_cell(entrant, _find_cells_behind_value(entrant, place), place)
 
 
-def _percent_of_people_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCell:
+def _human_score_percent_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCell:
     """The score as a share of people's in the same run; none where people scored 0 or below, of which nothing is a
     share."""
     place = column.task, column.dataset, column.of
@@ -310,7 +311,7 @@ def _percent_of_people_cell(entrant: BoardSystemWithRun, column: BoardColumn) ->
         return whole
     theirs = people[HUMAN][0] if HUMAN in people else None
     if theirs is None or theirs <= 0:
-        return _empty_cell("undefined", "no score of people to compare with")
+        return _empty_cell("undefined", "no human score to compare with")
     return BoardCell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
@@ -331,7 +332,7 @@ def _find_only_dataset_score(entrant: BoardSystemWithRun, place: Place) -> Score
     task, dataset, measure = place
     if dataset or task == OVERALL or not entrant.run.is_running:
         return None
-    only = {work.dataset for work in entrant.own_cells if work.task == task}
+    only = {work.dataset for work in entrant.system_cells if work.task == task}
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
@@ -340,7 +341,7 @@ def _find_cells_behind_value(entrant: BoardSystemWithRun, place: Place) -> Seque
     task, dataset, _ = place
     return [
         work
-        for work in entrant.own_cells
+        for work in entrant.system_cells
         if (task == OVERALL or work.task == task) and (not dataset or work.dataset == dataset)
     ]
 
@@ -362,15 +363,12 @@ def _missing_value_cell(
         where = f"{failed[0].task}, {failed[0].dataset}: " if len(work) > 1 else ""
         return _empty_cell("failed", where + (failed[0].reason or "no reason was recorded"))
     if waiting:
-        done = (
-            f"{numbers.format_count(len(work) - len(waiting))} of "
-            f"{numbers.format_noun_count(len(work), 'cell')}"
-        )
+        done = f"{numbers.format_count(len(work) - len(waiting))} of {numbers.format_noun_count(len(work), 'cell')}"
         if entrant.run.is_running:
             return _empty_cell("running", done)
         return _empty_cell("partial" if len(waiting) < len(work) else "not run", done)
     if work and entrant.run.is_running:
-        return _empty_cell("running", "its cells are done; the mean is made when the run ends")
+        return _empty_cell("running", "its cells are done; the mean is computed when the run ends")
     if work and place[0] == OVERALL:
         return _empty_cell("undefined", "no mean over all tasks")
     return _empty_cell("none", "not part of its run")
@@ -412,7 +410,7 @@ class DataVersionRuns:
 
     @cached_property
     def columns(self) -> tuple[BoardColumn, ...]:
-        """All columns, those of the overview first."""
+        """All columns of the board, those of the overview first."""
         return make_board_columns(self.kind, self.runs)
 
     @cached_property
@@ -422,7 +420,7 @@ class DataVersionRuns:
 
     @cached_property
     def entrants(self) -> tuple[BoardSystemWithRun, ...]:
-        """Every system once."""
+        """Every system that enters the board, once."""
         return find_board_entrants(self.runs)
 
     @cached_property
@@ -460,14 +458,14 @@ class DataVersionRuns:
             if column.parts and all((part, entrant.name) in plain for part in column.parts)
         }
 
-    def order_members(self, standings: At) -> tuple[PlacedBoardSystem, ...]:
+    def order_board_systems(self, standings: At) -> tuple[PlacedBoardSystem, ...]:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
-        members = [self._make_member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
+        members = [self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entrants]
         return tuple(sorted(members, key=self._member_sort_key))
 
-    def _make_member(self, entrant: BoardSystemWithRun, group: str | None) -> PlacedBoardSystem:
+    def _make_placed_system(self, entrant: BoardSystemWithRun, group: str | None) -> PlacedBoardSystem:
         cells = {column.key: make_board_cell(entrant, column) for column in self.overview}
         kind = str(entrant.described.get("kind") or ("person" if self.kind == "hume" else "stack"))
         if kind == "reference":

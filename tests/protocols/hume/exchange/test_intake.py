@@ -38,11 +38,11 @@ def file(tmp_path):
         ('search-00,ann,"[1,0]"\n', r"in.csv:2: the answer to search-00"),
         (
             "mood-00,ann,0\nmood-00,ann,1\n",
-            r"in.csv:3: the answer of ann to mood-00 appears twice, first in in.csv, line 2",
+            r"in.csv:3: the answer by ann to mood-00 appears twice, first in in.csv, line 2",
         ),
         ("mood-00,,0\n", r"in.csv:2: no annotator is named"),
-        ("mood-00,ann\n", r"in.csv:2: the row and the header differ in their number of cells"),
-        (",ann,0\n", r"in.csv:2: there is no item_id"),
+        ("mood-00,ann\n", r"in.csv:2: the row and the header have different numbers of cells"),
+        (",ann,0\n", r"in.csv:2: the item_id is missing"),
         ('mood-00,ann,"0\n', r"in.csv"),
         ("mood-88,ann,0\nmood-99,ann,1\n", r"mood-88 is not an item of the study \(and 1 more such lines\)"),
     ],
@@ -86,14 +86,14 @@ def test_what_is_open_is_left_out(empty, file):
     done = import_files(empty, [file(text)])
     assert done.answers == {("ann", "mood"): 2}
     assert done.impossible == 1
-    assert done.left_out == {"not answered, without a reason": 1}
+    assert done.left_out == {"unanswered, with no reason given": 1}
 
 
 def test_again_is_refused_or_replaces(empty, file):
     """Also where another file has the answer; what is not replaced stays."""
     first = file(HEAD + "mood-00,ann,0\nmood-01,ann,1\nmood-00,bob,2\n")
     import_files(empty, [first])
-    with pytest.raises(UsageError, match=r"has 3 of these answers of ann, bob already in ann\.jsonl"):
+    with pytest.raises(UsageError, match=r"ann\.jsonl already contains 3 of these answers by ann, bob"):
         import_files(empty, [first])
     done = import_files(empty, [file(HEAD + "mood-00,ann,2\nmood-02,ann,2\n", "later.csv")], replace=True)
     assert done.replaced == 1
@@ -107,8 +107,8 @@ def test_names(empty, file):
     path = file(HEAD + "mood-00,3,0\nmood-00,,1\n")
     done = import_files(empty, [path], annotator=("ann", "3=bob", "4=cat"))
     assert set(done.answers) == {("ann", "mood"), ("bob", "mood")}
-    assert done.remarks == ("no file has an annotator 4",)
-    with pytest.raises(UsageError, match="it is unclear which file belongs to whom"):
+    assert done.remarks == ("no file contains the annotator 4",)
+    with pytest.raises(UsageError, match="it is unclear who gave which answers"):
         import_files(empty, [path], annotator=("ann", "bob"))
 
 
@@ -128,7 +128,7 @@ def test_the_file_of_the_offline_page(empty, file):
     path = file(json.dumps(row) + "\n" + json.dumps(begun) + "\n", "ann.answers.jsonl")
     done = import_files(empty, [path])
     assert done.files == (("ann.answers.jsonl", "jsonl"),)
-    assert done.left_out == {"begun but not finished": 1}
+    assert done.left_out == {"started but not finished": 1}
     assert guess_answer_file_format(file(json.dumps(row), "one.jsonl")) == "jsonl"
 
 
@@ -136,9 +136,9 @@ def test_the_file_of_the_offline_page(empty, file):
     ("text", "told"),
     [
         ("", "is empty"),
-        ('{"a": 1}', "no known format"),
-        ('[{"a": 1}]', "no known format"),
-        ('{"item_id": ', "in.csv:1: the line is not JSON"),
+        ('{"a": 1}', "Unknown file format"),
+        ('[{"a": 1}]', "Unknown file format"),
+        ('{"item_id": ', "in.csv:1: the line is not valid JSON"),
         (b"\xff\xfe\x00x", "UTF-8"),
     ],
 )

@@ -92,7 +92,7 @@ def test_skips_repeats_drafts_and_predictions(taken):
     assert rows["1", "mood-01"]["value"] == 1
     assert set(rows) == {("1", "mood-00"), ("1", "mood-01")}
     assert done.left_out == {
-        "earlier annotations of the same person": 1, "predictions of a model": 1, "tasks without an annotation": 1,
+        "earlier annotations by the same person": 1, "predictions of a model": 1, "tasks without an annotation": 1,
         "annotations without an answer": 1,
     }  # fmt: skip
 
@@ -143,7 +143,7 @@ def test_marks_numbers_and_levels(taken):
         (task("search-00", annotation(*MARKS[:5])), "not every document is marked"),
         (task("mood-00", annotation(choice("joy"), by=None)), "no annotator is named"),
         (task("mood-00", {"result": "joy"}), "its result is not a list"),
-        (task("mood-00", annotation({"from_name": "label"})), "no type or no value"),
+        (task("mood-00", annotation({"from_name": "label"})), "lacks a type or a value"),
         (
             task("mood-00", annotation({**choice("joy"), "value": {"choices": ["joy", "anger"]}})),
             "several values",
@@ -189,7 +189,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
         "relevant.responses.status": ["submitted"],
     }
     done, rows = taken([nested])
-    assert "count as submitted" in done.remarks[0]
+    assert "treated as submitted" in done.remarks[0]
     assert rows["ann", "search-00"]["value"] == [0, 1, 0, 0, 0, 0, 1]
     _, rows = taken([flat])
     assert rows["ann", "search-01"]["value"] == [0] * 7
@@ -206,17 +206,17 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
         (record("mood-99", {}), r"record 1 \(mood-99\): its item is not"),
         (
             record("mood-00", {"label": [{"value": "1", "user_id": "u", "status": "late"}]}),
-            "status of a response",
+            "unknown response status",
         ),
         (record("mood-00", {"label": [{"value": "9", "user_id": "u"}]}), "the answer to mood-00 is '9'"),
         (record("mood-00", {"label": [{"value": "1", "user_id": "u"}] * 2}), "user u answered label twice"),
         (
             record("search-00", {"relevant": [{"value": ["document_9"], "user_id": "u"}]}),
-            "relevant documents are not known",
+            "unknown value for the relevant documents",
         ),
         (
             record("search-00", {"relevant": [{"value": ["none", "document_1"], "user_id": "u"}]}),
-            ".none of them. is marked too",
+            ".none of them. are marked",
         ),
         (record("mood-00", {"label": 3}), "not a list of objects"),
     ],

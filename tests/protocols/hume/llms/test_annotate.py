@@ -214,7 +214,7 @@ def test_other_settings_are_refused_until_replaced(study, known):
     """The seed is part of what an answer depends on."""
     with StubServer(chat=annotating(known)) as stub:
         ask(study, stub, tasks=("mood",))
-        with pytest.raises(UsageError, match="other settings: seed was 1337, now 7"):
+        with pytest.raises(UsageError, match="different settings: seed was 1337, now 7"):
             ask(study, stub, tasks=("mood",), seed=7)
         spec = llm(stub)
         annotate(study, AnnotateRequest((spec,), tasks=("mood",), seed=7), replace=True)
@@ -262,7 +262,7 @@ def test_beside_the_answers_is_every_word_of_the_prompts(study, known):
 
 def test_clustering_cannot_be_asked_for(study):
     """Named, it is refused."""
-    with pytest.raises(UsageError, match="do not annotate topics"):
+    with pytest.raises(UsageError, match="cannot annotate topics"):
         annotate(study, AnnotateRequest(("ollama:x",), tasks=("topics",)))
 
 

@@ -13,10 +13,10 @@ from embassay.errors import UsageError
 from embassay.protocols.hume import score
 from embassay.protocols.hume.llms.answers import LlmAnswerRow, llm_answer_path
 from embassay.protocols.hume.llms.protocol import (
-    convert_to_divided_record,
     decide_task_owners,
     divide_study_tasks,
     divide_task_items,
+    make_divided_task_records,
     pool_item_answers,
     write_hybrid_answers,
 )
@@ -59,7 +59,7 @@ def test_a_good_model_saves_all_but_the_sample() -> None:
     """One hundred equal items: twenty are checked, the rest stand."""
     draws, people = _items(100)
     found = divide_task_items("t", "classification", draws, people)
-    assert found.items_saved_for_people == 80
+    assert found.items_people_need_not_answer == 80
     assert found.contradicted is not None
     assert (found.contradicted.n, found.contradicted.value) == (20, 0.0)
     assert not found.biased
@@ -70,7 +70,7 @@ def test_a_biased_model_is_not_believed() -> None:
     draws, people = _items(100, wrong=100)
     found = divide_task_items("t", "classification", draws, people)
     assert found.biased
-    assert found.items_saved_for_people == 0
+    assert found.items_people_need_not_answer == 0
     assert set(found.values.values()) == {"b"}
 
 
@@ -114,7 +114,7 @@ def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
     assert set(found.why) == set(named)
     assert set(found.values).isdisjoint(found.open)
     assert set(found.values) | set(found.open) == set(named)
-    assert found.items_saved_for_people == sum(why == "agreed" for why in found.why.values())
+    assert found.items_people_need_not_answer == sum(why == "agreed" for why in found.why.values())
     assert 0 <= found.share_of_people <= 1
 
 
@@ -128,7 +128,7 @@ def test_one_answer_of_several(values: list[str]) -> None:
 
 def test_what_cannot_be_done() -> None:
     """One draw cannot disagree; groups and lists have no single answer; shares are shares."""
-    with pytest.raises(UsageError, match="one answer cannot disagree"):
+    with pytest.raises(UsageError, match="answered x only once"):
         divide_task_items("t", "classification", {"x": ["a"]}, {})
     with pytest.raises(UsageError, match="clustering"):
         divide_task_items("t", "clustering", {}, {})
@@ -156,7 +156,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
     (found,) = divide_study_tasks(folder)
     assert found.why[items[0]] == "disagree"
-    assert found.items_saved_for_people + sum(
+    assert found.items_people_need_not_answer + sum(
         why in ("check", "disagree") for why in found.why.values()
     ) == len(items)
     assert found.contradicted is not None
@@ -168,14 +168,14 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     shutil.copytree(file.parent, simulated / file.parent.name)
     (alone,) = divide_study_tasks(read_study(simulated))
     assert alone.contradicted is None
-    assert len(alone.open) == len(items) - alone.items_saved_for_people
-    assert alone.scripts == convert_to_divided_record([alone])[0].scripts == tuple(sorted(PEOPLE))
-    told = " ".join(str(block) for block in divided_items_view(convert_to_divided_record([alone])))
+    assert len(alone.open) == len(items) - alone.items_people_need_not_answer
+    assert alone.scripts == make_divided_task_records([alone])[0].scripts == tuple(sorted(PEOPLE))
+    told = " ".join(str(block) for block in divided_items_view(make_divided_task_records([alone])))
     assert all(name in told for name in PEOPLE), "it is said whose answers do not count"
     with pytest.raises(UsageError, match="'other'"):
         divide_study_tasks(folder, "other")
     # The record of it is that of the terminal, and with a scoring comes to the run's page.
-    write_divided_tasks(path, convert_to_divided_record([found]))
+    write_divided_tasks(path, make_divided_task_records([found]))
     (row,) = read_divided_tasks(path)
     assert (row.llm, row.items, row.open, sum(row.counts.values())) == (
         "stub",
@@ -223,7 +223,7 @@ def test_agreement_that_nobody_knows_gives_nothing_away(tmp_path: Path) -> None:
     _let_answer(path, "topic")
     (task,) = decide_task_owners(read_study(path))
     assert (task.owner, task.trust, task.agreement) == ("people", None, None)
-    assert task.reason == "agreement is unknown: one person has answered"
+    assert task.reason == "agreement is unknown: only one person has answered"
     scripts = scored_study(tmp_path / "scripts", families=("classification",), kind="simulated")
     with pytest.raises(UsageError, match="Nobody has answered"):
         decide_task_owners(read_study(scripts))

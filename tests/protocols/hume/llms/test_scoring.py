@@ -88,7 +88,7 @@ def test_failed_and_missing_items_are_left_out_up_to_a_twentieth(lost):
         assert found.runs[0].items == 19
     else:
         assert math.isnan(found.score)
-        assert found.reason == "2 of 20 items have no answer: more than 5%"
+        assert found.reason == "2 of 20 items have no answer (limit: 5%)"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from embassay.protocols.hume import models
 from embassay.protocols.hume.models import (
     OTHERS,
     EvaluationSettings,
-    build_family_data,
+    build_evaluation_data,
     draw_training_rows,
     find_training_rows,
     paper_texts_per_label,
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 
 def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> TaskOutcome:
-    job = models.StudyJob(
+    job = models.StudyCellJob(
         system,
         1337,
         "words",
@@ -207,11 +207,11 @@ def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
 
 @pytest.mark.parametrize(("task", "payload", "what"), [
     ("pairs", {"text1": "a"}, "has no text2"), ("topic", {"text": " "}, "has no text"),
-    ("search", {"query": "q", "documents": [{"text": "x"}]}, "1 documents and 2 grades"),
+    ("search", {"query": "q", "documents": [{"text": "x"}]}, "1 documents but 2 grades"),
 ])  # fmt: skip
 def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[str, Any], what: str) -> None:
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
-        build_family_data(
+        build_evaluation_data(
             folder.task(task), [StudyItem("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings()
         )

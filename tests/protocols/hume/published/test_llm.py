@@ -68,13 +68,13 @@ def test_tables_by_family(scores: ModelAndPeopleScores) -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("a,b\n1,2\n", "columns are different"), ("", "columns are different"), (HEADER, "no scores of language models"),
-    (HEADER + "Emotion,eng,50,30\n", "differ in their number of cells"),
-    (HEADER + "Emotion,fra,50,30,20\n", "no such pair"),
-    (HEADER + "Emotion,eng,50,x,20\n", "not a number of points"),
-    (HEADER + "Emotion,eng,50,,20\n", "not a number of points"),
-    (HEADER + "Emotion,eng,50,101,20\n", "not a number of points"), (HEADER + "Emotion,eng,nan,1,20\n", "not a number"),
-    (HEADER + "Emotion,eng,.5,.3,.2\n", "fractions of 1"), (HEADER + "Emotion,eng,5,3,2\nEmotion,en,5,3,2\n", "twice"),
+    ("a,b\n1,2\n", "Unexpected columns"), ("", "Unexpected columns"), (HEADER, "No language model scores"),
+    (HEADER + "Emotion,eng,50,30\n", "have different numbers of cells"),
+    (HEADER + "Emotion,fra,50,30,20\n", "no such dataset-language pair"),
+    (HEADER + "Emotion,eng,50,x,20\n", "not a valid number"),
+    (HEADER + "Emotion,eng,50,,20\n", "not a valid number"),
+    (HEADER + "Emotion,eng,50,101,20\n", "not a valid"), (HEADER + "Emotion,eng,nan,1,20\n", "not a valid"),
+    (HEADER + "Emotion,eng,.5,.3,.2\n", "are fractions"), (HEADER + "Emotion,eng,5,3,2\nEmotion,en,5,3,2\n", "twice"),
 ])  # fmt: skip
 def test_files_that_are_no_scores(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "x.csv").write_text(text)
@@ -88,7 +88,7 @@ def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("dataset,lang,human,first\nSTS12,eng,50,30\n")
     with pytest.raises(DataError, match="columns differ"):
         read_llm_scores([tmp_path / "a.csv", tmp_path / "b.csv"])
-    with pytest.raises(DataError, match="no scores"):
+    with pytest.raises(DataError, match="No language model scores"):
         read_llm_scores([])
     (tmp_path / "c.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="cannot be read as CSV"):

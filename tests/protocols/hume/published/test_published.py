@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.conversion import published_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     PublishedEvaluation,
@@ -19,11 +19,11 @@ from embassay.protocols.hume.published.paper import (
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     ModelAndPeopleScores,
+    build_score_matrix,
     count_people_wins_by_group,
     list_systems_outside_study,
-    rank_by_mean_score,
+    rank_models_by_mean_score,
     rank_people_on_every_pair,
-    score_matrix,
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
@@ -33,7 +33,7 @@ from embassay.protocols.hume.published.tables import (
     dataset_scores_table,
     family_language_table,
     family_scores_table,
-    group_pairs_by_column,
+    make_column_filters,
     pair_score_table,
     read_llm_scores,
 )
@@ -56,12 +56,12 @@ STS22 = (38.1, 45.2, 51.6, 57.9, 53.0, 62.7, 57.9, 61.6, 57.3, 44.5, 58.7, 51.8,
 
 @pytest.fixture(scope="module")
 def matrix(published: tuple[PublishedEvaluation, ...]) -> ModelAndPeopleScores:
-    return score_matrix(published)
+    return build_score_matrix(published)
 
 
 @pytest.fixture(scope="module")
 def records(published: tuple[PublishedEvaluation, ...]) -> tuple[DatasetLanguageRecord, ...]:
-    return published_pairs(published, load_hume_paper_study())
+    return convert_results_to_pairs(published, load_hume_paper_study())
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_table8_has_all_26_rows_and_14_stars(
 def test_people_are_fourth(matrix: ModelAndPeopleScores) -> None:
     first = [
         (place.system, round_to_points_once(place.overall), place.rank)
-        for place in rank_by_mean_score(matrix)[:5]
+        for place in rank_models_by_mean_score(matrix)[:5]
     ]
     assert first == [
         ("jasper_en_vision_language_v1", 80.1, 1), ("SFR-Embedding-Mistral", 78.3, 2),
@@ -190,7 +190,7 @@ def test_people_lead_four_columns(matrix: ModelAndPeopleScores) -> None:
     """The caption of table 1 says five; its figures give four."""
     means = {
         name: matrix.means(wanted)
-        for name, wanted in group_pairs_by_column(matrix).items()
+        for name, wanted in make_column_filters(matrix).items()
         if name != "overall"
     }
     ahead = [
@@ -243,7 +243,7 @@ def test_every_table(published: tuple[PublishedEvaluation, ...], llms: ModelAndP
     }  # fmt: skip
     for table in tables:
         assert len(table.as_csv().splitlines()) == 1 + len(table.rows)
-        assert "nan" not in table.as_markdown()
+        assert "nan" not in table.format_table_as_markdown()
     by_name = {table.name: written(table) for table in tables}
     assert [row["win_rate"] for row in by_name["hume_win_rates"][:3]] == ["15.4", "61.5", "61.5"]
     # Over datasets people are seventh: spec hume, ambiguity 14.

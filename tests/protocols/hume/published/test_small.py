@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.conversion import published_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     PaperDatasetLanguagePair,
@@ -32,12 +32,12 @@ from embassay.protocols.hume.published.standings import (
     HUMAN,
     ModelAndPeopleScores,
     agreement_trust_level,
+    build_score_matrix,
     count_people_wins_by_group,
     list_systems_outside_study,
     percent_of_human,
-    rank_by_mean_score,
+    rank_models_by_mean_score,
     rank_people_on_every_pair,
-    score_matrix,
 )
 from embassay.protocols.hume.published.tables import (
     build_all_paper_tables,
@@ -99,13 +99,13 @@ def test_one_file_of_many_systems(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("{", "cannot be read as JSON"), ("[1]", "file of MTEB results"),
+    ("{", "cannot be read as JSON"), ("[1]", "does not contain MTEB results"),
     ('{"results": [1]}', "Result 1 is not an object"),
-    ('{"results": []}', "No results of the test split"), ('{"scores": {"test": 3}}', "not a list"),
+    ('{"results": []}', "No results for the test split"), ('{"scores": {"test": 3}}', "not a list"),
     ('{"results": [{"revision": "r", "task": "t"}]}', "has no model"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "not a fraction"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 0.8}]}', "does not say its language"),
-    ('{"results": [{"model": "m", "revision": "r", "task": "t", "languages": [3]}]}', "does not say its language"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 80, "lang": "eng"}]}', "not a number"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "main_score": 0.8}]}', "does not state its language"),
+    ('{"results": [{"model": "m", "revision": "r", "task": "t", "languages": [3]}]}', "does not state its language"),
     ('{"results": [{"model": "m", "revision": "r", "task": "t", "scores": [3]}]}', "not an object"),
     ('{"scores": {"test": [{"main_score": 0.8, "languages": ["eng-Latn"]}]}}', "has no task"),
 ])  # fmt: skip
@@ -124,7 +124,7 @@ def test_broken_and_missing_files(tmp_path: Path) -> None:
 
 
 def test_the_matrix(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
-    matrix = score_matrix(small, small_study)
+    matrix = build_score_matrix(small, small_study)
     assert matrix.models == ("alpha", "beta")
     assert matrix.values.tolist() == [[0.9, 0.4, 0.6, 0.1, 0.8], [0.7, 0.2, 0.5, 0.3, 0.8]]
     assert matrix.human.tolist() == [0.8, 0.5, 0.5, 0.6, 0.8]
@@ -136,24 +136,24 @@ def test_a_missing_or_double_pair_is_refused(
 ) -> None:
     """A mean over fewer pairs, or over two revisions, would not compare; other systems may lack any."""
     alpha = [one for one in small if one.system == "one/alpha" and one.dataset == "Feelings"]
-    with pytest.raises(DataError, match=r"alpha has no score for 1 of 5 pairs, the first Feelings \(eng\)"):
-        score_matrix([one for one in small if one not in alpha], small_study)
+    with pytest.raises(DataError, match=r"alpha has no score for 1 of 5 pairs \(first: Feelings \(eng\)"):
+        build_score_matrix([one for one in small if one not in alpha], small_study)
     with pytest.raises(DataError, match=r"alpha has no score"):
-        score_matrix(
+        build_score_matrix(
             [*(one for one in small if one not in alpha), replace(alpha[0], main_score=math.nan)], small_study
         )
     with pytest.raises(DataError, match="two results"):
-        score_matrix([*small, replace(alpha[0], revision="second")], small_study)
+        build_score_matrix([*small, replace(alpha[0], revision="second")], small_study)
     with pytest.raises(DataError, match="Human has no score for 5"):
-        score_matrix(small, replace(small_study, human_revision="other"))
+        build_score_matrix(small, replace(small_study, human_revision="other"))
     added = [*small, replace(alpha[0], system="three/gamma")]
-    assert score_matrix(added, small_study).models == ("alpha", "beta")
+    assert build_score_matrix(added, small_study).models == ("alpha", "beta")
     assert list_systems_outside_study(added, small_study) == ["three/gamma"]
 
 
 def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """A tie is no win and no worse rank."""
-    every = rank_people_on_every_pair(score_matrix(small, small_study))
+    every = rank_people_on_every_pair(build_score_matrix(small, small_study))
     assert [one.rank for one in every] == [2, 1, 2, 1, 1]
     assert [(one.best_model, one.best) for one in every] == [
         ("alpha", 0.9), ("alpha", 0.4), ("alpha", 0.6), ("beta", 0.3), ("alpha", 0.8)
@@ -173,13 +173,16 @@ def test_datasets_may_weigh_the_same(
     small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
 ) -> None:
     """Feelings 80, Topics 50, Likeness 70."""
-    found = {one.system: one for one in rank_by_mean_score(score_matrix(small, small_study), "datasets")}
+    found = {
+        one.system: one
+        for one in rank_models_by_mean_score(build_score_matrix(small, small_study), "datasets")
+    }
     assert found[HUMAN].overall == pytest.approx(2 / 3)
     assert found["alpha"].overall == pytest.approx((0.9 + 0.5 + 0.45) / 3)
 
 
 def test_places_share_a_rank(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
-    assert [(one.system, one.rank) for one in rank_by_mean_score(score_matrix(small, small_study))] == [
+    assert [(one.system, one.rank) for one in rank_models_by_mean_score(build_score_matrix(small, small_study))] == [
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
     level = ModelAndPeopleScores(
@@ -188,7 +191,11 @@ def test_places_share_a_rank(small: tuple[PublishedEvaluation, ...], small_study
         np.array([[0.5], [0.4]]),
         np.array([0.5]),
     )
-    assert [(one.system, one.rank) for one in rank_by_mean_score(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
+    assert [(one.system, one.rank) for one in rank_models_by_mean_score(level)] == [
+        ("x", 1),
+        (HUMAN, 1),
+        ("y", 3),
+    ]
 
 
 def test_equal_scores_are_never_a_win() -> None:
@@ -258,7 +265,7 @@ def test_too_few_items_have_no_interval(
         replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs))
         for one in small_study.datasets
     )
-    pairs = published_pairs(small, replace(small_study, datasets=datasets))
+    pairs = convert_results_to_pairs(small, replace(small_study, datasets=datasets))
     assert [score.outside for pair in pairs[3:] for score in pair.models] == [None] * 4
     lines = printed_people_table(pairs, ("alpha", "beta")).as_csv().splitlines()
     assert lines[4].startswith("sts,Likeness,ara,3,1,3,60.0,,,none")
@@ -273,7 +280,7 @@ def test_three_ways_to_round(score: float, expected: tuple[float, float, float])
 
 
 def test_table1_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
-    matrix = score_matrix(small, small_study)
+    matrix = build_score_matrix(small, small_study)
     table = family_language_table(matrix)
     assert [column.name for column in table.columns] == [
         "model", "classification_eng", "clustering_dan", "clustering_eng", "sts_ara", "sts_eng", "overall"
@@ -306,7 +313,7 @@ def test_french_counts_only_as_printed(
 
 
 def test_table8_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
-    every = published_pairs(small, small_study)
+    every = convert_results_to_pairs(small, small_study)
     assert [pair.human.method for pair in every] == [
         "95% Wilson", "95% Wilson", "range of 2 annotators", "95% Fisher z", "95% Fisher z"
     ]  # fmt: skip
@@ -354,7 +361,7 @@ def test_own_systems_of_some_datasets(
 
 def test_quality(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
-    found = published_pairs(small, small_study)
+    found = convert_results_to_pairs(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
     assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
     assert [bool(row[-2]) for row in pair_quality_table(found).rows] == [False, False, True, False, False]

@@ -122,7 +122,7 @@ def test_failed_items_are_left_out_on_both_sides() -> None:
     assert list(found) == ["part", "whole"]
     again = compare_with_people(people, {"whole": whole}, ResamplingSettings(200))
     assert again["whole"] == found["whole"]
-    with pytest.raises(DataError, match="no item of t"):
+    with pytest.raises(DataError, match="no value for any item of t"):
         compare_with_people(people, {"none": {"elsewhere": 1.0}})
 
 

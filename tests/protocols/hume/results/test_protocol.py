@@ -162,7 +162,7 @@ def test_the_page_places_them(own: Run) -> None:
     places = {one.system: one for one in summary.places}
     assert places["wordllama"].rank is not None
     assert places["jaccard"].rank is None
-    assert any("not the ones that people answered" in note for note in summary.notes)
+    assert any("from those that people annotated" in note for note in summary.notes)
     kinds = {one["name"]: one["facts"]["summary"] for one in own.manifest["systems"]}
     assert kinds["wordllama"] == "evaluated here"
     assert own.report().exists()
@@ -206,7 +206,7 @@ def test_results_of_another_study_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ours.json"
     path.write_text(json.dumps({"results": [entry, entry | {"model": "org/one", "revision": "r"}]}))
     found = read_published_results(PublishedRequest((str(path),), systems=("wordllama",)))
-    with pytest.raises(UsageError, match="other than HUME"):
+    with pytest.raises(UsageError, match="not from the HUME study"):
         add_evaluated_systems(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
 
 

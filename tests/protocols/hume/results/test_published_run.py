@@ -117,7 +117,7 @@ def test_no_interval_for_one_annotator(results: Path, tmp_path: Path) -> None:
 
 
 def test_answers_cannot_be_pooled(results: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no answers that could be pooled"):
+    with pytest.raises(UsageError, match="no answers to pool"):
         scored(results, tmp_path / "run", aggregation="pooled")
 
 
@@ -135,8 +135,8 @@ def test_part_of_the_results(tmp_path: Path) -> None:
     assert all(len(one.models) == 11 for one in found.pairs)
     said = " ".join(found.notes)
     assert "5 of 26 pairs are left out" in said
-    assert "embeddinggemma-300m is left out: it is not in the results" in said
-    assert "multilingual-e5-base is left out: it lacks 1 of 21 pairs" in said
+    assert "embeddinggemma-300m is left out because it is not in the results" in said
+    assert "multilingual-e5-base is left out because it lacks 1 of 21 pairs" in said
 
 
 def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
@@ -148,7 +148,9 @@ def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
     ]
     path = write(tmp_path / "r.json", [*rows, *mine])
     apart = scored(path, tmp_path / "a")
-    assert any("Not part of the study, so not in any table: me/mine" in note for note in apart.notes)
+    assert any(
+        "Omitted from all tables because they are not in the study: me/mine" in note for note in apart.notes
+    )
     assert "mine" not in {one.system for one in apart.places}
     together = scored(path, tmp_path / "b", models="all")
     assert (together.places[0].system, together.places[0].rank) == ("mine", 1)
@@ -156,7 +158,7 @@ def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("keep", "what"), [
-    (lambda one: one["model"] != "baseline/Human", "contain no people"),
+    (lambda one: one["model"] != "baseline/Human", "contain no human scores"),
     (lambda one: one["model"] == "baseline/Human", "No model in the results"),
 ])  # fmt: skip
 def test_nothing_to_compare(tmp_path: Path, keep: Any, what: str) -> None:
@@ -190,7 +192,7 @@ def test_language_models(results: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("make", "what"), [
-    (lambda path: path / "none", "no such file or folder"), (lambda path: path, "no scores of language models"),
+    (lambda path: path / "none", "no such file or folder"), (lambda path: path, "no language model scores"),
 ])  # fmt: skip
 def test_no_language_models(results: Path, tmp_path: Path, make: Any, what: str) -> None:
     with pytest.raises(DataError, match=what):
@@ -227,7 +229,7 @@ def test_results_of_a_study_of_ones_own(tmp_path: Path) -> None:
     assert [(one.system, one.rank) for one in found.places] == [("a", 1), ("Human", 2), ("b", 3)]
     assert (found.pairs[0].trust, found.pairs[0].superhuman_on_noise) == ("low", True)
     assert found.pairs[1].human.low is None
-    assert "not known" in found.pairs[1].human.method
+    assert "is unknown" in found.pairs[1].human.method
     assert run.table("hume_table1")["model"].to_list() == ["n_datasets", "a", "b", "Human"]
     assert not list((run.path / "tables").glob("*study_languages*"))
 
@@ -242,10 +244,10 @@ def test_simulated_people_of_results_are_marked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("change", "what"), [
     (lambda p: (p / "you__a").mkdir() or (p / "me__a" / "1").rename(p / "you__a" / "1"), ""),
     (lambda p: shutil.copytree(p / "me__a", p / "you__a"), "2 models are called a"),
-    (lambda p: shutil.copytree(p / "baseline__Human" / "3", p / "baseline__Human" / "4"), "people in 2 revisions"),
-    (lambda p: shutil.rmtree(p / "baseline__Human"), "contain no people"),
+    (lambda p: shutil.copytree(p / "baseline__Human" / "3", p / "baseline__Human" / "4"), "in 2 revisions"),
+    (lambda p: shutil.rmtree(p / "baseline__Human"), "contain no human scores"),
     (lambda p: (p / "baseline__Human/3/emotion.json").write_text(
-        (p / "baseline__Human/3/emotion.json").read_text().replace("accuracy", "kindness")), "to no family"),
+        (p / "baseline__Human/3/emotion.json").read_text().replace("accuracy", "kindness")), "to no HUME family"),
 ])  # fmt: skip
 def test_results_that_are_no_study(tmp_path: Path, change: Any, what: str) -> None:
     path = own_results(tmp_path / "own")

@@ -277,7 +277,7 @@ def test_items_that_nobody_answered(changed: Callable[..., Path], tmp_path: Path
     path = changed(change)
     found = read_summary(eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
     for one in found.pairs:
-        assert "1 of 12 items answered by no one: also left out for systems" in one.flags
+        assert "1 of 12 items have no answers and are also left out for systems" in one.flags
         assert "bob answered 10 of 12 items" in one.flags
         assert [own.items for own in one.annotators] == [11, 10]
         assert [own.flagged for own in one.annotators] == [0, 1]
@@ -311,7 +311,7 @@ def test_a_task_that_nobody_annotated(changed: Callable[..., Path], tmp_path: Pa
     assert (one.human.value, one.human.reason) == (None, "nobody annotated it")
     assert all(system.score.value is not None and system.difference is None for system in one.models)
     assert {place.mean.n for place in found.places} == {3}
-    assert any("No one annotated pairs (eng)" in note for note in found.notes)
+    assert any("wins: pairs (eng)" in note for note in found.notes)
 
 
 def test_people_alone(study: Path, tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ def test_language_models_need_no_people(tmp_path: Path) -> None:
     assert [[one.score.value for one in pair.llms] for pair in found.pairs] == [[1.0], [1.0]]
     assert all(pair.human.value is None for pair in found.pairs)
     assert convert_sentence_to_text(describe_hume_verdict(found).heading).startswith(
-        "Nobody annotated: 2 pairs"
+        "No annotations: 2 pairs"
     )
 
 
@@ -434,7 +434,7 @@ def with_another_llm(path: Path) -> None:
 @pytest.mark.parametrize(("change", "what"), [
     (without_gold, r"gold\.jsonl: There is no such file"), (with_less_gold, "topic-00 of topic has no gold"),
     (in_answers('"topic-00"', "1"), r"ann\.jsonl:1: item_id cannot be read"),
-    (in_answers("topic-00", "topic-99"), "topic-99 answers an item that the study does not have"),
+    (in_answers("topic-00", "topic-99"), "topic-99 is for an item that is not in the study"),
     (twice, "topic-00 appears twice"),
     (in_answers('"food"', '"purple"'), "is 'purple'"), (without_study, "contains no study"),
     (with_another_llm, "has no item other-1"),
@@ -527,9 +527,7 @@ def test_who_stopped_early_is_left_out_and_named(
         assert (one.human, one.agreement, one.trust) == (before.human, before.agreement, before.trust)
         assert [who.id for who in one.annotators] == [*PEOPLE]
         assert [(who.id, who.items) for who in one.left_out] == [("cy", 3)]
-        assert (
-            "cy answered 3 of 12 items: too few, left out of the human score and the agreement" in one.flags
-        )
+        assert "cy answered 3 of 12 items, too few to count in the human score or the agreement" in one.flags
     every = read_summary(eb.hume.score(study, out=tmp_path / "all", min_answered=0.0, **QUICK).path)
     assert [who.id for who in every.pairs[0].annotators] == [*PEOPLE, "cy"]
     assert every.pairs[0].left_out == ()

@@ -83,7 +83,7 @@ def test_large_clusters_go_before_small_ones() -> None:
         "mid",
     }
     assert draw_items_of_gold_clusters(ids, labels, 12, 1, 3).notes == (
-        "10 items, not 12: 4 of each of 3 clusters, 1 of which have fewer",
+        "10 items, not 12: 4 for each of 3 clusters, 1 of which have fewer",
     )
 
 

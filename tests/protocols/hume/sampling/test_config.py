@@ -59,12 +59,12 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
     [
         (
             "tasks:\n  - data: sample\n    famly: sts\n",
-            ":3: there is no key 'tasks[1].famly'",
+            ":3: unknown key 'tasks[1].famly'",
             "Did you mean 'family'",
         ),
         (
             "tasks:\n  - data: sample\n    scale: {hgh: 4}\n",
-            ":3: there is no key 'tasks[1].scale.hgh'",
+            ":3: unknown key 'tasks[1].scale.hgh'",
             "'high'",
         ),
         ("tasks:\n  - n: 3\n", "the key 'tasks[1].data' is missing", "data"),
@@ -74,7 +74,7 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
         ("tasks:\n  - data: sample\n    n: many\n", ":3: tasks\\[1\\].n is 'many'", "docs"),
         (
             "tasks:\n  - {data: sample, relevant: 7}\n",
-            "relevant \\(7\\) must be below candidates \\(7\\)",
+            "relevant \\(7\\) must be less than candidates \\(7\\)",
             "docs",
         ),
         (
@@ -83,7 +83,7 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
             "text file",
         ),
         ("tasks:\n  - {data: sample, name: a b}\n", "tasks\\[1\\].name is 'a b'", "docs"),
-        ("- a\n", "the file is not a mapping", "tasks"),
+        ("- a\n", "the file is not a YAML mapping", "tasks"),
         ("tasks: [\n", "not valid YAML", "line"),
     ],
 )

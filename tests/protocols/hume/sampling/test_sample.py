@@ -155,7 +155,7 @@ def test_the_sample_data_have_all_families() -> None:
     assert all(task.n <= 8 for task in drawn.study.tasks)
     said = {task.name: task.notes for task in drawn.study.tasks}
     assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
-    assert said["sample-reranking-fra"] == ["6 of 8 items: all available"]
+    assert said["sample-reranking-fra"] == ["only 6 of 8 items available"]
     with pytest.raises(DataError, match="too few to group"):
         _sample(TaskSampleRequest(data="sample", n=12, family=["clustering"]))
 
@@ -191,7 +191,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
     usual = _sample(TaskSampleRequest(data=str(pairs), n=10, lang=["da"])).study.tasks[0]
     assert usual.scale is not None
     assert len(usual.scale.anchors) == 6
-    assert "gold 0 to 4, rated 0 to 5" in usual.notes
+    assert "gold scores run from 0 to 4, ratings from 0 to 5" in usual.notes
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
         ("labelled", {"family": ["sts"]}, "cannot be sampled for sts: it has no text2, score"),
         ("pairs", {"family": ["reranking"]}, "cannot be sampled for reranking: it has no query, label"),
         ("retrieval", {"candidates": 60, "relevant": 3}, "Nothing of notes can be sampled"),
-        ("retrieval", {"negatives": "lists"}, "no data for any family"),
+        ("retrieval", {"negatives": "lists"}, "no data for any HUME family"),
         ("labelled", {"family": ["clustering"], "n": 2}, "too few to group"),
         ("pairs", {"map": {"tekst": "text"}}, "No task reads a column"),
     ],
@@ -226,7 +226,7 @@ def test_another_study_is_not_overwritten(pairs: Path, tmp_path: Path) -> None:
     one, other = (_sample(TaskSampleRequest(data=str(pairs), n=n, lang=["dan"])) for n in (5, 6))
     write_study(tmp_path / "s", one.study, one.items, one.gold)
     write_study(tmp_path / "s", one.study, one.items, one.gold)
-    with pytest.raises(UsageError, match="holds another study"):
+    with pytest.raises(UsageError, match="contains another study"):
         write_study(tmp_path / "s", other.study, other.items, other.gold)
     assert len(read_study(tmp_path / "s").items) == 5
 
@@ -235,7 +235,7 @@ def test_fewer_pairs_than_asked_for(pairs: Path) -> None:
     """All that there are, and it is said."""
     task = _sample(TaskSampleRequest(data=str(pairs), n=50, lang=["dan"])).study.tasks[0]
     assert task.n == 30
-    assert "30 of 50 items: all available" in task.notes
+    assert "only 30 of 50 items available" in task.notes
 
 
 def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_file) -> None:
@@ -265,7 +265,7 @@ def test_long_texts_are_said(tmp_path: Path, rows_file) -> None:
     ]
     data = rows_file(tmp_path / "long.jsonl", rows)
     drawn = _sample(TaskSampleRequest(data=str(data), family=["classification"], n=8, practice=0))
-    assert "4 items with a text over 5,000 characters, long to read" in drawn.study.tasks[0].notes
+    assert "4 items with a long text (over 5,000 characters)" in drawn.study.tasks[0].notes
 
 
 def test_leaked_items_of_every_family_can_be_left_out(

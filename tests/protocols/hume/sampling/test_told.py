@@ -78,11 +78,11 @@ def test_practice_of_the_data() -> None:
     """The answer is one that can be given, the explanation says what the data have."""
     joy = LabelChoice(value="1", name="joy", description="Glad.")
     assert make_label_practice_item("yes!", joy) == PracticeItem(
-        payload={"text": "yes!"}, answer="1", explanation="In the data this is joy. Glad."
+        payload={"text": "yes!"}, answer="1", explanation="In the data, the label is joy. Glad."
     )
     rated = make_rating_practice_item("a", "b", 3.4, complete_rating_scale(None))
     assert rated.answer == 3.0
-    assert rated.explanation.startswith("In the data the rating is 3.4, which is nearest to 3. Roughly")
+    assert rated.explanation.startswith("In the data, the rating is 3.4, which is nearest to 3. Roughly")
     assert (
         make_rating_practice_item(
             "a", "b", 3.5, complete_rating_scale(RatingScale(step=0.5))

@@ -109,7 +109,7 @@ def test_the_cutoff_is_ten() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: average_precision_of_marks([1, 0], [1]), "2 gold grades and 1 marks"),
+        (lambda: average_precision_of_marks([1, 0], [1]), "2 gold grades but 1 marks"),
         (lambda: average_precision_of_marks([0, 0], [1, 0]), "no relevant document"),
         (
             lambda: average_precision_of_marks([1, 0], [1, 0], human_ap_mode="random"),

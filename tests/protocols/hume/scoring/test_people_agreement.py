@@ -76,8 +76,8 @@ def test_only_shared_items_count() -> None:
     [
         ("classification", [["a", "b"]], "fewer than two annotators"),
         ("sts", [[1, 2], [None, None]], "fewer than two annotators"),
-        ("classification", [["a", None], [None, "a"]], "no item has two annotators"),
-        ("clustering", [["a", None], [None, "a"]], "no item has two annotators"),
+        ("classification", [["a", None], [None, "a"]], "no item was answered by two annotators"),
+        ("clustering", [["a", None], [None, "a"]], "no item was answered by two annotators"),
         ("clustering", [["a", "b"], [None, "a"]], "no two annotators share two items"),
         ("classification", [["a", "a"], ["a", "a"]], "all answers are the same"),
         ("sts", [[1, 2], [3, 3]], "answers do not vary"),

@@ -49,7 +49,7 @@ def test_another_key_is_noticed_before_links_go_void(links, store) -> None:
     """New ones are made only when that is asked for."""
     old = links.make(ANN)
     other = StudyLinks(store.database, bytes(32))
-    with pytest.raises(UsageError, match="a key other than") as told:
+    with pytest.raises(UsageError, match="a key that differs from") as told:
         other.make(ANN)
     assert "--new-links" in told.value.mend
     assert links.find(old) == ANN

@@ -63,7 +63,7 @@ def test_an_answer_in_a_file_and_in_the_store(study) -> None:
     )
     assert [one.item_id for one in collect_study_annotations(study)] == ["mood-01", "mood-00"]
     write_annotations(study.path, "ann", [AnnotationRow(item_id="mood-00", annotator_id="ann", value=0)])
-    with pytest.raises(DataError, match="The answer of ann to mood-00 is in a file"):
+    with pytest.raises(DataError, match="The answer by ann to mood-00 is both in a file"):
         collect_study_annotations(study)
     assert [one.value for one in collect_study_annotations(study, [file])] == [0]
 
@@ -74,7 +74,7 @@ def test_a_study_remembers_its_server(study, server) -> None:
     assert not (study.path / "answers.sqlite3").exists()
     assert (study.path / "database").read_text().strip() == server.url
     assert [one.value for one in collect_study_annotations(study)] == [1]
-    with pytest.raises(UsageError, match="are kept at"):
+    with pytest.raises(UsageError, match="are stored at"):
         open_answer_store(study, "postgresql://elsewhere/x")
 
 

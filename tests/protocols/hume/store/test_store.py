@@ -78,28 +78,28 @@ def test_one_tab_writes(store, monkeypatch) -> None:
     """Another one reads until it takes over, or the first was silent for long."""
     at = 1000.0
     monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
-    assert store.take_lease("ann", "one", take=False)
-    assert not store.take_lease("ann", "two", take=False)
-    assert store.take_lease("bob", "two", take=False)
+    assert store.take_write_lease("ann", "one", take=False)
+    assert not store.take_write_lease("ann", "two", take=False)
+    assert store.take_write_lease("bob", "two", take=False)
     (refused,) = _saved(store, "ann", replace(FIRST, tab="two"))
     assert refused == RefusedAnswer("another_tab", None)
-    assert store.take_lease("ann", "two", take=True)
+    assert store.take_write_lease("ann", "two", take=True)
     assert _saved(store, "ann", replace(FIRST, tab="one")) == [RefusedAnswer("another_tab", None)]
-    assert not store.take_lease("ann", "one", take=False)
+    assert not store.take_write_lease("ann", "one", take=False)
     at += LEASE_SECONDS + 1
-    assert store.take_lease("ann", "one", take=False)
+    assert store.take_write_lease("ann", "one", take=False)
 
 
 def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
     """A tab that is gone would hold the lease for the hour that the clock lost."""
     at = 5000.0
     monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
-    assert store.take_lease("ann", "one", take=False)
+    assert store.take_write_lease("ann", "one", take=False)
     at -= 5
-    assert not store.take_lease("ann", "two", take=False)
+    assert not store.take_write_lease("ann", "two", take=False)
     at -= 3600
-    assert store.take_lease("ann", "two", take=False)
-    assert not store.take_lease("ann", "one", take=False)
+    assert store.take_write_lease("ann", "two", take=False)
+    assert not store.take_write_lease("ann", "one", take=False)
 
 
 def test_saving_renews_the_lease(store, monkeypatch) -> None:
@@ -109,13 +109,13 @@ def test_saving_renews_the_lease(store, monkeypatch) -> None:
     for seq in range(1, 5):
         at += LEASE_SECONDS - 1
         assert isinstance(_saved(store, "ann", replace(FIRST, seq=seq))[0], SavedAnswer)
-        assert not store.take_lease("ann", "two", take=False)
+        assert not store.take_write_lease("ann", "two", take=False)
 
 
 def test_a_repeat_is_acknowledged_whoever_writes_by_now(store) -> None:
     """What was stored is stored: the tab that sent it may have lost the right to write since."""
     (held,) = _saved(store, "ann", FIRST)
-    assert store.take_lease("ann", "two", take=True)
+    assert store.take_write_lease("ann", "two", take=True)
     assert _saved(store, "ann", FIRST) == [held]
 
 
@@ -179,7 +179,7 @@ def test_people_and_their_settings(store) -> None:
 @pytest.mark.parametrize("name", ["", " ", "a b", "../x", "a/b", "-x", "x" * 81, "a\n", "a\0", "<b>"])
 def test_names_that_cannot_stand_in_files(store, name) -> None:
     """Refused before anything is made of them."""
-    with pytest.raises(UsageError, match="cannot be the name"):
+    with pytest.raises(UsageError, match="is not a valid annotator name"):
         store.add_annotator(name)
     assert len(store.annotators()) == 2
 

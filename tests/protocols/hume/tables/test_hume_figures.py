@@ -169,7 +169,7 @@ def test_small(small_record: Summary) -> None:
     assert (row["models"], row["min"], row["median"], row["max"]) == (2, 50, pytest.approx(70), 90)
     assert row["position"] == pytest.approx(0.5)
     assert len(figures["hume_figure6"].rows) == 2
-    assert figures["hume_figure8"].note.startswith("With fewer than three pairs")
+    assert figures["hume_figure8"].note.startswith("The correlation needs at least three pairs")
 
 
 def test_only_ranked_models_count(small_record: Summary) -> None:

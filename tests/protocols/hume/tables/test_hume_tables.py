@@ -66,5 +66,5 @@ def test_annotators(small_record: Summary) -> None:
     assert names[8:13] == ["human", "by_paper", "by_pooled", "by_mean", "by_first"]
     assert (found[0]["score"], found[0]["by_pooled"], found[0]["by_mean"]) == (65.0, 70.0, 67.5)
     assert (found[1]["answered_by"], found[1]["flagged"], found[2]["by_pooled"]) == ("simulated", 2, None)
-    assert "n/a" in table.as_markdown()
+    assert "n/a" in table.format_table_as_markdown()
     assert table.as_csv().count("\n") == 4

@@ -13,9 +13,9 @@ from embassay.protocols.hume.results.markdown import render_markdown_report, wri
 def test_paper(paper: Summary) -> None:
     """The paper's findings in words, with the counts of spec hume 10."""
     text = render_markdown_report(paper)
-    assert "Over 26 pairs people score 77.6, rank 4 of 14; the best model, jasper, has 80.1." in text
-    assert "above the interval of people on 12 of 26 pairs, below it on 2" in text
-    assert "People are above the best model on 4 of 26 pairs, and above the median model on 16." in text
+    assert "Over 26 pairs, people score 77.6 and rank 4 of 14; the best model, jasper, scores 80.1." in text
+    assert "above the interval of people on 12 of 26 pairs and below it on 2" in text
+    assert "People are above the best model on 4 of 26 pairs and above the median model on 16." in text
     assert "Agreement is high on 6, medium on 5 and low on 5 of 16 pairs" in text
     assert "Agreement is unknown on 10 pairs." in text
     assert text.count("\\* |") == 14
@@ -83,11 +83,11 @@ def test_written(small_record: Summary, tmp_path: Path) -> None:
 def test_nothing() -> None:
     """A record without pairs, or without a model, has a report too."""
     empty = Summary(title="none", source="study", seed=1, pairs=())
-    assert "no pair of dataset and language" in render_markdown_report(empty)
+    assert "no dataset-language pairs" in render_markdown_report(empty)
 
 
 def test_people_alone(small_record: Summary) -> None:
     """Without a model there is nothing to set against people."""
     text = render_markdown_report(small_record.model_copy(update={"pairs": small_record.pairs[1:]}))
-    assert "nothing can be compared" in text
+    assert "Nothing can be compared" in text
     assert "| Topics (dan) | 30 | 50.0 | one annotator | – | – | – |" in text

@@ -15,7 +15,7 @@ from embassay.protocols.wordings.scores import (
     TaskInRun,
     WordingSourceInRun,
 )
-from embassay.records import HeadlineComponent, Result, Score
+from embassay.records import HeadlineComponent, ResultRow, Score
 from embassay.runs.folder import CellRecord
 
 RESAMPLES = 200
@@ -104,7 +104,7 @@ class Made:
         )  # fmt: skip
 
     @staticmethod
-    def rows(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Result]:
+    def rows(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[ResultRow]:
         """The rows of the cells themselves."""
         langs = {one.name: one.lang for one in layout.datasets}
         for record in records:
@@ -118,11 +118,11 @@ class Made:
                 record.system,
             )
             for score in record.scores:
-                yield Result(*where, score.measure, score.value, score.n, reason=score.reason)
+                yield ResultRow(*where, score.measure, score.value, score.n, reason=score.reason)
             if "original" in record.components:
                 values = [record.components[name].value for name in ("score", "original")]
                 delta = None if None in values else values[0] - values[1]
-                yield Result(*where, "delta", delta, 100, reason="" if delta is not None else "lost")
+                yield ResultRow(*where, "delta", delta, 100, reason="" if delta is not None else "lost")
 
 
 @pytest.fixture

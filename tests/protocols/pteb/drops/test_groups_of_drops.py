@@ -17,10 +17,10 @@ from embassay.protocols.pteb.drops import (
     compare_drops_with_original,
     list_used_datasets,
     measure_score_drops,
-    parse_variant_source,
+    parse_paraphrase_source,
 )
 from embassay.protocols.wordings.records import find_language_group
-from embassay.records import Result, SkippedItems
+from embassay.records import ResultRow, SkippedItems
 
 SEEDS = (1337, 1338, 1339)
 
@@ -35,12 +35,12 @@ def cell(
     lang: str = "eng",
     subset: str = "",
     source: str = "",
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """The rows of one system on one dataset: the original, and per run its score and delta."""
 
-    def row(variant: str, measure: str, value: float | None) -> Result:
+    def row(variant: str, measure: str, value: float | None) -> ResultRow:
         reason = "" if value is not None else "6% of the texts have no wording"
-        return Result(
+        return ResultRow(
             "pteb", task, dataset, subset, lang, variant, system, measure, value, 100, reason=reason
         )
 
@@ -84,7 +84,7 @@ def test_sources_can_be_asked_for_by_themselves() -> None:
     """Names may hold commas and colons."""
     name = "by=openai:gpt?x=1,y=2"
     rows = [*cell("stsb", "a", 0.8, [-0.1], source=name), *cell("stsb", "a", 0.8, [-0.3], source="by=b")]
-    assert parse_variant_source(f"paraphrase:{name},seed=1337") == name
+    assert parse_paraphrase_source(f"paraphrase:{name},seed=1337") == name
     assert [drop.delta for drop in measure_score_drops(rows, source=name).rows] == [-0.1]
     assert [drop.delta for drop in measure_score_drops(rows).rows] == [pytest.approx(-0.2)]
     assert measure_score_drops(rows, source="").rows == ()
@@ -162,7 +162,7 @@ def test_few_datasets_have_no_interval() -> None:
     assert (group.delta.n, group.datasets, group.delta.method) == (
         5,
         1,
-        "no interval: 1 dataset, fewer than 5",
+        "no interval: 1 dataset, but at least 5 are needed",
     )
     assert group.delta.low is None
 

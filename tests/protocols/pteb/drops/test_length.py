@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 from embassay.errors import UsageError
 from embassay.protocols.pteb.drops import (
     average_item_words,
-    average_word_count,
+    average_words_over_datasets,
     count_words_by_dataset,
     score_by_length,
 )
@@ -95,7 +95,7 @@ def test_small_and_undefined_bins_show_their_n_only() -> None:
 
 def test_columns_of_different_lengths_are_refused() -> None:
     """They are no table."""
-    with pytest.raises(UsageError, match="do not form a table"):
+    with pytest.raises(UsageError, match="The columns have"):
         score_by_length("mean", WORDS, BEFORE[:-1], RUNS)
     with pytest.raises(UsageError, match="one run"):
         score_by_length("mean", WORDS, BEFORE, [])
@@ -108,8 +108,8 @@ def test_word_counts() -> None:
         ("a", 3, 2.0, 2, 3),
         ("b", 1, 4.0, 4, 4),
     ]
-    assert average_word_count(rows) == 3.0
-    assert average_word_count([]) is None
+    assert average_words_over_datasets(rows) == 3.0
+    assert average_words_over_datasets([]) is None
     assert average_item_words([["a b", "a b c d"], ["x"]]).tolist() == [3.0, 1.0]
 
 

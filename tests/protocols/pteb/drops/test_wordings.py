@@ -7,16 +7,16 @@ import pytest
 from embassay.measures import edit_distance
 from embassay.protocols.pteb.drops import compare_drops_with_distance, draw_texts_with_wordings
 from embassay.protocols.wordings.records import ParaphraseOutcome
-from embassay.records import Result, SkippedItems
+from embassay.records import ResultRow, SkippedItems
 
 
 def row(
     task: str, dataset: str, variant: str, system: str, measure: str, value: float, n: int = 100
-) -> Result:
-    return Result("pteb", task, dataset, "", "eng", variant, system, measure, value, n, -0.9, 0.9)
+) -> ResultRow:
+    return ResultRow("pteb", task, dataset, "", "eng", variant, system, measure, value, n, -0.9, 0.9)
 
 
-def rows_of(source: str, distance: float, delta: float, system: str = "minilm") -> list[Result]:
+def rows_of(source: str, distance: float, delta: float, system: str = "minilm") -> list[ResultRow]:
     seeds = [f"paraphrase:{source},seed={seed}" for seed in (1337, 1338)]
     return [
         row("sts", "stsb", "original", system, "spearman", 0.8),

@@ -102,7 +102,7 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
     assert both.value == pytest.approx((mean.value + rows[spec("flat-1b"), "", "spearman", ""].value) / 2)
     warnings = run.manifest["datasets"][0]["tasks"]["judge"]["warnings"]
     assert warnings == [
-        "Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold one=LOW-HIGH."
+        "Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold one=LOW-HIGH."
     ]
 
 
@@ -183,14 +183,14 @@ def test_what_cannot_be_judged(write_pairs, spec, tmp_path):
     """Is refused before anything is asked, in plain words."""
     path = write_pairs("one", 20, low=0, high=10)
     with pytest.raises(
-        UsageError, match=r"'one' go from .* to .*, which is not within 0 to 5.*--gold one=LOW-HIGH"
+        UsageError, match=r"'one' range from .* to .*, which is outside 0 to 5.*--gold one=LOW-HIGH"
     ):
         judge([spec("sharp-27b")], datasets=[path], out=tmp_path / "run")
     with pytest.raises(UsageError, match=r"'5-1' is not a range"):
         judge([spec("sharp-27b")], datasets=[path], out=tmp_path / "run", gold=("5-1",))
     with pytest.raises(UsageError, match=r"no llm called 'opnai'.*openai"):
         judge(["opnai:x"], datasets=[path], out=tmp_path / "run")
-    with pytest.raises(UsageError, match="No language model is named"):
+    with pytest.raises(UsageError, match="No language model was given"):
         judge([], datasets=[path], out=tmp_path / "run")
     with pytest.raises(UsageError, match=r"price of 'openai:sharp"):
         judge([spec("sharp-27b")], datasets=["sample"], out=tmp_path / "run", max_usd=1.0)

@@ -53,7 +53,7 @@ def test_as_far_as_the_set(tmp_path, changed):
     """Its words are permuted until the distance is that of the wording in the set."""
     words = LONG.split()
     wording = " ".join([*(f"other{i}" for i in range(changed)), *words[changed:]])
-    made = ParaphraseSet.create(tmp_path)
+    made = ParaphraseSet.create_in_folder(tmp_path)
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
     lost = ParaphraseOutcome("lost here", "en", "", "", "refused")
     made.keep("m", "d", 1337, [ParaphraseOutcome(LONG, "en", "", wording, "ok"), lost])

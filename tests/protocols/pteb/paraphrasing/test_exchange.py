@@ -35,7 +35,7 @@ def rows(seed: int) -> list[ParaphraseOutcome]:
 
 @pytest.fixture
 def kept(tmp_path):
-    made = ParaphraseSet.create(tmp_path / "set")
+    made = ParaphraseSet.create_in_folder(tmp_path / "set")
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
     for dataset in ("first", "second"):
         for seed in (1337, 1338):
@@ -106,7 +106,7 @@ def test_a_plain_file_of_wordings(tmp_path):
         ),
         ('{"text": "a", "wording": "b", "run_seed": 1, "outcome": "fine"}', r"bad.jsonl:1: .*'outcome'"),
         ('{"text": "a", "wording": "b", "run_seed": null}', r"bad.jsonl:1: .*'run_seed'"),
-        ('{"text": "a"}', r"there are no paraphrases in it"),
+        ('{"text": "a"}', r"the file contains no paraphrases"),
     ],
 )
 def test_what_cannot_be_taken_in(tmp_path, line, said):

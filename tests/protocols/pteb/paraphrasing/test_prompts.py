@@ -26,8 +26,8 @@ def test_they_differ():
 def test_the_multilingual_addition():
     """Is said after the instructions, and only when asked for."""
     prompt = open_paraphrase_prompt()
-    assert prompt.compose_instructions() == prompt.text
-    assert prompt.compose_instructions(multilingual=True) == f"{prompt.text} {prompt.addition}"
+    assert prompt.compose_system_message() == prompt.text
+    assert prompt.compose_system_message(multilingual=True) == f"{prompt.text} {prompt.addition}"
     assert "language of the input" in prompt.addition
 
 
@@ -37,7 +37,7 @@ def test_a_prompt_of_ones_own(tmp_path):
     file.write_text("Rewrite formally.\n", encoding="utf-8")
     prompt = open_paraphrase_prompt(str(file))
     assert (prompt.name, prompt.text) == ("formal", "Rewrite formally.")
-    assert prompt.compose_instructions(multilingual=True) == "Rewrite formally."
+    assert prompt.compose_system_message(multilingual=True) == "Rewrite formally."
     file.write_text("Rewrite casually.\n", encoding="utf-8")
     assert open_paraphrase_prompt(str(file)).version != prompt.version
 
@@ -59,4 +59,4 @@ def test_the_judge_is_told_the_scale():
     text = load_similarity_judge_prompt().text
     assert "0 to 5" in text
     assert '{"score": NUMBER}' in text
-    assert load_similarity_judge_prompt().compose_instructions(multilingual=True) == text
+    assert load_similarity_judge_prompt().compose_system_message(multilingual=True) == text

@@ -28,7 +28,7 @@ SOURCE = WordingSource(
 
 @pytest.fixture
 def kept(tmp_path):
-    made = ParaphraseSet.create(tmp_path / "paraphrases")
+    made = ParaphraseSet.create_in_folder(tmp_path / "paraphrases")
     made.add(SOURCE)
     made.keep("a model", "d/e", 1338, ROWS[:2], fingerprint="f1")
     made.keep("a model", "d/e", 1337, ROWS, fingerprint="f1")
@@ -61,7 +61,7 @@ def test_what_is_kept_comes_back(kept):
 )  # fmt: skip
 def test_any_rows_come_back(tmp_path_factory, rows):
     """Whatever texts hold."""
-    made = ParaphraseSet.create(tmp_path_factory.mktemp("set"))
+    made = ParaphraseSet.create_in_folder(tmp_path_factory.mktemp("set"))
     made.add(SOURCE)
     made.keep("a model", "d", 1, rows)
     assert ParaphraseSet.open(made.path).rows("a model", "d", 1) == tuple(rows)
@@ -77,7 +77,7 @@ def test_wordings_by_text(kept):
 
 def test_the_digest_is_of_the_content(kept, tmp_path):
     """Not of order or time; another wording or outcome changes it."""
-    other = ParaphraseSet.create(tmp_path / "other")
+    other = ParaphraseSet.create_in_folder(tmp_path / "other")
     other.add(SOURCE)
     digests = []
     for rows in (
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_named(kept):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(
-        DataError, match=r"seed-1337.parquet: the paraphrases are not the ones that were written"
+        DataError, match=r"seed-1337.parquet: the paraphrases were changed after they were written"
     ):
         kept.rows("a model", "d/e", 1337)
     path.unlink()
@@ -129,12 +129,12 @@ def test_no_set(tmp_path):
     with pytest.raises(DataError, match="no set of paraphrases"):
         ParaphraseSet.open(tmp_path)
     with pytest.raises(UsageError, match="no source 'x'"):
-        ParaphraseSet.create(tmp_path).source("x")
+        ParaphraseSet.create_in_folder(tmp_path).source("x")
 
 
 def test_what_the_set_does_not_have(kept):
     """The datasets and seeds that there are."""
-    with pytest.raises(UsageError, match=r"seed 7.*Datasets: d/e; seeds of this one: 1337, 1338"):
+    with pytest.raises(UsageError, match=r"seed 7.*Datasets: d/e; seeds of d/e: 1337, 1338"):
         kept.rows("a model", "d/e", 7)
 
 
@@ -151,7 +151,7 @@ def test_a_source_is_not_changed(kept):
 def test_other_data_is_told(kept):
     """By the fingerprint; a dataset that the set has none of is no mismatch."""
     assert kept.describe_data_mismatches("a model", {"d/e": "f1", "new": "x"}) == []
-    assert "other data of 'd/e'" in kept.describe_data_mismatches("a model", {"d/e": "f2"})[0]
+    assert "different data of 'd/e'" in kept.describe_data_mismatches("a model", {"d/e": "f2"})[0]
 
 
 def test_a_kill_between_the_files_loses_one_run_only(kept, monkeypatch):
@@ -162,7 +162,7 @@ def test_a_kill_between_the_files_loses_one_run_only(kept, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         kept.keep("a model", "d/e", 1339, ROWS)
     monkeypatch.undo()
-    again = ParaphraseSet.create(kept.path)
+    again = ParaphraseSet.create_in_folder(kept.path)
     assert again.list_kept_seeds("a model", "d/e") == (1337, 1338)
     again.keep("a model", "d/e", 1339, ROWS)
     assert ParaphraseSet.open(kept.path).rows("a model", "d/e", 1339) == tuple(ROWS)

@@ -68,7 +68,7 @@ def test_the_sample_has_three():
 
 @pytest.fixture
 def folder(tmp_path):
-    made = ParaphraseSet.create(tmp_path / "set")
+    made = ParaphraseSet.create_in_folder(tmp_path / "set")
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i", about={"model": "m-1"}))
     for seed, rows in ROWS.items():
         made.keep("m", "d", seed, rows, fingerprint="f")

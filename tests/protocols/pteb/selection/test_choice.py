@@ -102,8 +102,9 @@ def test_the_front(values):
 def test_the_rule_is_said():
     """With its numbers."""
     assert str(CandidateSelectionRule()) == (
-        "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (below that, "
-        "they copy), the largest edit distance; ties (to two decimals) go to the shorter runtime."
+        "The rule selects the largest edit distance among candidates with a mean similarity of at least 4 and an "
+        "edit distance of at least 0.1 (below that, a candidate copies). Ties (to two decimals) go to the shorter "
+        "runtime."
     )
     with pytest.raises(AttributeError):
         CandidateSelectionRule().similarity = 3  # type: ignore[misc]

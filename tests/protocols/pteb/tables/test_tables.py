@@ -7,9 +7,9 @@ import io
 import polars as pl
 import pytest
 
-from embassay.protocols.pteb.drops import LengthBin, count_words_by_dataset
+from embassay.protocols.pteb.drops import ScoresInLengthBin, count_words_by_dataset
 from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.stats import Estimate
 
 KINDS = {"minilm": "embedding", "big": "embedding", "bm25": "classical", "constant": "reference"}
@@ -20,7 +20,7 @@ CELL, SECOND = "paraphrase:seed=1337", "paraphrase:seed=1338"
 def row(task, dataset, variant, system, measure, value, *, lang="en", n=100, subset="", ends=(None, None)):
     """A row of results."""
     reason = "" if value is not None else "why"
-    return Result(
+    return ResultRow(
         "pteb", task, dataset, subset, lang, variant, system, measure, value, n, *ends, "how", 1337, reason
     )
 
@@ -67,7 +67,7 @@ def test_table_6_has_the_paper_s_layout():
     """Datasets down, systems across: `Orig. | PTEB`, below it the difference and the spread; averages last."""
     rows = [*rows_of("sts", "STSB", "spearman"), *rows_of("sts", "SICK-R", "spearman")]
     table = made(rows)["pteb_table6"]
-    markdown = table.as_markdown()
+    markdown = table.format_table_as_markdown()
     assert "| Dataset | minilm | big | bm25 | constant | Average difference |" in markdown
     assert r"| STSB | 80.00 \| 70.00<br>-10.00 / ±1.00 |" in markdown
     assert r"| Average | 80.00 \| 70.00<br>-10.00 |" in markdown
@@ -84,7 +84,7 @@ def test_nothing_missing_is_averaged_away():
     assert line(table, dataset="Average", system="minilm")["pteb"] == pytest.approx(70.0)
     assert line(table, dataset="SICK-R", system="Average")["delta"] is None
     assert line(table, dataset="Average", system="Average")["delta"] is None
-    assert r"n/a<br>n/a" in table.as_markdown()
+    assert r"n/a<br>n/a" in table.format_table_as_markdown()
 
 
 def test_english_and_other_languages_have_tables_of_their_own():
@@ -122,9 +122,9 @@ def test_table_9_is_of_the_run_s_own_rows_and_says_what_does_not_compare():
     ]  # fmt: skip
     table = made(rows, comparisons={"scopes": {"overall:classical": {}}})["pteb_table9"]
     assert frame(table)["task"].unique(maintain_order=True).to_list() == ["sts", "classification", "Average"]
-    assert "by neighbours" in table.as_markdown()
+    assert "by neighbours" in table.format_table_as_markdown()
     assert line(table, task="Average", system="big")["sd"] == pytest.approx(1.0)
-    assert "by neighbours" not in made(rows)["pteb_table9"].as_markdown()
+    assert "by neighbours" not in made(rows)["pteb_table9"].format_table_as_markdown()
 
 
 def several(task, dataset, measure, **by_language):
@@ -161,7 +161,7 @@ def test_table_9_does_not_average_languages_that_the_paper_separates():
     assert ninth["sd"] == pytest.approx(100 * 0.1 / 2**0.5)
     assert set(frame(found["pteb_table9"])["task"]) == {"sts", "Average"}
     assert set(frame(found["pteb_table10"])["dataset"].drop_nulls()) == {"STS17", "RuBQ"}
-    assert "English only" in found["pteb_table9"].as_markdown()
+    assert "English only" in found["pteb_table9"].format_table_as_markdown()
 
 
 def test_a_run_without_english_has_its_own_rows_in_table_9():
@@ -169,7 +169,7 @@ def test_a_run_without_english_has_its_own_rows_in_table_9():
     rows = [*rows_of("reranking", "RuBQ", "map", lang="ru"), *rows_of("reranking", "", "map")]
     table = made([*rows, *rows_of("overall", "", "overall")])["pteb_table9"]
     assert line(table, task="reranking", system="minilm")["sd"] == pytest.approx(1)
-    assert "English only" not in table.as_markdown()
+    assert "English only" not in table.format_table_as_markdown()
 
 
 def test_every_dataset_with_its_intervals_and_reasons():
@@ -231,8 +231,11 @@ def test_tables_7_and_14():
     }  # fmt: skip
     comparisons = {"baseline": {"system": "big", "scopes": {"overall": scope, "sts": scope}}}
     found = made(rows_of("sts", "STSB", "spearman"), comparisons=comparisons)
-    assert "Optimistic" in found["pteb_table7"].as_markdown()
-    assert "| sts | big | minilm | +7.17 | n/a | n/a | 0.0156 |" in found["pteb_table14"].as_markdown()
+    assert "Optimistic" in found["pteb_table7"].format_table_as_markdown()
+    assert (
+        "| sts | big | minilm | +7.17 | n/a | n/a | 0.0156 |"
+        in found["pteb_table14"].format_table_as_markdown()
+    )
     assert frame(found["pteb_table14"])["scope"].to_list() == ["sts", "sts", "overall", "overall"]
     assert line(found["pteb_table14"], scope="sts", system="bm25")["method"] == "no score"
 
@@ -251,9 +254,10 @@ def test_rank_tables():
     }
     found = made(rows_of("sts", "STSB", "spearman"), comparisons={"rank_stability": stability})
     assert (
-        "| sts | 2 | 1.00 | 0.50 | 1.00 | 1.00 | 1.00 | n/a | n/a |" in found["rank_stability"].as_markdown()
+        "| sts | 2 | 1.00 | 0.50 | 1.00 | 1.00 | 1.00 | n/a | n/a |"
+        in found["rank_stability"].format_table_as_markdown()
     )
-    assert "fewer than two" in found["rank_stability"].as_markdown()
+    assert "fewer than two" in found["rank_stability"].format_table_as_markdown()
     assert line(found["rank_intervals"], system="big")["p_above_next"] == 0.9
     assert line(found["rank_intervals"], system="minilm")["rank_low"] == 1
 
@@ -278,12 +282,12 @@ def test_mixed_effects_table():
 def test_what_drops_go_with():
     """By original score, language, edit distance and length; references are not among them."""
     bins = [
-        LengthBin("1-10", 50, 0.8, 0.7, Estimate(-0.1, -0.2, float("nan"), 50, "how")),
-        LengthBin("11-20", 3, None, None, None, reason="fewer than 10"),
+        ScoresInLengthBin("1-10", 50, 0.8, 0.7, Estimate(-0.1, -0.2, float("nan"), 50, "how")),
+        ScoresInLengthBin("11-20", 3, None, None, None, reason="fewer than 10"),
     ]
     found = made(rows_of("sts", "STSB", "spearman"), lengths={("sts", "STSB", "minilm"): bins})
     assert line(found["drop_by_score"], group="80 to 100")["cells"] == 2
-    assert "more room to fall" in found["drop_by_score"].as_markdown()
+    assert "more room to fall" in found["drop_by_score"].format_table_as_markdown()
     assert line(found["drop_by_language"], group="English")["cells"] == 3
     assert "drop_by_edit_distance" not in found
     short = line(found["drop_by_length"], words="1-10")

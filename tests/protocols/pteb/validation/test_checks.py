@@ -68,8 +68,8 @@ def test_planted_bad_raters_are_exactly_those_rejected():
         "reversed": "rejected",
     }  # fmt: skip
     reasons = {one.rater_id: one.reason for one in checked.raters}
-    assert reasons["careless"] == "rated the nearly identical pair fra-same 2, expected 5"
-    assert "more than 2 from the inspector's and from every model's" in reasons["random"]
+    assert reasons["careless"] == "rated the nearly identical pair fra-same as 2 instead of 5"
+    assert "differ by more than 2 from the inspector's and every model's" in reasons["random"]
     assert {one.rater_id for one in checked.kept} == {"good", "exact", "strict"}
     assert not any(items[one.pair_id].is_dummy for one in checked.kept)
     assert checked.not_inspected == ()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.options import StudyPool
+from embassay.protocols.pteb.options import RatingStudyPool
 from embassay.protocols.pteb.validation.crowd import (
     CrowdRatings,
     RatingBatchOptions,
@@ -167,17 +167,17 @@ def test_texts_with_line_breaks_come_back_whole(draw, paraphrases):
         type(row)(**{**vars(row), "text": text + str(i), "wording": text + "!" + str(i)}) for i in range(9)
     ]
     paraphrases.keep("default", "breaks", 1337, changed)
-    study = draw(drawing=StudyPool(datasets=["breaks"]), pairs=3)
+    study = draw(drawing=RatingStudyPool(datasets=["breaks"]), pairs=3)
     assert read_study(study.path).items == study.items
 
 
 @pytest.mark.parametrize(
     ("drawing", "message"),
     [
-        (StudyPool(langs=["fr"]), "language 'fr'. Did you mean fra"),
-        (StudyPool(datasets=["new"]), "no dataset 'new'"),
-        (StudyPool(source="other"), "no source 'other'"),
-        (StudyPool(run_seed=7), "with seed 7"),
+        (RatingStudyPool(langs=["fr"]), "language 'fr'. Did you mean fra"),
+        (RatingStudyPool(datasets=["new"]), "no dataset 'new'"),
+        (RatingStudyPool(source="other"), "no source 'other'"),
+        (RatingStudyPool(run_seed=7), "with seed 7"),
     ],
 )
 def test_what_the_set_does_not_have_is_a_usage_error(draw, drawing, message):
@@ -191,7 +191,7 @@ def test_of_several_sources_one_is_named(draw, paraphrases):
     paraphrases.add(WordingSource(name="second", paraphraser="ollama:other", identity="other/1"))
     with pytest.raises(UsageError, match=r"2 sources\. Name one with --source: default, second"):
         draw()
-    assert draw(drawing=StudyPool(source="default")).system == "openai:writer"
+    assert draw(drawing=RatingStudyPool(source="default")).system == "openai:writer"
 
 
 def test_a_study_is_never_overwritten(draw):
@@ -203,7 +203,7 @@ def test_a_study_is_never_overwritten(draw):
 
 def test_a_folder_without_a_study_is_named(tmp_path):
     """As the error of the data that it is."""
-    with pytest.raises(DataError, match="there is no study here"):
+    with pytest.raises(DataError, match="the folder contains no study"):
         read_study(tmp_path)
 
 
@@ -350,7 +350,7 @@ def test_a_pilot_and_what_follows_it_share_no_pair(study: DrawnStudy, tmp_path: 
     )
     assert (len(pilot), len(main)) == (20, 10)
     assert pilot.isdisjoint(main)
-    with pytest.raises(UsageError, match="is left"):
+    with pytest.raises(UsageError, match="are left"):
         write_platform_batches(study, "prolific", RatingBatchOptions(after_pilot=30), tmp_path / "out")
 
 
@@ -397,7 +397,7 @@ def test_filters_leave_out_and_count(study: DrawnStudy, tmp_path: Path) -> None:
     ]  # fmt: skip
     kept = _read(study, _write(tmp_path / "b.csv", rows), filters=SubmissionFilters(least_seconds=3))
     assert {row["rater_id"] for row in kept.rows} == {"good"}
-    assert dict(kept.left_out) == {"rejected": 1, "under 3 s a pair": 1}
+    assert dict(kept.left_out) == {"rejected": 1, "under 3 s per pair": 1}
 
 
 def test_prolific_with_its_submissions(study: DrawnStudy, tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ def test_prolific_with_its_submissions(study: DrawnStudy, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"a": "1"}, "not a table of MTurk or Prolific"),
+        ({"a": "1"}, "not an MTurk or Prolific table"),
         ({"Participant id": "p", "META_pair_id": "xxx-001", "rating": "3"}, "not in this study"),
         ({"Participant id": "p", "META_pair_id": "fra-001", "rating": "seven"}, "not on the scale"),
     ],
@@ -632,7 +632,7 @@ def test_a_report_that_cannot_be_read(study: DrawnStudy, tmp_path: Path) -> None
     bare = [
         {k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))
     ]
-    with pytest.raises(DataError, match="which pair a line belongs to"):
+    with pytest.raises(DataError, match="identify the pair of each line"):
         _read(study, _write(tmp_path / "bare.csv", bare))
 
 

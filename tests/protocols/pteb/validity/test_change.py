@@ -115,7 +115,7 @@ def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
     ("said", "why"),
     [
         ([1.0] * 10, "at least 20 are needed"),
-        ([0.0] * 18 + [1.0] * 4, "4 of 22 rated are valid"),
+        ([0.0] * 18 + [1.0] * 4, "4 of 22 rated items are valid"),
         ([], "0 rated"),
     ],
 )

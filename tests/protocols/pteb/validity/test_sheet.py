@@ -17,16 +17,16 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.validity.sheet import (
     COLUMNS,
+    ItemToRate,
     RatedText,
-    RatingGroup,
-    RatingUnit,
+    UnitGroupToRate,
     collect_sheet_ratings,
-    make_rating_table,
+    make_blank_rating_sheet,
     read_rating_sheet,
 )
 
 SAMPLE = Path(eb.__file__).parent / "data" / "sample" / "pairs.jsonl"
-GROUP = RatingGroup("sts", "d", "", "recorded")
+GROUP = UnitGroupToRate("sts", "d", "", "recorded")
 Row = dict[str, str]
 
 
@@ -90,7 +90,7 @@ def test_a_filled_in_sheet_gives_the_change_on_valid_paraphrases(
     assert rated.results.height == before.height + added.height
     assert "ratings" not in rated.manifest["arguments"]
     page = rated.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "On valid paraphrases alone" in page
+    assert "Change on valid paraphrases only" in page
     assert "On valid, 95%" in str(rated)
 
 
@@ -139,7 +139,7 @@ def lines(path: Path, said: list[tuple[str, str, str]], texts: str = "a") -> Pat
 
 DRAWN = {
     GROUP: {
-        RatingUnit(GROUP, 1, item): [RatedText("first", "a", "b"), RatedText("second", "a", "b")]
+        ItemToRate(GROUP, 1, item): [RatedText("first", "a", "b"), RatedText("second", "a", "b")]
         for item in "xyzw"
     }
 }
@@ -177,14 +177,14 @@ def test_whatever_the_texts_are_the_sheet_is_found_again(
     """Formulas, quotes, line ends and what steers a terminal: the copy that comes back is of this run."""
     drawn = {
         GROUP: {
-            RatingUnit(GROUP, 1, "x"): [
+            ItemToRate(GROUP, 1, "x"): [
                 RatedText("first", texts[0], texts[1]),
                 RatedText("second", texts[2], texts[3]),
             ]
         }
     }
     path = tmp_path_factory.mktemp("sheet") / "s.csv"
-    path.write_text(make_rating_table(drawn, 5).as_csv(), encoding="utf-8")
+    path.write_text(make_blank_rating_sheet(drawn, 5).as_csv(), encoding="utf-8")
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     filled = write(path.with_name("filled.csv"), rows, lambda _: answer)
@@ -201,8 +201,8 @@ def test_items_that_were_not_drawn_first_are_told(tmp_path: Path) -> None:
     ("said", "texts", "why"),
     [
         ([("x", "first", "perhaps")], "a", "yes, no or"),
-        ([("q", "first", "yes")], "a", "no first of the item 'q'"),
-        ([("x", "third", "yes")], "a", "no third of the item 'x'"),
+        ([("q", "first", "yes")], "a", "no paraphrase of first in item 'q'"),
+        ([("x", "third", "yes")], "a", "no paraphrase of third in item 'x'"),
         ([("x", "first", "yes")], "another text", "from those of the run"),
         ([("x", "first", "yes"), ("x", "first", "no")], "a", "twice"),
     ],

@@ -168,7 +168,7 @@ def test_a_run_without_judged_useless_passages_says_so(data: tuple[Path, Path], 
     rows = answered(data, tmp_path / "run").results
     slopes = rows.filter(pl.col("measure") == "accuracy per Harm@5")
     assert slopes["value"].to_list() == [None, None]
-    assert set(slopes["reason"]) == {"every prompt of a question has the same number"}
+    assert set(slopes["reason"]) == {"the number of distractors per prompt never varies within a question"}
 
 
 def test_from_the_command_line(data: tuple[Path, Path], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from embassay.protocols.rag.decision.protocol import (
     read_passage_grades,
     run_decision_study,
 )
-from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.protocols.rag.scoring.options import RunDecisionRequest
 from embassay.runs.folder import read_json_record
 
 QUERIES, DEPTH = 30, 3
@@ -59,7 +59,7 @@ def files(tmp_path):
 
 def request(files, **more):
     runs = tuple(str(files / f"{name}.trec") for name in ("first", "second"))
-    return DecisionRequest(
+    return RunDecisionRequest(
         **{
             "labels": str(files / "labels.jsonl"),
             "runs": runs,
@@ -160,7 +160,7 @@ def test_a_bar_that_no_run_can_meet_is_refused(files, bar: float) -> None:
 
 
 def test_a_judge_needs_texts_and_a_file_of_lines(files) -> None:
-    with pytest.raises(UsageError, match="read what it grades"):
+    with pytest.raises(UsageError, match="needs the texts that it grades"):
         request(files, judge="simulated:x")
     with pytest.raises(UsageError, match="cannot be added"):
         run_decision_study(with_judge(files, labels=str(files / "labels.tsv")))
@@ -206,7 +206,7 @@ def test_another_study_is_refused(files) -> None:
     with pytest.raises(UsageError, match="another study"):
         run_decision_study(request(files, alpha=0.1), files / "study")
     (files / "study" / "pool.jsonl").write_text("{")
-    with pytest.raises(DataError, match="no study"):
+    with pytest.raises(DataError, match="no decision study"):
         read_decision_study(files / "study")
 
 

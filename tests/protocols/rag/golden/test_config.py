@@ -74,7 +74,7 @@ def test_the_text_of_a_ranking_wins_over_knobs(tmp_path):
         ("[golden]\ndepth = 0\n", "depth is 0"),
         ('[golden]\nfailed = "grade"\n', "failed"),
         ("golden = 3\n", "golden is not a table"),
-        ("[golden\n", "is not TOML"),
+        ("[golden\n", "is not valid TOML"),
         ("[golden]\nchunk = 100\noverlap = 80\n", "cannot overlap by 80"),
         ("[golden]\nhuman = 1.5\n", "human is 1.5"),
     ],

@@ -8,23 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.golden.grades import PAPER, count_query_labels, summarise_label_counts
+from embassay.protocols.rag.golden.grades import PAPER, count_grades_of_pool, summarise_label_counts
 
 
 def test_counts_of_a_question():
     """Grade 1 first; prevalence is the share of grades 4 and 5."""
-    one = count_query_labels("q", [5, 5, 4, 3, 1, 1, 1, 1])
+    one = count_grades_of_pool("q", [5, 5, 4, 3, 1, 1, 1, 1])
     assert (one.counts, one.pool, one.good, one.good_passage_share) == ((4, 0, 1, 1, 2), 8, 3, 0.375)
-    assert count_query_labels("q", []).good_passage_share is None
+    assert count_grades_of_pool("q", []).good_passage_share is None
 
 
 def test_the_table():
     """Medians and means over questions of what each has."""
     found = summarise_label_counts(
         [
-            count_query_labels("a", [5, 4, 1, 1]),
-            count_query_labels("b", [3, 2]),
-            count_query_labels("c", [5] * 6 + [4] * 2),
+            count_grades_of_pool("a", [5, 4, 1, 1]),
+            count_grades_of_pool("b", [3, 2]),
+            count_grades_of_pool("c", [5] * 6 + [4] * 2),
         ],
         validated=1,
     )
@@ -49,7 +49,7 @@ def test_agrees_with_numpy():
     """On many questions."""
     rng = np.random.default_rng(1)
     pools = [rng.integers(1, 6, rng.integers(1, 90)).tolist() for _ in range(50)]
-    found = summarise_label_counts([count_query_labels(str(i), pool) for i, pool in enumerate(pools)])
+    found = summarise_label_counts([count_grades_of_pool(str(i), pool) for i, pool in enumerate(pools)])
     good = np.array([sum(grade >= 4 for grade in pool) for pool in pools])
     share = good / np.array([len(pool) for pool in pools])
     assert found["grade4plus5_count_median"] == np.median(good)

@@ -3,7 +3,7 @@
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.corpus import CorpusDocument, make_passages
+from embassay.protocols.rag.golden.corpus import CorpusDocument, make_passages_from_documents
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.text import open_tokenizer
 
@@ -16,7 +16,7 @@ def test_whole_documents_stand_in_the_order_of_their_ids():
         CorpusDocument("b", "Bees", "They dance.", {"year": 1946}),
         CorpusDocument("a", "", "Tea.", {}),
     ]
-    found = make_passages(documents, GoldenOptions(), WORDS)
+    found = make_passages_from_documents(documents, GoldenOptions(), WORDS)
     assert (found.ids, found.texts) == (("a", "b"), ("Tea.", "Bees They dance."))
     assert found.metadata[1] == {"year": 1946}
 
@@ -31,7 +31,7 @@ def test_chunks_say_where_they_are_from():
         "paper": None,
     }
     document = CorpusDocument("d", "On jets", "One two three. Four five six. Seven eight nine.", metadata)
-    found = make_passages([document], GoldenOptions(chunk=8, overlap=4), WORDS)
+    found = make_passages_from_documents([document], GoldenOptions(chunk=8, overlap=4), WORDS)
     assert found.ids == ("d#1", "d#2")
     assert found.texts[0] == "Results > On jets, A. Lee, B. Ray, 1961\nOne two three. Four five six."
     assert found.texts[1].endswith("\nFour five six. Seven eight nine.")
@@ -44,4 +44,4 @@ def test_chunks_say_where_they_are_from():
 def test_a_corpus_without_text_is_no_corpus():
     """Nothing could be found in it."""
     with pytest.raises(DataError, match="no passage"):
-        make_passages([], GoldenOptions(), WORDS)
+        make_passages_from_documents([], GoldenOptions(), WORDS)

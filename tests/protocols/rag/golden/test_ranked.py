@@ -9,7 +9,7 @@ from embassay.protocols.rag.golden.grades import (
     format_judge_calls_as_log,
     format_ranker_checkpoint,
     format_ranking_preview,
-    make_ranked_rows,
+    make_final_order_rows,
 )
 from embassay.protocols.rag.golden.refinement import (
     JudgeCallLog,
@@ -43,14 +43,14 @@ REFINED = RefinedPoolOrder(
 
 def test_rows_say_rank_score_exposures_and_info() -> None:
     """After what S5 says of each passage."""
-    rows = make_ranked_rows(
+    rows = make_final_order_rows(
         REFINED, {"a|b": {"doc_id": "a|b", "grade": 5}, "c": {"doc_id": "c", "grade": None}}
     )
     assert rows == [
         {"doc_id": "c", "grade": None, "final_rank": 1, "final_score": 2.25, "exposures": 4, "info": 0.25},
         {"doc_id": "a|b", "grade": 5, "final_rank": 2, "final_score": 1.5, "exposures": 3, "info": 0.5},
     ]
-    assert [row["doc_id"] for row in make_ranked_rows(REFINED)] == ["c", "a|b"]
+    assert [row["doc_id"] for row in make_final_order_rows(REFINED)] == ["c", "a|b"]
 
 
 def test_the_log_of_a_finished_query_is_one(tmp_path: Path) -> None:

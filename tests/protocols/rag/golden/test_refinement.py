@@ -24,7 +24,7 @@ from embassay.protocols.rag.golden.refinement import (
     QuestionCandidatePool,
     RefinedPoolOrder,
     RefinementListener,
-    order_ranking_pools,
+    order_candidate_pools,
 )
 from embassay.protocols.rag.judges import GradeVerdict, Passage, PassageOrdering, Question
 from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage, PoolRanker, RankingEngine
@@ -100,7 +100,7 @@ def refinement(judge: FakeJudge, spec: str | RankingEngine = LOCKS, **more: Any)
 def run(
     plan: PoolOrderingSettings, work: Sequence[QuestionCandidatePool], **more: Any
 ) -> dict[str, RefinedPoolOrder | CallFailure]:
-    return asyncio.run(order_ranking_pools(plan, work, **more))
+    return asyncio.run(order_candidate_pools(plan, work, **more))
 
 
 def refined(found: Mapping[str, RefinedPoolOrder | CallFailure], query: str) -> RefinedPoolOrder:
@@ -132,7 +132,7 @@ class PairsRanker(PoolRanker):
         self.n, self.seed, self.known, self.shared, self.rounds = n, seed, 0, 0, 0
         self.wins = [0] * n
 
-    def proposals(self) -> Sequence[tuple[int, ...]]:
+    def propose_batches(self) -> Sequence[tuple[int, ...]]:
         if self.rounds == 4:
             return []
         rng = make_seeded_generator(self.seed, str(self.rounds), str(self.shared))
@@ -140,7 +140,7 @@ class PairsRanker(PoolRanker):
         return [tuple(drawn[:3]), tuple(drawn[3:])]
 
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
-        assert [call.shown for call in calls] == list(self.proposals())
+        assert [call.shown for call in calls] == list(self.propose_batches())
         for call in calls:
             self.known += call.order[0]
             self.wins[call.order[0]] += 1
@@ -273,7 +273,7 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     total = len(refined(whole, "Q0").calls)
     assert len(judge.asked) == total - 3
     assert warnings == [
-        f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests; they are discarded."
+        f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests and are discarded."
     ]
 
 
@@ -365,7 +365,7 @@ def test_a_batch_shown_before_is_judged_anew() -> None:
 
         def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:
             ranker = PairsRanker(6, seed)
-            ranker.proposals = lambda: [(0, 1, 2)] if ranker.rounds < 3 else []  # type: ignore[method-assign]
+            ranker.propose_batches = lambda: [(0, 1, 2)] if ranker.rounds < 3 else []  # type: ignore[method-assign]
             return ranker
 
         def share(self, rankers: Mapping[str, PoolRanker]) -> None:

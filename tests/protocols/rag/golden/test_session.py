@@ -144,7 +144,7 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
     written = count_writes(pack, tmp_path / "counted", monkeypatch)
     out = tmp_path / "broken"
     with monkeypatch.context() as patch:
-        patch.setattr(protocol.GoldenSetRunAttempt, "finish_attempt", lambda self: None)
+        patch.setattr(protocol.GoldenSetRunAttempt, "finish_run_attempt", lambda self: None)
         patch.setattr(
             stages, "write_file_atomically", killing(stages.write_file_atomically, round(share * written))
         )
@@ -382,7 +382,7 @@ def test_broken_input_is_named_before_anything_is_made(own, tmp_path, file, text
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda make: make(corpus="", queries=""), "nothing to make a golden set from"),
+        (lambda make: make(corpus="", queries=""), "needs documents and questions"),
         (lambda make: make(queries=""), "--queries is missing"),
         (lambda make: make(dataset="sample"), "Both a dataset and files"),
         (lambda make: make(corpus="gone.jsonl"), "no file 'gone.jsonl'"),
@@ -441,4 +441,4 @@ def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path
     run = make(pack, tmp_path / "run", limit=1)
     rows = [row for path in run.path.glob("q*/s3_merge/*.jsonl") for row in read_json_line_rows(path)]
     assert {row["source"] for row in rows if row["doc_id"].startswith("tea")} <= {"sparse"}
-    assert "could not encode, found only by BM25: 1 (tea-0)" in run.manifest["warnings"][0]
+    assert "could not encode, so only BM25 can find them: 1 (tea-0)" in run.manifest["warnings"][0]

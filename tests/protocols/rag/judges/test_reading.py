@@ -35,10 +35,10 @@ NO_GRADES = {
     '{"grade": "4"}': 'text instead of a grade: "4"',
     '{"grade": [4, 5]}': "several grades: [4, 5]",
     '{"grade": 4, "grade": 2}': "several grades: [4, 2]",
-    '{"grade": 4, "why": "it says so"}': "more than was requested: why",
+    '{"grade": 4, "why": "it says so"}': "more keys than requested: why",
     '{"rating": 4}': "no grade: rating",
     "{}": "no grade: an empty object",
-    "4": "a number without its name: 4",
+    "4": "a number without a key: 4",
     "[4]": "no JSON object: [4]",
     "true": "no JSON object: true",
     "": "empty",
@@ -149,7 +149,7 @@ def test_labels_are_distinct(n):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("{relevance_score}", "a placeholder"), ("3.0", "a number without its name"),
+        ("{relevance_score}", "a placeholder"), ("3.0", "a number without a key"),
         ("Relevance Category: 2\n\nThe passage names the river.", "a grade in words"),
         ("I would rate the relevance of this passage as 0.", "a grade in words"),
         ("on a boat " * 40, "repetition"), (",,\n\n,,\n" * 20, "repetition"), ("I cannot judge this.", "no JSON"),

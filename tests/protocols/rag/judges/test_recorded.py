@@ -104,7 +104,7 @@ def test_names_and_identities(recorded):
         ([said("a", "five")], "'grade'"), ([said("a")], "a grade, a score, a place or an order"),
         ([said("a", 5), said("a", 4)], "2: .*two different answers"), ([{"doc_id": "a", "grade": 4}], "'query_id'"),
         ([{"query_id": "1", "order": "a, b"}], "'order'"), ([said("a", 5, draw=-1)], "'draw'"),
-        ([{"query_id": "1", "order": ["a", "a"]}], "every document once"), ([said("a", 5), "{broken"], "2: "),
+        ([{"query_id": "1", "order": ["a", "a"]}], "each document once"), ([said("a", 5), "{broken"], "2: "),
         ([{"query_id": "1", "grade": 4}], "'doc_id'"),
     ],
 )  # fmt: skip

@@ -195,7 +195,7 @@ def test_it_is_opened_from_a_file(tmp_path, kind):
     [
         ("1 0 184 7\n", "not in the grade map"),
         ("1 0 184 1\n1 0 184 2\n", "two different judgements"),
-        ("1 0 184 -1\n", "no judgement is left"),
+        ("1 0 184 -1\n", "no judgements are left"),
         ("1 0 184\n1\n", "2: "),
     ],
 )

@@ -88,7 +88,7 @@ def test_the_command(tmp_path: Path) -> None:
     kept = json.loads((tmp_path / "out" / "tail.json").read_text())
     assert plain["tails"] == kept["tails"]
     strange = write_run(tmp_path / "strange.trec", {"x": ["a"]})
-    with pytest.raises(DataError, match="none of the questions of the exact search"):
+    with pytest.raises(DataError, match="no question in common with the exact search"):
         measure_recall_tails(RecallTailRequest((strange,), exact))
     for wrong in ({"cutoff": 0}, {"floor": 0.0}):
         with pytest.raises(UsageError):

@@ -28,7 +28,7 @@ from embassay.protocols.questions.checks import (
     is_copy_of_passage,
     mistype_question,
 )
-from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
+from embassay.protocols.questions.drafts import _find_quotation, find_near_duplicate_texts
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import QuestionSetAttempt, questions
 from embassay.report.rag.questions import describe_questions_verdict
@@ -108,7 +108,7 @@ def test_documents_that_ask_nothing_are_told(tmp_path: Path) -> None:
     words = ["rag", "questions", "--corpus", str(tmp_path / "docs"), "--out", str(tmp_path / "asked")]
     told = CliRunner().invoke(build_app_with_commands("rag"), words)
     assert isinstance(told.exception, DataError)
-    assert "There is no question" in str(told.exception)
+    assert "No question about these documents was kept" in str(told.exception)
 
 
 def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: Path) -> None:
@@ -410,8 +410,8 @@ def test_near_repeats_keep_the_first() -> None:
         "How long does a refund take now?",
         "Why?",
     ]
-    assert find_near_repeats(texts, 0.6) == [1, 2]
-    assert find_near_repeats(texts, 1.0) == [1]
+    assert find_near_duplicate_texts(texts, 0.6) == [1, 2]
+    assert find_near_duplicate_texts(texts, 1.0) == [1]
 
 
 @pytest.mark.parametrize(
@@ -487,7 +487,7 @@ def test_far_questions_of_ones_own(corpus: Path, tmp_path: Path) -> None:
     assert [row["text"] for row in lines(run.path / "export" / "no_answer.jsonl")] == [
         "How long does sourdough rise?"
     ]
-    assert told(run)["far"] == {"kept": 1, "a passage shares its words": 1}
+    assert told(run)["far"] == {"kept": 1, "a passage has most of its words": 1}
     with pytest.raises(UsageError, match="--far"):
         QuestionsRequest(str(corpus), far=str(far))
     with pytest.raises(UsageError, match="nigh"):

@@ -12,7 +12,7 @@ from embassay.protocols.rag.ranking.engines import (
     ENGINES,
     GradeRankingEngine,
     SingleShotRankingEngine,
-    is_answer_to_batch,
+    orders_exactly_shown_batch,
 )
 
 POOL = [
@@ -42,7 +42,7 @@ def backwards(shown: Sequence[int]) -> tuple[int, ...]:
 def test_grades_ask_nobody() -> None:
     """By grade, then rank; who has no grade stands by the mean of the others, 3.67 here."""
     ranker = GradeRankingEngine().start(POOL, query="q", top=2, seed=1)
-    assert not ranker.proposals()
+    assert not ranker.propose_batches()
     ranking = ranker.ranking()
     assert [POOL[i].id for i in ranking.order] == ["a", "d", "b", "c"]
     assert ranking.scores == (3.0, 5.0, 3.0, pytest.approx(11 / 3))
@@ -55,12 +55,12 @@ def test_grades_ask_nobody() -> None:
 def test_a_single_answer_orders_all(shown: str, ids: str) -> None:
     """One proposal holds the whole pool, in the order asked for, and its answer is the ranking."""
     ranker = ENGINES.build(f"single_shot:shown={shown}").start(POOL, query="q", top=2, seed=1)
-    (proposal,) = ranker.proposals()
+    (proposal,) = ranker.propose_batches()
     assert "".join(POOL[i].id for i in proposal) == ids
     assert [POOL[i].id for i in ranker.ranking().order] == ["a", "d", "b", "c"]
     ranker.learn([JudgeOrderAnswer(proposal, (2, 0, 3, 1))])
     ranking = ranker.ranking()
-    assert not ranker.proposals()
+    assert not ranker.propose_batches()
     assert ranking.order == (2, 0, 3, 1)
     assert ranking.scores == (3.0, 1.0, 4.0, 2.0)
     assert ranking.stopped == "once"
@@ -69,7 +69,9 @@ def test_a_single_answer_orders_all(shown: str, ids: str) -> None:
 def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
     """Repeats of it show the pool in other orders, the same for one seed."""
     engine = SingleShotRankingEngine(shown="shuffled")
-    proposals = [engine.start(pool(30), query="q", top=20, seed=seed).proposals()[0] for seed in (1, 1, 2)]
+    proposals = [
+        engine.start(pool(30), query="q", top=20, seed=seed).propose_batches()[0] for seed in (1, 1, 2)
+    ]
     assert proposals[0] == proposals[1] != proposals[2]
     assert sorted(proposals[2]) == list(range(30))
 
@@ -78,7 +80,7 @@ def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
 def test_nothing_is_asked_of_less_than_two(n: int) -> None:
     """An empty pool, or one passage, needs no judge."""
     ranker = SingleShotRankingEngine().start(pool(n), query="q", top=20, seed=1)
-    assert not ranker.proposals()
+    assert not ranker.propose_batches()
     assert ranker.ranking().order == tuple(range(n))
     assert ranker.ranking().stopped == "few"
 
@@ -91,8 +93,8 @@ def test_what_every_engine_does(spec: str, n: int) -> None:
     rankers = [ENGINES.build(spec).start(pool(n), query="q", top=20, seed=3) for _ in range(2)]
     engine = ENGINES.build(spec)
     for _ in range(60):
-        shown = rankers[0].proposals()
-        assert list(rankers[1].proposals()) == list(shown)
+        shown = rankers[0].propose_batches()
+        assert list(rankers[1].propose_batches()) == list(shown)
         places = [position for batch in shown for position in batch]
         assert len(set(places)) == len(places)
         assert set(places) <= set(range(n))
@@ -131,9 +133,9 @@ def test_wrong_names_get_the_nearest() -> None:
 
 def test_an_answer_orders_what_was_shown() -> None:
     """Neither fewer, nor others, nor one twice, nor in another order shown."""
-    assert is_answer_to_batch((3, 1, 2), JudgeOrderAnswer((3, 1, 2), (1, 2, 3)))
+    assert orders_exactly_shown_batch((3, 1, 2), JudgeOrderAnswer((3, 1, 2), (1, 2, 3)))
     for call in (
         JudgeOrderAnswer((3, 1, 2), (1, 2)), JudgeOrderAnswer((3, 1, 2), (1, 2, 4)),
         JudgeOrderAnswer((3, 1, 2), (1, 1, 2)), JudgeOrderAnswer((1, 2, 3), (1, 2, 3)),
     ):  # fmt: skip
-        assert not is_answer_to_batch((3, 1, 2), call)
+        assert not orders_exactly_shown_batch((3, 1, 2), call)

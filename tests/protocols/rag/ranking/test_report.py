@@ -184,7 +184,7 @@ def test_notes_are_sentences() -> None:
     favour, circles, shown = list_judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
     assert favour.startswith("The judge favours passages shown first: passages shown first rank +")
     assert "form a cycle" in circles
-    assert shown.startswith("A passage was shown ")
+    assert shown.startswith("Passages were shown ")
     assert list_judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
         "No position bias is"
     )

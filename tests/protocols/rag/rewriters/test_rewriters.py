@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_asked_for_again(cache):
     assert rewritten(rewriter) == "causes of jet noise"
     assert len({sampling.seed for _, sampling, _ in model.asked}) == 3
     silent = ChatRewriter(CachedChatModel(Model("no"), cache), RewriteOptions(attempts=2), seed=7)
-    with pytest.raises(Unanswered, match="no readable rewriting in 2 attempts, the last: no JSON object: no"):
+    with pytest.raises(Unanswered, match="no readable rewrite in 2 attempts, the last: no JSON object: no"):
         rewritten(silent)
 
 

@@ -86,7 +86,7 @@ def test_a_run_that_is_judged_less_is_beaten_in_no_sentence_table_or_rank() -> N
     old = {query: list(grades) for query, grades in judged.items()}
     new = {query: [f"new{j}" if j % 2 else f"d{j}" for j in range(10)] for query in judged}
     score = eb.rag.score(judged, {"old": old, "new": new}, measures=["nDCG@10"], resamples=300).record
-    comparison = score.find_comparison("nDCG@10")
+    comparison = score.find_measure_comparison("nDCG@10")
     assert comparison is not None
     [pair] = comparison.pairs
     assert pair.p_adjusted < 0.05
@@ -103,7 +103,7 @@ def test_a_run_that_is_behind_without_its_ungraded_passages_too_is_beaten() -> N
     good = {query: list(docs) for query, docs in judged.items()}
     poor = {query: [f"{query}-new", *reversed(docs)] for query, docs in judged.items()}
     score = eb.rag.score(judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300).record
-    comparison = score.find_comparison("nDCG@10")
+    comparison = score.find_measure_comparison("nDCG@10")
     assert comparison is not None
     [pair] = comparison.pairs
     assert pair.better == "good"

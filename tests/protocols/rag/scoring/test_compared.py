@@ -65,7 +65,7 @@ def test_intervals_are_those_of_every_protocol(found: eb.rag.Scoring) -> None:
 
 def test_pairs_are_t_tests_of_the_paired_bootstrap(found: eb.rag.Scoring) -> None:
     """Difference, interval and p by scipy's t with 149 degrees; adjusted by Holm over the pairs of the measure."""
-    comparison = found.record.find_comparison("Harm@10")
+    comparison = found.record.find_measure_comparison("Harm@10")
     assert comparison is not None
     for pair in comparison.pairs:
         apart = values(found, pair.a, "Harm@10") - values(found, pair.b, "Harm@10")
@@ -80,7 +80,7 @@ def test_pairs_are_t_tests_of_the_paired_bootstrap(found: eb.rag.Scoring) -> Non
 
 def test_ranks_follow_from_the_tests(found: eb.rag.Scoring) -> None:
     """Best first; a rank is a range where the tests leave it open."""
-    comparison = found.record.find_comparison("RA-nWG@10")
+    comparison = found.record.find_measure_comparison("RA-nWG@10")
     assert comparison is not None
     ranges = zip(comparison.rank_low, comparison.rank_high, strict=True)
     assert dict(zip(comparison.runs, ranges, strict=True)) == {
@@ -91,7 +91,7 @@ def test_ranks_follow_from_the_tests(found: eb.rag.Scoring) -> None:
 
 def test_where_lower_is_better_the_lower_one_wins(found: eb.rag.Scoring) -> None:
     """Harm: the run that beats another has less of it."""
-    comparison = found.record.find_comparison("Harm@10")
+    comparison = found.record.find_measure_comparison("Harm@10")
     assert comparison is not None
     for pair in comparison.pairs:
         if pair.better:
@@ -118,9 +118,7 @@ def test_a_run_that_is_judged_less_is_not_said_to_be_beaten() -> None:
     """It may be behind for the missing grades alone: the heading and the sentence under it say so, and the way on."""
     found = _unequally_judged()
     assert found.verdict == "old scores highest on RA-nWG@10, but new has fewer graded passages"
-    assert (
-        "new has no grade for 50.0% of the passages that count, the leader for 0.0%" in found.record.lede[1]
-    )
+    assert "50.0% of the passages that count, compared with 0.0% for the leader" in found.record.lede[1]
     assert "--add-run" in found.record.lede[1]
     assert find_less_judged_run(found.record) == ("new", pytest.approx(0.5), pytest.approx(0.0))
 
@@ -144,7 +142,7 @@ def test_equal_runs_cannot_be_told_apart() -> None:
     found = eb.rag.score(
         JUDGED, {"a": RUNS["fair"], "b": RUNS["fair"]}, measures=["RA-nWG@10"], resamples=500
     )
-    comparison = found.record.find_comparison("RA-nWG@10")
+    comparison = found.record.find_measure_comparison("RA-nWG@10")
     assert comparison is not None
     [pair] = comparison.pairs
     assert (pair.difference, pair.low, pair.high, pair.p, pair.better) == (0, None, None, 1, "")
@@ -157,14 +155,14 @@ def test_the_randomisation_test() -> None:
         JUDGED, {name: RUNS[name] for name in ("fair", "same", "poor")}, measures=MEASURES, test="randomization",
         resamples=5000,
     )  # fmt: skip
-    comparison = found.record.find_comparison("Harm@10")
+    comparison = found.record.find_measure_comparison("Harm@10")
     assert comparison is not None
     for pair in comparison.pairs:
         one = randomization_test(
             values(found, pair.a, "Harm@10"), values(found, pair.b, "Harm@10"), n_resamples=5000
         )
         assert pair.p == pytest.approx(one.p, abs=0.03)
-    ratio = found.record.find_comparison("%PROC@10")
+    ratio = found.record.find_measure_comparison("%PROC@10")
     assert ratio is not None
     assert ratio.reason == "the randomisation test compares means, not ratios"
     assert "randomisation" in found.record.settings.test
@@ -175,7 +173,8 @@ def test_too_few_resamples_are_said() -> None:
     runs = {f"r{i}": RUNS["fair"] for i in range(6)}
     found = eb.rag.score(JUDGED, runs, measures=["Harm@10"], resamples=500, test="randomization")
     assert any(
-        "15 pairs of runs 500 resamples cannot tell any two apart" in note.text for note in found.record.notes
+        "15 pairs of runs, 500 resamples are too few for significance" in note.text
+        for note in found.record.notes
     )
 
 
@@ -185,10 +184,10 @@ def test_undefined_on_either_side_is_left_out_of_both() -> None:
     full = {query: [f"a{query[1:]}"] for query in judged}
     half = {query: [f"b{query[1:]}"] for query in list(judged)[:20]}
     found = eb.rag.score(judged, {"full": full, "half": half}, measures=["Judged@1", "R@1"], resamples=500)
-    comparison = found.record.find_comparison("Judged@1")
+    comparison = found.record.find_measure_comparison("Judged@1")
     assert comparison is not None
     assert [pair.n for pair in comparison.pairs] == [20]
-    recall = found.record.find_comparison("R@1")
+    recall = found.record.find_measure_comparison("R@1")
     assert recall is not None
     assert [(pair.n, pair.difference) for pair in recall.pairs] == [(30, 1.0)]
     # One run has everything and the other nothing, 30 times: the chance of one sign for all of them.
@@ -236,7 +235,7 @@ def test_one_document_for_all_questions_leaves_no_interval() -> None:
         judged, {"a": run, "b": {query: ["none"] for query in judged}}, measures=["R@1"], resamples=100
     )
     [comparison] = found.record.comparisons
-    assert comparison.reason == "all queries share a relevant document: they count as one"
+    assert comparison.reason == "all queries share a relevant document, so they count as one"
     assert [(value.low, value.high) for value in found.record.values] == [(None, None)] * 2
 
 

@@ -107,7 +107,7 @@ def test_what_has_no_facets_is_counted(tmp_path: Path) -> None:
     ]
     assert any("1 of 3 judged queries have no facet, such as 'q3'" in note for note in notes)
     assert any("1 of 6 documents of grade 4 or 5 have no facet, such as 'e'" in note for note in notes)
-    assert any("1 line left out, 1 of them as repeated" in note for note in notes)
+    assert any("1 line left out (1 repeated" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_a_document_that_a_run_found_may_have_facets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("q1 1 a\n", "diversity judgements"),
-        ("q1 1 a yes\n", "diversity judgements"),
+        ("q1 1 a\n", "diversity judgement"),
+        ("q1 1 a yes\n", "diversity judgement"),
         ("q1 1 a 0\n", "no document has a facet"),
     ],
 )

@@ -68,7 +68,7 @@ def test_runs_can_be_compared_as_in_other_runs(scoring: eb.rag.Scoring) -> None:
     """By the headline under the task's name, and by every measure under its own."""
     assert scoring.path is not None
     headline = Run(scoring.path).compare("one", "two/b", "score").leading
-    comparison = scoring.record.find_comparison("RA-nWG@10")
+    comparison = scoring.record.find_measure_comparison("RA-nWG@10")
     assert comparison is not None
     assert abs(headline.difference or 0.0) == abs(comparison.pairs[0].difference)
 

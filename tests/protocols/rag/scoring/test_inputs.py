@@ -14,7 +14,7 @@ from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
-    count_by_grade,
+    count_documents_by_grade,
     map_judgement_grades,
     parse_named_path,
     read_answer_correctness_file,
@@ -46,7 +46,7 @@ def test_grade_maps(
 ) -> None:
     """Values of the file become grades from 1 to 5; what a map drops is counted."""
     found = map_judgement_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
-    assert count_by_grade(found.frame["grade"].to_numpy()) == counts
+    assert count_documents_by_grade(found.frame["grade"].to_numpy()) == counts
     assert found.dropped == len(values) - sum(counts)
 
 
@@ -59,12 +59,12 @@ def test_grade_maps(
         (
             (1, 2),
             "binary",
-            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No map certainly",
+            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No predefined map",
         ),
-        ((10, 20, 30), None, r":1: .*found 10.*No map certainly"),
+        ((10, 20, 30), None, r":1: .*found 10.*No predefined map"),
         ((-2, 0, 1, 2, 3), None, r":1: .*--grades -2=1,0=1,1=2,2=3,3=4"),
         ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
-        ((-1, -1), "cranfield", r"the grade map leaves no judgement"),
+        ((-1, -1), "cranfield", r"the grade map drops every judgement"),
         ((0.5, 1), "binary", r":1: .*found 0.5"),
     ],
 )
@@ -294,7 +294,7 @@ def test_python_takes_what_it_says(tmp_path: Path) -> None:
     assert one.values["value"].to_list() == [1.0]
     assert two.values["run"].to_list() == ["r", "x"]
     assert len(two.pairs) == 0
-    assert two.record.comparisons[0].reason == "too few queries where both are defined"
+    assert two.record.comparisons[0].reason == "too few queries where both runs have a value"
     assert one.verdict == "r scores 1.000 on R@1"
 
 

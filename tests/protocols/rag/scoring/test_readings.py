@@ -47,8 +47,8 @@ def reading(runs: dict[str, object], **arguments: object) -> ScoringRecord:
 @pytest.mark.parametrize(
     ("retrieved", "finding", "words"),
     [
-        (lists(1, 2, True), "pool", "Improve the pool next"),
-        (lists(1, 6, False), "ordering", "Improve the ordering next"),
+        (lists(1, 2, True), "pool", "improve the pool"),
+        (lists(1, 6, False), "ordering", "improve the ordering"),
         (dict.fromkeys(JUDGED, GOOD + BAD[:13]), "little", "little is left to improve"),
         (dict.fromkeys(JUDGED, GOOD[:3]), "untold", "no list is longer than 5"),
     ],
@@ -98,7 +98,7 @@ def test_hybrid_from_two_runs() -> None:
     other = dict.fromkeys(JUDGED, GOOD[3:] + BAD[-16:])
     advice = {one.knob: one for one in reading({"a": half, "b": other}).guidance}
     assert advice["hybrid"].status == "holds"
-    assert "A hybrid pool of 20 distinct documents, of a and b in turn" in advice["hybrid"].text
+    assert "A hybrid pool of 20 distinct documents, alternating a and b" in advice["hybrid"].text
     assert advice["reranker"].status == "not tested"
 
 
@@ -129,7 +129,7 @@ def test_hybrid_from_a_fusion_among_the_runs() -> None:
         query: [doc for two in zip(a[query], b[query], strict=True) for doc in two][:20] for query in JUDGED
     }
     advice = {one.knob: one for one in reading({"a": a, "b": b, "both": fused}).guidance}
-    assert "both joins a and b" in advice["hybrid"].text
+    assert "both combines a and b" in advice["hybrid"].text
     assert advice["hybrid"].status == "holds"
 
 
@@ -142,7 +142,7 @@ def test_a_reranking_is_seen() -> None:
     assert "then reorders the documents of first" in found.text
     [turned] = [one for one in reading({"then": better, "first": poor}).guidance if one.knob == "reranker"]
     assert turned.status == "does not hold"
-    assert "less" in turned.text
+    assert "lower" in turned.text
 
 
 def test_depth() -> None:
@@ -156,7 +156,7 @@ def test_depth() -> None:
         score = eb.rag.score(by_query(judged), own, measures=["RA-nWG@10"], resamples=200).record
         [found] = [one for one in score.guidance if one.knob == "depth"]
         assert found.status == status
-        assert found.text.startswith("50 candidates for @10: cutting r there loses")
+        assert found.text.startswith("50 candidates for @10: cutting r to that depth loses")
 
 
 def test_what_is_not_tested_says_so() -> None:

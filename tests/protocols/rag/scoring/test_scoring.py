@@ -152,7 +152,7 @@ def test_a_query_that_a_run_lacks_has_retrieved_nothing() -> None:
     facts = found.record.runs[0]
     assert (facts.missing, facts.unknown, facts.queries) == (1, 1, 1)
     notes = {note.kind: note.text for note in found.record.notes}
-    assert "r lacks 1 of 2 judged queries: they count as empty results." in notes["missing"]
+    assert "r lacks 1 of 2 judged queries: each counts as an empty result." in notes["missing"]
     assert "1 query without judgements" in notes["unknown"]
 
 
@@ -203,7 +203,7 @@ def test_answers() -> None:
     assert value is not None
     assert (value.value, value.n, value.total) == (0.75, 2, 4)
     assert any(
-        "over 2 queries with all evidence found and an answer" in note.text for note in found.record.notes
+        "covers 2 queries with all evidence found and an answer" in note.text for note in found.record.notes
     )
     with pytest.raises(UsageError, match=r"Acc\|Hit needs the answers"):
         eb.rag.score(judged, {"r": retrieved}, measures=["Acc|Hit@2"], **FAST)
@@ -220,7 +220,7 @@ def test_measures_by_name() -> None:
     assert found.values["measure"].to_list() == ["RAnWG(alpha=0.5)@3", "RAnWG(alpha=0.5)@7", "AP", "P@5"]
     for name, words in {
         "RA-nGW@10": "RA-nWG",
-        "V-measure": "not a measure of rankings",
+        "V-measure": "not a ranking measure",
         "%nDCG@10": "%nDCG@10",
     }.items():
         with pytest.raises(UsageError, match=words):
@@ -235,9 +235,9 @@ def test_an_undefined_measure_says_why() -> None:
     value = found.record.value("r", "RA-nWG@10")
     assert value is not None
     assert (value.value, value.n) == (None, 0)
-    assert value.reason.startswith("no graded document is worth anything")
+    assert value.reason.startswith("all graded documents have zero weight")
     assert found.verdict == "RA-nWG@10 is undefined on these judgements"
-    assert found.per_query["reason"].to_list() == ["no graded document is worth anything", ""]
+    assert found.per_query["reason"].to_list() == ["all graded documents have zero weight", ""]
 
 
 def test_same_seed_same_numbers() -> None:

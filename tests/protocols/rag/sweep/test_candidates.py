@@ -20,7 +20,7 @@ SCORE = OverlapReranker().score
 
 def test_fusion_is_the_spec_s_example():
     """Dense a b c d, words c a e: a c b e d with these scores (spec rag 3.4)."""
-    places, scores = WORDS.fuse_with_dense(
+    places, scores = WORDS.fuse_dense_and_word_lists(
         ((0, 1, 2, 3), (0.0,) * 4),
         [WordSearchHit("c", 3.0), WordSearchHit("a", 2.0), WordSearchHit("e", 1.0)],
     )
@@ -31,10 +31,12 @@ def test_fusion_is_the_spec_s_example():
 def test_fusion_by_score_takes_the_scores_of_both():
     """A weight of .9 on vectors keeps their order among equal words; without words the order is theirs."""
     hits = [WordSearchHit("c", 3.0), WordSearchHit("a", 2.0)]
-    places, scores = WORDS.fuse_with_dense(((0, 1, 2), (0.9, 0.5, 0.1)), hits, FusionRule("convex", 0.9))
+    places, scores = WORDS.fuse_dense_and_word_lists(
+        ((0, 1, 2), (0.9, 0.5, 0.1)), hits, FusionRule("convex", 0.9)
+    )
     assert [PASSAGES.ids[place] for place in places] == ["a", "b", "c"]
     assert scores[0] == pytest.approx(1.8 + 0.2 * 2 / 3)
-    assert WORDS.fuse_with_dense(((1, 0), (0.5, 0.2)), [], FusionRule("dbsf"))[0] == (1, 0)
+    assert WORDS.fuse_dense_and_word_lists(((1, 0), (0.5, 0.2)), [], FusionRule("dbsf"))[0] == (1, 0)
 
 
 def test_words_find_to_their_depth_and_score_any_passage():

@@ -171,7 +171,7 @@ def test_a_generator_is_timed_or_assumed(tmp_path):
         "{output_tokens: 9}",
         "{model: 'ollama:m', ttft_ms: 1, tokens_per_second: 1}",
     ):
-        with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator is either timed or assumed"):
+        with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator needs either a model to time"):
             read_sweep_config(_written(tmp_path, LEAST + f"generator: {wrong}\n"))
 
 

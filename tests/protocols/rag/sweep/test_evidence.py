@@ -11,7 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.collection import GradedEvidenceSpan, IndexedPassages, make_passages
+from embassay.protocols.rag.sweep.collection import GradedEvidenceSpan, IndexedPassages, make_indexed_passages
 from embassay.protocols.rag.sweep.config import parse_sweep_request
 from embassay.protocols.rag.sweep.evidence import (
     convert_ranking_to_evidence,
@@ -135,7 +135,7 @@ def test_only_late_chunks_of_who_makes_none(tmp_path: Path) -> None:
     """Then nothing is left, and the reason is the error."""
     entry = plant_machines(tmp_path / "set")
     config = {**SMALL, "datasets": entry, "encoder": "wordllama", "chunk": "9?context=late"}
-    with pytest.raises(UsageError, match="no vectors of tokens"):
+    with pytest.raises(UsageError, match="no contextual token vectors"):
         eb.rag.sweep(config, out=tmp_path / "run")
 
 
@@ -151,7 +151,7 @@ def test_places_count_from_the_text_and_not_from_the_title(tmp_path: Path) -> No
         [evidence] = pieces
         assert collection.texts[evidence.document][evidence.start : evidence.end].startswith("It failed")
         assert evidence.grade == 5
-    cut = make_passages(collection, "9", open_tokenizer("words"))
+    cut = make_indexed_passages(collection, "9", open_tokenizer("words"))
     for text, document, (start, end) in zip(cut.texts, cut.documents, cut.spans, strict=True):
         assert collection.texts[document][start:end] == text
 
@@ -175,7 +175,7 @@ def test_a_folder_of_documents(tmp_path: Path) -> None:
     }
     collection = read(entry)
     assert collection.ids == ("shop.md", "yard.md")
-    cut = make_passages(collection, "6?context=title", open_tokenizer("words"))
+    cut = make_indexed_passages(collection, "6?context=title", open_tokenizer("words"))
     assert "The shop > Hours\nIt opens at nine." in " ".join(cut.texts).replace("# Hours\n\n", "")
 
 

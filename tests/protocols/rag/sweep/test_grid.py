@@ -10,7 +10,7 @@ from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.config import SweepRequest, parse_sweep_request
 from embassay.protocols.rag.sweep.grid import make_configuration_grid
 from embassay.protocols.rag.sweep.stacks import StackConfiguration
-from embassay.systems import add_dims_parameter
+from embassay.systems import add_dims_to_spec
 
 DIMS = {"a": 256, "b": 384}
 
@@ -61,7 +61,7 @@ def test_dimensions_that_an_encoder_has_not():
 def test_more_dimensions_are_had_from_a_model_that_has_a_parameter_for_them():
     """Not cut from its usual vectors, which have fewer; a size that it was not trained for is left out."""
     request = SweepRequest((), ("voyage:voyage-3-large",), dims=(512, 1024, 2048, 3000))
-    found = make_configuration_grid(request, {"voyage:voyage-3-large": 1024}, add_dims_parameter)
+    found = make_configuration_grid(request, {"voyage:voyage-3-large": 1024}, add_dims_to_spec)
     assert [one.dims for one in found.wanted] == [512, None, 2048]
     assert list(found.senseless.values()) == ["voyage:voyage-3-large has 1024 dimensions"]
 

@@ -53,7 +53,7 @@ def test_a_reranker_charged_by_the_search():
 def test_an_unknown_price_is_asked_for():
     """Before anything is sent; one in the spec or in the config answers."""
     name = "jina:nobody-knows-it"
-    with pytest.raises(UsageError, match="price of 'jina:nobody-knows-it' is not known") as caught:
+    with pytest.raises(UsageError, match="price of 'jina:nobody-knows-it' is unknown") as caught:
         _list(reranker=(name,))
     assert "rerank" in caught.value.mend
     assert _list(reranker=(f"{name}?price=0.3",)).tokens[f"{name}?price=0.3"] == 0.3

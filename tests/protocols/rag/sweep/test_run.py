@@ -171,7 +171,7 @@ def test_a_reranker_reorders_its_candidates_only(done):
 
 def test_nothing_is_computed_twice(tmp_path):
     """Texts are embedded once for all dims and stacks, and no pair is scored twice for quality."""
-    opening._open_cache.cache_clear()
+    opening._open_cache_file.cache_clear()
     config = {**FREE, "reranker": "counted", "latency": {**QUICK, "queries": 1, "warmup": 0, "repeats": 1}}
     eb.rag.sweep(config, out=tmp_path / "a")
     counts = read_sweep_measurements(tmp_path / "a").counts

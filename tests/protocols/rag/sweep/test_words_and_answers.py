@@ -159,7 +159,7 @@ def test_a_width_that_finds_itself(tmp_path):
     assert 1 <= auto.ef <= auto.index.n
     assert auto.recall[10] >= 0.95
     assert part.indexes[0].ef == auto.ef
-    assert any(f"from ef {auto.ef} on" in note for note in part.notes)
+    assert any(f"at ef {auto.ef} and above" in note for note in part.notes)
 
 
 def test_harm_is_turned_for_the_frontier():

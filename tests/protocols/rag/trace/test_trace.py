@@ -108,7 +108,7 @@ def test_shares_are_by_question_and_tag() -> None:
     assert share.low == 0 < share.high < 0.7
     assert by["search", "long"].share.value == 0.75
     assert by["search", "short"].lost == 0
-    assert trace.passages_in_prompt == 8
+    assert trace.prompt_passage_count == 8
 
 
 def test_a_passage_that_a_stage_adds_is_in_the_prompt() -> None:
@@ -155,7 +155,7 @@ def test_a_dataset_is_traced_with_a_system() -> None:
     deep = run_pipeline_trace(
         TraceRequest(dataset="sample", encoder="jaccard", k=200, depth=200, passages=200, limit=6)
     )
-    assert deep.passages_in_prompt == len(deep.rows)
+    assert deep.prompt_passage_count == len(deep.rows)
 
 
 def test_mistakes_have_a_mend(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
         for row in RunFolder(out).read_results()
         if row.dataset and not row.subset
     }
-    assert rows["in_prompt", ""].value == pytest.approx(trace.passages_in_prompt / len(trace.rows))
+    assert rows["in_prompt", ""].value == pytest.approx(trace.prompt_passage_count / len(trace.rows))
     stages = [row.value for (measure, _), row in rows.items() if measure == "lost"]
     assert sum(value or 0.0 for value in stages) + (rows["in_prompt", ""].value or 0.0) == pytest.approx(1.0)
     page = write_report(out).read_text("utf-8")

@@ -118,7 +118,7 @@ def test_documents(serve: Serve, visit: Visit) -> None:
     person = visit(serving.link)
     _begin(person)
     person.press("Enter", "1", "2", "Enter")
-    assert "As in the instructions" in person.page.locator(".explained").inner_text()
+    assert "Matches the instructions" in person.page.locator(".explained").inner_text()
     person.press("Enter", "1", "1", "2", "Enter")
     order = serving.order("news")
     assert "4 documents still open" in person.page.locator("#status").inner_text()
@@ -226,7 +226,7 @@ def test_several_tasks(serve: Serve, visit: Visit) -> None:
     person.tab_to("Tasks")
     person.press("Enter")
     states = person.page.locator(".tasks .state").all_inner_texts()
-    assert states == ["✓ finished", "◔ begun"]
+    assert states == ["✓ finished", "◔ started"]
 
 
 def test_enter_alone_leads_to_the_first_item(serve: Serve, visit: Visit) -> None:
@@ -249,7 +249,7 @@ def test_practice_explains_a_right_answer_too(serve: Serve, visit: Visit) -> Non
     explained = person.page.locator(".explained")
     assert explained.locator("> *").count() == 2
     right = explained.inner_text().split("\n")
-    assert [line for line in right if line] == ["✓ As in the instructions", "Relief belongs to joy."]
+    assert [line for line in right if line] == ["✓ Matches the instructions", "Relief belongs to joy."]
     person.press("Backspace")
     person.at("told/emotion")
     person.at("practice/emotion/0")

@@ -136,13 +136,13 @@ def test_grading_by_keyboard(tmp_path: Path, visit: Callable[..., Any]) -> None:
         assert ann.heading == QUESTION
         found["passage"] = _readable(ann.page)
         graded = 0
-        while ann.heading != "It is decided" and graded < 150:
+        while ann.heading != "The study is decided" and graded < 150:
             if ann.heading == QUESTION:
                 text = ann.page.locator("section.text .data").last.inner_text()
                 ann.press("5" if "grade 5" in text else "1")
                 graded += 1
             ann.press("Enter")
-        assert ann.heading == "It is decided"
+        assert ann.heading == "The study is decided"
         found["decided"] = _readable(ann.page)
         assert {place: one for place, one in found.items() if one} == {}
         assert hosts <= {"127.0.0.1"}

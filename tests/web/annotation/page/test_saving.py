@@ -137,7 +137,7 @@ def test_keys_that_do_not_count(serve: Serve, visit: Visit) -> None:
     person.type("12 of 345")
     person.press("Enter")
     assert page.locator("input:checked").count() == 0
-    assert "Flagged: 12 of 345 (goes with your answer)" in page.locator(".flagged").inner_text()
+    assert "Flagged: 12 of 345 (saved with your answer)" in page.locator(".flagged").inner_text()
 
 
 def test_single_keys_off(serve: Serve, visit: Visit) -> None:
@@ -145,7 +145,7 @@ def test_single_keys_off(serve: Serve, visit: Visit) -> None:
     serving = serve("pairs")
     person = _at_items(serving, visit, "pairs")
     person.page.get_by_role("button", name="Settings").click()
-    person.page.get_by_label("Keys of one character").uncheck()
+    person.page.get_by_label("Single-character keys").uncheck()
     person.press("Escape", "3", "?")
     assert person.page.locator("input:checked").count() == 0
     assert person.page.locator("dialog").count() == 0
@@ -194,7 +194,7 @@ def test_flag_and_cannot_judge(serve: Serve, visit: Visit) -> None:
     order = serving.order("pairs")
     page.get_by_role("button", name="Flag").click()
     page.get_by_role("button", name="Cannot judge").click()
-    assert "Say in a line" in page.locator(".wrong").inner_text()
+    assert "Say briefly" in page.locator(".wrong").inner_text()
     person.type("<b>empty</b> text")
     page.get_by_label("Comment for the owner").fill("see source")
     page.get_by_role("button", name="Cannot judge").click()
@@ -359,7 +359,7 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
     person.press("2")
     person.page.wait_for_selector(".notice.warning")
     assert (
-        "item 1 was not taken: This is not an answer to <b>it</b>."
+        "item 1 was not saved: This is not an answer to <b>it</b>."
         in person.page.locator(".warning").inner_text()
     )
     person.until("!document.querySelector('input:checked')")
@@ -370,7 +370,7 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "says"), [(404, "not valid any more"), (403, "out of date"), (429, ""), (503, "")]
+    ("status", "says"), [(404, "no longer valid"), (403, "out of date"), (429, ""), (503, "")]
 )
 def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says: str) -> None:
     """Where the server cannot take it now, or the link was replaced, the answer waits and is not dropped."""
@@ -398,9 +398,9 @@ def test_an_item_that_cannot_be_fetched(serve: Serve, visit: Visit) -> None:
     person = _at_items(serving, visit, "pairs")
     person.page.route("**/items/**", lambda route: route.abort())
     person.page.reload()
-    person.until("document.querySelector('h1')?.textContent === 'Not reached'")
+    person.until("document.querySelector('h1')?.textContent === 'Cannot reach the study'")
     person.at("item/pairs/2")
-    assert person.heading == "Not reached"
+    assert person.heading == "Cannot reach the study"
     person.page.unroute("**/items/**")
     person.page.wait_for_selector(".option", timeout=15000)
 

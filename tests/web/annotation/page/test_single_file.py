@@ -66,7 +66,7 @@ def test_who_and_what_is_refused(tmp_path: Path) -> None:
     """A name that no file could have, and a folder without a study."""
     folder = write_made_study(tmp_path / "study", "pairs")
     for name in ("../ann", "", "a b", "x" * 99):
-        with pytest.raises(UsageError, match="cannot be an annotator"):
+        with pytest.raises(UsageError, match="is not a valid annotator name"):
             write_annotator_file(folder, name, tmp_path / "x.html")
     with pytest.raises(DataError, match="no study"):
         write_annotator_file(tmp_path, "ann", tmp_path / "x.html")
@@ -288,7 +288,7 @@ def test_a_browser_that_keeps_nothing(tmp_path: Path, browser: Any, visit: Calla
     context.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
     person = visit(path.as_uri() + "#item/halves/0", context=context)
     person.page.wait_for_selector(".option")
-    person.until("document.querySelector('#saved').textContent.startsWith('this browser keeps nothing')")
+    person.until("document.querySelector('#saved').textContent.startsWith('this browser stores nothing')")
     person.press("3", "Enter", "1")
     person.page.get_by_role("button", name="Check list").click()
     asked: list[str] = []

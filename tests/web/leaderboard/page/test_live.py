@@ -139,7 +139,7 @@ def test_a_server_that_is_gone(server: Served, page: Any) -> None:
     assert page.locator("#live").inner_text() == "● live"
     turn(page, 10.5)
     assert page.locator("#live").inner_text().startswith("◌ Last update ")
-    assert page.locator("#live").inner_text().endswith("UTC, server not answering")
+    assert page.locator("#live").inner_text().endswith("UTC, server not responding")
     assert len(names(page)) == 40
     server.fails = False
     server.made.move(names(page)[4], 0.9)

@@ -108,7 +108,7 @@ def test_filters_by_significance(served: Served, visit: Visit) -> None:
     """All that may be first; and all that no test tells apart from one of them."""
     page = visit(served.board_url)
     board = served.made.board
-    choose(page, "Show", "All that may be first on Overall")
+    choose(page, "Show", "Systems that may be first on Overall")
     firsts = [one.name for one in board.systems if (board.ranks["overall"][one.index] or (9, 9))[0] == 1]
     assert names(page) == firsts
     assert 0 < len(firsts) < 11
@@ -175,7 +175,7 @@ def test_columns_can_be_chosen(served: Served, visit: Visit) -> None:
     page.get_by_role("checkbox", name="Intervals as numbers").check()
     assert page.locator("#board .ci").first.is_visible()
     assert not page.locator("#board .task .iv").first.is_visible()
-    page.get_by_role("button", name="Back to the first columns").click()
+    page.get_by_role("button", name="Reset columns").click()
     assert len(columns(page)) == 6
 
 

@@ -62,4 +62,4 @@ def test_views_over_the_real_server(base: str, visit: Callable[..., Any]) -> Non
     assert page.locator("h1").inner_text() == "alpha"
     page.goto(base + "b/nothing/")
     assert page.locator("h1").inner_text() != ""
-    assert page.get_by_role("link", name="To all boards").is_visible()
+    assert page.get_by_role("link", name="All boards").is_visible()

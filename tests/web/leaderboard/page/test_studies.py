@@ -93,17 +93,17 @@ def test_where_people_agree_nowhere_nothing_is_hidden(
     page.reload()
     page.wait_for_selector("[data-alive]", state="attached")
     assert names(page) == ["flat", "sure", "gap"]
-    assert "People agree well on no dataset" in page.locator("#shown").inner_text()
+    assert "No dataset on this board has high agreement" in page.locator("#shown").inner_text()
 
 
 def test_a_limit_of_memory(base: str, visit: Callable[..., Any]) -> None:
     """Megabytes of weights and of vectors; whoever states none is counted and shown on request."""
     page = visit(_boards(base)["hume"])
     page.locator("summary", has_text="Limits").click()
-    page.get_by_label("Memory of the weights, at most").fill("500")
+    page.get_by_label("Memory for weights, at most").fill("500")
     wait_until(page, "document.querySelectorAll('#board tr[data-name]').length === 1")
     assert names(page) == ["flat"]
-    assert "1 without a size of the weights is hidden." in page.locator("#shown").inner_text()
+    assert "1 without a weight size is hidden." in page.locator("#shown").inner_text()
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Show it").click()
     assert set(names(page)) == {"flat", "gap"}

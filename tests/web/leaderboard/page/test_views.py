@@ -55,7 +55,7 @@ def test_nothing_to_set_against(serve: Callable[..., Served], visit: Visit) -> N
     made = Made(6)
     made.names = ["bm25", "jaccard", "random", "random", "random", "random"]
     page = visit(serve(made).board_url + "#pareto", alive=False)
-    wait_until(page, "document.querySelector('#pareto').textContent.includes('No price, time or size')")
+    wait_until(page, "document.querySelector('#pareto').textContent.includes('a known price, time or size')")
 
 
 def test_two_systems_side_by_side(served: Served, visit: Visit) -> None:
@@ -118,7 +118,7 @@ def test_data_versions_and_boards(served: Served, visit: Visit) -> None:
 def test_an_unknown_address_leads_back(served: Served, visit: Visit) -> None:
     """A page that is not there says so and names the way."""
     page = visit(served.url + "b/nothing/", alive=False)
-    page.get_by_role("link", name="To all boards").click()
+    page.get_by_role("link", name="All boards").click()
     page.locator("#board").wait_for(state="visible")
 
 

@@ -40,7 +40,7 @@ _MAIN: Mapping[str, str] = {
     "reranking": RELEVANT,
 }
 _STATUSES = ("draft", "discarded", "submitted")
-_NO_STATUS = "responses without a status count as submitted; a flat export (flatten=True) marks drafts"
+_NO_STATUS = "responses without a status are treated as submitted; export with flatten=True to mark drafts"
 
 
 def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile:
@@ -53,8 +53,8 @@ def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile
     taken = AnswersReadFromFile()
     document = read_json_document(path, MEND)
     if not is_argilla_export(document):
-        raise DataError("These are not Argilla records", path=path, mend=MEND)
-    users = _read_users(path.parent / USERS)
+        raise DataError("The file is not an Argilla export", path=path, mend=MEND)
+    users = _read_user_names(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(extract_argilla_records(document), start=1):
         at = FileLocation(path, words=f"record {number} ({record.get('id', '-')})")
@@ -67,11 +67,11 @@ def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile
             taken.count_non_answer("records without a response")
         for user, response in responses.items():
             annotator = users.get(user, user)
-            _take_response(task, payload, str(item), annotator, response, at, taken)
+            _collect_response_answer(task, payload, str(item), annotator, response, at, taken)
     return taken
 
 
-def _take_response(
+def _collect_response_answer(
     task: StudyTask,
     payload: Mapping[str, Any],
     item: str,
@@ -84,9 +84,7 @@ def _take_response(
     if not response.status:
         taken.remarks.append(_NO_STATUS)
     if status not in _STATUSES:
-        raise at.make_data_error(
-            "the status of a response is not known", expected=", ".join(_STATUSES), found=status[:60]
-        )
+        raise at.make_data_error("unknown response status", expected=", ".join(_STATUSES), found=status[:60])
     if status == "draft":
         taken.count_non_answer("drafts")
         return
@@ -113,25 +111,28 @@ def _read_response_value(task: StudyTask, payload: Mapping[str, Any], answer: An
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.make_data_error(
-            "the relevant documents are not known", expected=", ".join(names), found=what
+            "unknown value for the relevant documents", expected=", ".join(names), found=what
         )
     # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
         raise at.make_data_error(
-            'documents are marked relevant, but "none of them" is marked too',
+            'both relevant documents and "none of them" are marked',
             found=repr(answer)[:60],
-            mend="Correct it there.",
+            mend="Correct the response in Argilla.",
         )
     return [int(name in answer) for name in names]
 
 
-def _read_users(path: Path) -> Mapping[str, str]:
+def _read_user_names(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
     users = read_json_document(path, MEND)
     if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
-            "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
+            "The file does not map ids to names",
+            path=path,
+            expected='{"id": "name"}',
+            mend="Correct or delete it.",
         )
     return users
 
@@ -194,13 +195,13 @@ def _list_question_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tupl
         "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
     }  # fmt: skip
     if row.value is not None:
-        yield names[task.family], _response_value(task, row.value)
+        yield names[task.family], _format_response_value(task, row.value)
     for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
         if text:
             yield name, text
 
 
-def _response_value(task: StudyTask, value: Any) -> Any:
+def _format_response_value(task: StudyTask, value: Any) -> Any:
     if task.family == "reranking":
         return [name_document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
@@ -221,8 +222,8 @@ def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Pla
     return {
         "guidelines": task.guidelines,
         "fields": list(_make_argilla_text_fields(task, most)),
-        "questions": [_task_question(task, most), _text_question(FLAG, "Why can it not be judged?"),
-                      _text_question(COMMENT, "Comment")],
+        "questions": [_make_task_question(task, most), _make_text_question(FLAG, "If it cannot be judged, why not?"),
+                      _make_text_question(COMMENT, "Comment")],
         "vectors": [],
         "metadata": [
             {
@@ -244,7 +245,7 @@ def fits_rating_question(scale: RatingScale) -> bool:
 
 
 def scale_level_labels(scale: RatingScale) -> list[str]:
-    """The levels of another scale, as names of labels."""
+    """The labels that name the levels of a scale that no rating question holds."""
     count = round((scale.high - scale.low) / scale.step) + 1
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
@@ -257,33 +258,35 @@ def _make_argilla_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
         "reranking": ["query"],
     }
     for name in names[task.family]:
-        yield _text_field(name, required=True)
+        yield _make_text_field(name, required=True)
     for place in range(most):
-        yield _text_field(name_document_field(place), required=place == 0)
+        yield _make_text_field(name_document_field(place), required=place == 0)
 
 
-def _text_field(name: str, *, required: bool) -> Plain:
+def _make_text_field(name: str, *, required: bool) -> Plain:
     return {
         "name": name, "title": name, "required": required, "description": None,
         "settings": {"type": "text", "use_markdown": False}, "type": "text"
     }  # fmt: skip
 
 
-def _task_question(task: StudyTask, most: int) -> Plain:
+def _make_task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
-        return _make_question(LABEL, task, "label_selection", _build_label_options(labels))
+        return _make_argilla_question(LABEL, task, "label_selection", _build_label_options(labels))
     if task.family == "clustering":
-        return _make_question(GROUP, task, "text", {"use_markdown": False})
+        return _make_argilla_question(GROUP, task, "text", {"use_markdown": False})
     if task.family == "reranking":
         documents = [(name_document_field(place), f"document {place + 1}", "") for place in range(most)]
         told = _build_label_options([*documents, (NONE, "none of them", "")])
-        return _make_question(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
+        return _make_argilla_question(
+            RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"}
+        )
     scale = task.scale or RatingScale()
     if fits_rating_question(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
-        return _make_question(RATING, task, "rating", {"options": values})
-    return _make_question(
+        return _make_argilla_question(RATING, task, "rating", {"options": values})
+    return _make_argilla_question(
         RATING,
         task,
         "label_selection",
@@ -291,7 +294,7 @@ def _task_question(task: StudyTask, most: int) -> Plain:
     )
 
 
-def _make_question(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
+def _make_argilla_question(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
         "name": name, "title": task.question, "description": _describe_scale_anchors(task), "required": True,
         "settings": {"type": kind, **told}, "type": kind
@@ -310,14 +313,14 @@ def _build_label_options(named: Iterable[tuple[str, str, str]]) -> Plain:
     return {"options": options, "visible_options": _SHOWN_OPTIONS if len(options) > _SHOWN_OPTIONS else None}
 
 
-def _text_question(name: str, title: str) -> Plain:
+def _make_text_question(name: str, title: str) -> Plain:
     return {
         "name": name, "title": title, "description": None, "required": False,
         "settings": {"type": "text", "use_markdown": False}, "type": "text"
     }  # fmt: skip
 
 
-MEND = "Export records there with their responses (`dataset.records.to_list(flatten=True)` as JSON)."
+MEND = "Export records and responses from Argilla as JSON (`dataset.records.to_list(flatten=True)`)."
 
 
 @dataclass
@@ -355,7 +358,7 @@ def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict
         response = responses.setdefault(said.user, UserRecordResponse())
         if said.question in response.said:
             raise at.make_data_error(
-                f"user {said.user} answered {said.question} twice", mend="Keep one of them."
+                f"user {said.user} answered {said.question} twice", mend="Keep one of the answers."
             )
         response.said[said.question] = said.value
         response.status = said.status or response.status
@@ -366,18 +369,21 @@ def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict
 def _list_user_answers(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
     responses = record.get("responses")
     if isinstance(responses, list):
-        yield from _server_responses(responses, at)
+        yield from _list_server_responses(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
             for row in _check_list_of_objects(answers, at):
                 yield _UserAnswer(
-                    _entry_text(row, "user_id"), question, row.get("value"), _entry_text(row, "status")
+                    _read_entry_text(row, "user_id"),
+                    question,
+                    row.get("value"),
+                    _read_entry_text(row, "status"),
                 )
     else:
-        yield from _flat_responses(record, at)
+        yield from _list_flat_responses(record, at)
 
 
-def _server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _list_server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_UserAnswer]:
     for row in _check_list_of_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
@@ -388,15 +394,15 @@ def _server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_U
         for question, value in values.items() or [("", None)]:
             told = value.get("value") if isinstance(value, Mapping) else value
             yield _UserAnswer(
-                _entry_text(row, "user_id"),
+                _read_entry_text(row, "user_id"),
                 question,
                 told,
-                _entry_text(row, "status"),
-                _entry_text(row, "updated_at"),
+                _read_entry_text(row, "status"),
+                _read_entry_text(row, "updated_at"),
             )
 
 
-def _flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _list_flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -405,12 +411,12 @@ def _flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_Us
         if statuses is None and isinstance(row, list):
             lists[2] = [None] * len(row)
         if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
-            raise at.make_data_error(f"{key} does not have one user and status for each response", mend=MEND)
+            raise at.make_data_error(f"{key} must have one user and one status per response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
             yield _UserAnswer(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
 
-def _entry_text(entry: Mapping[str, Any], name: str) -> str:
+def _read_entry_text(entry: Mapping[str, Any], name: str) -> str:
     return str(entry.get(name) or "")
 
 

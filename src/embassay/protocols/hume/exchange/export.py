@@ -55,10 +55,10 @@ from embassay.protocols.mteb.survey import META, build_results_path, format_json
 from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
-_MEND = f"Give the columns {', '.join(COLUMNS)}; item_id and value are needed."
+_MEND = f"Use the columns {', '.join(COLUMNS)}; item_id and value are required."
 _FORMULA = "=+-@\t\r"
 """What a spreadsheet takes for a formula at the beginning of a cell."""
-OPEN = "not answered, without a reason"
+OPEN = "unanswered, with no reason given"
 _LARGEST_CELL = 1 << 20
 
 
@@ -69,7 +69,7 @@ def format_annotations_as_csv(rows: Iterable[AnnotationRow], profiles: Profiles 
     table: list[list[Any]] = [[*COLUMNS, *(f"profile:{key}" for key in questions)]]
     for row in rows:
         profile = (profiles or {}).get(row.annotator_id, {})
-        cells = [_csv_cell(getattr(row, name)) for name in COLUMNS]
+        cells = [_format_csv_cell(getattr(row, name)) for name in COLUMNS]
         table.append(cells + [profile.get(key, "") for key in questions])
     return format_csv_sheet(table)
 
@@ -96,30 +96,30 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
     delimiter = _guess_csv_delimiter(text)
     if delimiter != ",":
         between = {";": "semicolons", "\t": "tabs"}[delimiter]
-        taken.remarks.append(f"{path.name} is read with {between} between its columns")
+        taken.remarks.append(f"{path.name}: columns are separated by {between}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [name.strip().lower() for name in next(reader, [])]
-        _check_header(header, path, taken)
+        _check_csv_header(header, path, taken)
         for cells in reader:
             at = FileLocation(path, reader.line_num)
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
                 raise at.make_data_error(
-                    "the row and the header differ in their number of cells", expected=str(len(header)),
+                    "the row and the header have different numbers of cells", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
-            _take_answer_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
+            _collect_answer_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
-            "The file is not CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
+            "The file is not valid CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
         ) from None
     return taken
 
 
 def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
-    """The lines of a JSONL file, also that of the offline page. DataError, with the line, for what cannot be read."""
+    """Read the answers of a JSONL file; DataError, with the line, for what cannot be read."""
     taken = AnswersReadFromFile()
     for number, text in read_text_lines(path):
         at = FileLocation(path, number)
@@ -128,25 +128,25 @@ def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
         try:
             row = parse_bounded_json(text)
         except ValueError:
-            raise at.make_data_error("the line is not JSON", found=text[:60], mend=_MEND) from None
+            raise at.make_data_error("the line is not valid JSON", found=text[:60], mend=_MEND) from None
         if isinstance(row, dict) and isinstance(row.get("profile"), dict) and "item_id" not in row:
             taken.profiles.append((str(row.get("annotator_id") or ""), row["profile"], at))
             continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
             raise at.make_data_error("the line is not an annotation", found=text[:60], mend=_MEND)
-        _take_answer_row(row, at, taken)
+        _collect_answer_row(row, at, taken)
     return taken
 
 
-def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersReadFromFile) -> None:
+def _collect_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersReadFromFile) -> None:
     value = row.get("value")
     flag, comment = _read_text_field(row, "flag", at), _read_text_field(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
     if not item:
-        raise at.make_data_error("there is no item_id", mend=_MEND)
+        raise at.make_data_error("the item_id is missing", mend=_MEND)
     value = None if isinstance(value, str) and not value.strip() else value
     if isinstance(value, Mapping) and "draft" in value:
-        taken.count_non_answer("begun but not finished")
+        taken.count_non_answer("started but not finished")
         return
     if value is None and not flag and not comment:
         taken.count_non_answer(OPEN)
@@ -154,7 +154,7 @@ def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersRea
     kind: Who = "simulated" if (said := _read_text_field(row, "kind", at)) == "simulated" else "person"
     if said not in ("", *get_args(Kind)):
         raise at.make_data_error(
-            "the kind of annotator is not known", expected="person, simulated or adjudicator", found=said
+            "unknown kind of annotator", expected="person, simulated or adjudicator", found=said
         )
     ts, seconds = _read_text_field(row, "ts", at), _parse_seconds(row.get("seconds"), at)
     decides = said == "adjudicator"
@@ -163,22 +163,22 @@ def _take_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersRea
     )
 
 
-def _check_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> None:
+def _check_csv_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> None:
     missing = [name for name in ("item_id", "value") if name not in header]
     if missing or len(set(header)) < len(header):
-        what = f"There is no column {missing[0]}" if missing else "Two columns have the same name"
+        what = f"The column {missing[0]} is missing" if missing else "Two columns have the same name"
         raise DataError(what, path=path, line=1, found=", ".join(header)[:80], mend=_MEND)
     if unused := [name for name in header if name not in COLUMNS]:
         taken.remarks.append(f"{path.name}: unused columns: {', '.join(unused)}")
 
 
 def _guess_csv_delimiter(text: str) -> str:
-    """The one of the header: many countries' spreadsheets write semicolons."""
+    """Guess the delimiter of a CSV file from its header."""
     head = text.partition("\n")[0]
     return max(",;\t", key=head.count)
 
 
-def _csv_cell(value: Any) -> str:
+def _format_csv_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -205,7 +205,7 @@ def _parse_seconds(value: Any, at: FileLocation) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < 0:
-        raise at.make_data_error("seconds are not a number of 0 or more", found=repr(value)[:60], mend=_MEND)
+        raise at.make_data_error("seconds must be a number of 0 or more", found=repr(value)[:60], mend=_MEND)
     return number
 
 
@@ -214,7 +214,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True)
 class ExportedAnswers:
-    """What was written: `files`, with so many answers of so many annotators in them."""
+    """The answers that were exported: `files`, and how many of how many annotators."""
 
     files: tuple[Path, ...]
     answers: int
@@ -253,7 +253,7 @@ def export(
         files = _write_tool_files(folder, form, chosen, rows, out)
         return ExportedAnswers(tuple(files), len(rows), _list_annotators(rows))
     if not rows:
-        raise UsageError(f"Nobody has answered {study} yet.", mend="Serve it, or import annotations.")
+        raise UsageError(f"Nobody has answered {study} yet.", mend="Serve the study, or import annotations.")
     if form == "mteb":
         return ExportedAnswers(
             tuple(write_mteb_human_results(folder, chosen, rows, out, revision)),
@@ -261,7 +261,7 @@ def export(
             _list_annotators(rows),
         )
     if form not in ("csv", "jsonl"):
-        raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
+        raise UsageError(f"Unknown format: {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
     if out.is_dir():
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
     said = _collect_annotator_profiles(folder, rows) if profiles else None
@@ -273,7 +273,7 @@ def export(
 
 
 def _collect_annotator_profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
-    """Of those whose answers are written."""
+    """Collect the profiles of the annotators whose answers are written."""
     if not folder.study.profile:
         raise UsageError("The study asks no questions about the annotators.", mend="Leave --profiles out.")
     names = set(_list_annotators(rows))
@@ -284,10 +284,10 @@ def _write_tool_files(
     folder: StudyFolder, form: Form, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow], out: Path
 ) -> list[Path]:
     if out.is_file():
-        raise UsageError(f"{out} is a file.", mend="Name a folder: each task gets its own files.")
+        raise UsageError(f"{out} is a file.", mend="Choose a folder, because each task gets its own files.")
     files: dict[str, str] = {}
     for task in tasks:
-        files |= (_render_label_studio_files if form == "label-studio" else _argilla_files)(
+        files |= (_render_label_studio_files if form == "label-studio" else _render_argilla_files)(
             folder, task, rows
         )
     if form == "argilla" and rows:
@@ -308,7 +308,9 @@ def _render_label_studio_files(
     }
 
 
-def _argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
+def _render_argilla_files(
+    folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]
+) -> Mapping[str, str]:
     items = folder.select_task_items(task.name)
     records = argilla_records(task, items, rows)
     return {
@@ -373,7 +375,7 @@ def make_mteb_human_entry(
             }
             for name, annotator in people.annotators.items()
         ],
-        "agreement": _mteb_agreement(task.family, answers),
+        "agreement": _compute_mteb_agreement(task.family, answers),
         "simulated": any(row.kind == "simulated" for row in rows),
         "hf_subset": subset,
         "languages": [add_language_script(task.lang)],
@@ -390,7 +392,7 @@ def _rename_measures_for_mteb(scores: Mapping[str, float]) -> Plain:
     return {_MEASURES.get(name, name): value for name, value in scores.items()}
 
 
-def _mteb_agreement(family: Family, answers: Answers) -> Plain:
+def _compute_mteb_agreement(family: Family, answers: Answers) -> Plain:
     agreement = people_agreement(family, answers)
     extras = {
         name: _replace_nan_by_none(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()
@@ -429,11 +431,11 @@ def write_mteb_human_results(
     """Write `baseline__Human/REVISION/Task.json` of every dataset that somebody annotated, and `model_meta.json`, below
     `out`; return the files. Raises UsageError for a revision that is no plain name."""
     if slugify_name(revision) != revision or not revision:
-        raise UsageError(f"The revision is {revision!r}.", mend="Use letters, digits, dots, dashes.")
+        raise UsageError(f"The revision is {revision!r}.", mend="Use only letters, digits, dots and dashes.")
     place = out / build_results_path(MODEL, revision)
     files: dict[Path, Plain] = {}
     for dataset, of_dataset in _group_tasks_by_dataset(folder, tasks).items():
-        if (result := _mteb_result(folder, dataset, of_dataset, rows)) is not None:
+        if (result := _make_mteb_result(folder, dataset, of_dataset, rows)) is not None:
             files[place / f"{slugify_name(dataset)}.json"] = result
     files[place / META] = make_model_meta(MODEL, revision, [add_language_script(task.lang) for task in tasks])
     for path, document in files.items():
@@ -449,7 +451,7 @@ def _group_tasks_by_dataset(folder: StudyFolder, tasks: Sequence[StudyTask]) -> 
     return groups
 
 
-def _mteb_result(
+def _make_mteb_result(
     folder: StudyFolder, dataset: str, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow]
 ) -> Plain | None:
     every = {task.name: {item.id for item in folder.select_task_items(task.name)} for task in tasks}

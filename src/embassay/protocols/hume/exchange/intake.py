@@ -50,13 +50,13 @@ class AnnotatorNameRules:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, given: Sequence[str]) -> AnnotatorNameRules:
+    def parse_name_options(cls, given: Sequence[str]) -> AnnotatorNameRules:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
             raise UsageError(
-                f"{len(plain)} annotators are named, but it is unclear which file belongs to whom.",
-                mend="Write --annotator 3=ann.",
+                f"{len(plain)} annotators are named, but it is unclear who gave which answers.",
+                mend="Map each name in the files to an annotator, such as --annotator 3=ann.",
             )
         pairs = (pair.partition("=") for pair in given if "=" in pair)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})
@@ -82,7 +82,7 @@ def check_imported_answers(
                 first = rows[key][1].at
                 where = f"line {first.line}" if first.line else first.words
                 raise answer.at.make_data_error(
-                    f"the answer of {row.annotator_id} to {row.item_id} appears twice, first in "
+                    f"the answer by {row.annotator_id} to {row.item_id} appears twice, first in "
                     f"{first.path.name}, {where}",
                     mend="Keep one of them.",
                 )
@@ -101,10 +101,10 @@ def _check_imported_answer(
     if answer.item_id not in items:
         raise answer.at.make_data_error(
             f"{answer.item_id} is not an item of the study",
-            mend="Give answers to this study: its ids are in items.jsonl.",
+            mend="Use the item ids of this study, which are in items.jsonl.",
         )
     if not annotator:
-        raise answer.at.make_data_error("no annotator is named", mend="Say who it was: --annotator NAME.")
+        raise answer.at.make_data_error("no annotator is named", mend="Name the annotator: --annotator NAME.")
     if not _NAME.fullmatch(annotator):
         raise answer.at.make_data_error(
             "the annotator's name is too long or not plain text", found=repr(annotator)[:60]
@@ -118,7 +118,7 @@ def _check_imported_answer(
     except DataError as error:
         raise answer.at.make_data_error(
             f"the answer to {answer.item_id} is {answer.value!r}"[:200],
-            mend=error.mend or "Give a value of the task.",
+            mend=error.mend or "Use a value that the task allows.",
         ) from None
     return AnnotationRow(
         item_id=answer.item_id, annotator_id=annotator, value=value, ts=answer.ts, seconds=answer.seconds,
@@ -153,10 +153,12 @@ def check_imported_profiles(
         for annotator, profile, at in file.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
-                file.count_non_answer("profile, which the study does not ask for")
+                file.count_non_answer("profiles that the study does not ask for")
                 continue
             if not name:
-                raise at.make_data_error("no annotator is named", mend="Say who it was: --annotator NAME.")
+                raise at.make_data_error(
+                    "no annotator is named", mend="Name the annotator: --annotator NAME."
+                )
             try:
                 profiles.setdefault(name, {}).update(check_profile_answers(folder.study, profile))
             except DataError as error:
@@ -172,7 +174,7 @@ def count_overwritten_rows(folder: StudyFolder, rows: Sequence[AnnotationRow], *
     if stored:
         who = ", ".join(sorted({annotator for annotator, _ in stored}))
         raise UsageError(
-            f"{who} answered {len(stored)} of these items on the pages of `embassay hume serve`.",
+            f"{who} already answered {len(stored)} of these items in `embassay hume serve`.",
             mend="Import under another name: --annotator OLD=NEW.",
         )
     before = {
@@ -184,8 +186,8 @@ def count_overwritten_rows(folder: StudyFolder, rows: Sequence[AnnotationRow], *
     if again and not replace:
         who = ", ".join(sorted({annotator for annotator, _ in again}))
         raise UsageError(
-            f"The study has {len(again)} of these answers of {who} already in {before[again[0]].name}.",
-            mend="Replace the earlier ones with --replace.",
+            f"{before[again[0]].name} already contains {len(again)} of these answers by {who}.",
+            mend="Pass --replace to overwrite them.",
         )
     return len(again)
 
@@ -233,8 +235,8 @@ def store_adjudicator_decisions(folder: StudyFolder, rows: Sequence[AnnotationRo
         ]  # fmt: skip
         if again and not replace:
             raise UsageError(
-                f"{again[0].annotator_id} decided {len(again)} of these items differently before.",
-                mend="Replace those decisions with --replace.",
+                f"{again[0].annotator_id} has already decided {len(again)} of these items differently.",
+                mend="Pass --replace to overwrite those decisions.",
             )
         for row in rows:
             _store_file_answer(store, row, tasks[row.item_id])
@@ -248,12 +250,12 @@ def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> Non
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
     # Taken from a page that may be open: the import writes, whoever holds the right.
-    store.take_lease(row.annotator_id, "import", take=True)
+    store.take_write_lease(row.annotator_id, "import", take=True)
     seq = store.find_last_sequence_number(row.annotator_id) + 1
     draft = SubmittedAnswer(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
     if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
         raise UsageError(
-            f"{row.annotator_id} has finished {task} on the pages of `embassay hume serve`.",
+            f"{row.annotator_id} has already finished {task} in `embassay hume serve`.",
             mend="Import under another name: --annotator OLD=NEW.",
         )
 
@@ -266,7 +268,7 @@ def guess_answer_file_format(path: Path) -> Format:
     # A byte order mark and blank lines come before the first sign of what it is.
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not head:
-        raise DataError("The file is empty", path=path, mend="Give a file with annotations.")
+        raise DataError("The file is empty", path=path, mend="Pass a file with annotations.")
     if head[:1] not in (b"{", b"["):
         return "csv"
     try:
@@ -281,14 +283,14 @@ def guess_answer_file_format(path: Path) -> Format:
     if isinstance(document, dict) and "item_id" in document:
         return "jsonl"
     raise DataError(
-        "The file has no known format", path=path, expected=", ".join(FORMATS),
-        mend="Name it with --format, or export it again as JSON."
+        "Unknown file format", path=path, expected=", ".join(FORMATS),
+        mend="Pass --format, or export the file again as JSON."
     )  # fmt: skip
 
 
 def _check_importable_file(path: Path) -> None:
     if not path.is_file():
-        raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
+        raise DataError("There is no such file", path=path, mend="Pass a file with annotations.")
 
 
 _READERS: Mapping[Format, Callable[[Path, StudyFolder], AnswersReadFromFile]] = {
@@ -349,38 +351,36 @@ def import_files(
     already, unless `replace` puts these in their place.
     """
     if form is not None and form not in FORMATS:
-        raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
+        raise UsageError(f"Unknown format: {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
     if not files:
-        raise UsageError("No file is named.", mend="Name the files with annotations.")
-    folder, names = read_study(study), AnnotatorNameRules.parse(annotator)
+        raise UsageError("No files were given.", mend="Pass one or more files with annotations.")
+    folder, names = read_study(study), AnnotatorNameRules.parse_name_options(annotator)
     kinds = [(path, form or guess_answer_file_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
     if not answers:
-        why = "; ".join(f"{count} {what}" for what, count in _count_left_out(taken).items())
-        raise DataError(
-            "There is no answer to import", path=files[0], found=why, mend="Give files with answers."
-        )
+        why = "; ".join(f"{count} {what}" for what, count in _count_left_out_answers(taken).items())
+        raise DataError("No answers to import", path=files[0], found=why, mend="Pass files with answers.")
     rows = check_imported_answers(folder, [answer for answer in answers if not answer.decides], names)
     decided = check_imported_answers(folder, [answer for answer in answers if answer.decides], names)
     said = check_imported_profiles(folder, taken, names)
     with RunFolder(
         study / ANNOTATIONS / ".import"
     ).hold_folder_lock():  # two at once would miss each other's answers
-        before = _annotator_ids(folder)
+        before = _list_study_annotator_ids(folder)
         written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
-            written = [*written, _add_to_filed_profiles(folder, said)]
-    counted = _count_by_annotator_and_task(folder, rows)
+            written = [*written, _add_annotator_profiles(folder, said)]
+    counted = _count_annotator_task_answers(folder, rows)
     return AnswerImportResult(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
         answers=counted,
-        decisions=_count_by_annotator_and_task(folder, decided),
+        decisions=_count_annotator_task_answers(folder, decided),
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         # Counted again: what annotators said of themselves may have been left out meanwhile.
-        left_out=dict(_count_left_out(taken)),
+        left_out=dict(_count_left_out_answers(taken)),
         remarks=(
             *dict.fromkeys(remark for file in taken for remark in file.remarks),
             *_unused_annotator_names(names, answers),
@@ -390,12 +390,12 @@ def import_files(
     )
 
 
-def _count_left_out(taken: Iterable[AnswersReadFromFile]) -> Counter[str]:
+def _count_left_out_answers(taken: Iterable[AnswersReadFromFile]) -> Counter[str]:
     """How many answers of all files were left out, by the reason."""
     return sum((Counter(file.left_out) for file in taken), Counter[str]())
 
 
-def _add_to_filed_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
+def _add_annotator_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
     """Keep what annotators said of themselves beside what is there; where that is."""
     held = read_profiles_file(folder)
     for name, profile in said.items():
@@ -411,7 +411,7 @@ def _save_answers_and_decisions(
     people = before | {row.annotator_id for row in rows}
     if both := sorted({row.annotator_id for row in decided} & people):
         raise UsageError(
-            f"{both[0]} annotated this study, and cannot also adjudicate it.",
+            f"{both[0]} annotated this study and therefore cannot adjudicate it.",
             mend="Have someone else adjudicate, or use another name: --annotator OLD=NEW.",
         )
     replaced = count_overwritten_rows(folder, rows, replace=replace)
@@ -422,14 +422,14 @@ def _save_answers_and_decisions(
     return written, replaced
 
 
-def _count_by_annotator_and_task(
+def _count_annotator_task_answers(
     folder: StudyFolder, rows: Sequence[AnnotationRow]
 ) -> dict[tuple[str, str], int]:
     tasks = {item.id: item.task for item in folder.items}
     return dict(sorted(Counter((row.annotator_id, tasks[row.item_id]) for row in rows).items()))
 
 
-def _annotator_ids(folder: StudyFolder) -> set[str]:
+def _list_study_annotator_ids(folder: StudyFolder) -> set[str]:
     rows = [
         *(row for held in read_annotation_files(folder).values() for row in held),
         *read_decided_store_answers(folder),
@@ -440,7 +440,7 @@ def _annotator_ids(folder: StudyFolder) -> set[str]:
 def _unused_annotator_names(names: AnnotatorNameRules, answers: Sequence[AnswerFromFile]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
-    notes = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
+    notes = [f"no file contains the annotator {old}" for old in names.renamed if old not in seen]
     if names.only and "" not in seen:
-        notes.append(f"{names.only} is not used: the files say who answered")
+        notes.append(f"{names.only} is not used because the files name their annotators")
     return notes

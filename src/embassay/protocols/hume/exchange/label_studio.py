@@ -34,17 +34,17 @@ def label_studio_config(task: StudyTask) -> str:
     document of a query has two choices. A reason why an item cannot be judged, and a comment, are texts.
     """
     view = ET.Element("View")
-    _add_tag(view, "Header", value=task.title)
-    _add_tag(view, "Header", value=task.question, size="4")
+    _add_xml_tag(view, "Header", value=task.title)
+    _add_xml_tag(view, "Header", value=task.question, size="4")
     first = {
-        "classification": _classification_view,
-        "clustering": _clustering_view,
-        "reranking": _reranking_view,
-        "sts": _sts_view,
+        "classification": _fill_classification_view,
+        "clustering": _fill_clustering_view,
+        "reranking": _fill_reranking_view,
+        "sts": _fill_sts_view,
     }[task.family](view, task)
-    for name, told in ((FLAG, "Cannot be judged or is broken: why?"), (COMMENT, "Comment")):
-        _add_tag(view, "Header", value=told, size="5")
-        _add_tag(
+    for name, told in ((FLAG, "If it is broken or cannot be judged, why?"), (COMMENT, "Comment")):
+        _add_xml_tag(view, "Header", value=told, size="5")
+        _add_xml_tag(
             view,
             "TextArea",
             name=name,
@@ -68,65 +68,65 @@ def scale_button_labels(scale: RatingScale) -> list[str]:
     return [] if count > _MOST_BUTTONS else [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
 
-def _classification_view(view: ET.Element, task: StudyTask) -> str:
-    _add_text(view, "text")
-    choices = _add_choices(view, LABEL, "text", required=True)
+def _fill_classification_view(view: ET.Element, task: StudyTask) -> str:
+    _add_text_tag(view, "text")
+    choices = _add_choices_tag(view, LABEL, "text", required=True)
     for label in task.labels:
-        _add_choice(choices, label.name, alias=str(label.value), hint=label.description)
+        _add_choice_tag(choices, label.name, alias=str(label.value), hint=label.description)
     return "text"
 
 
-def _clustering_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001 - one signature for all families
-    _add_text(view, "text")
-    _add_tag(
+def _fill_clustering_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001 - one signature for all families
+    _add_text_tag(view, "text")
+    _add_xml_tag(
         view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
-        placeholder="The same word or number for texts on one topic"
+        placeholder="Use the same word or number for texts on the same topic"
     )  # fmt: skip
     return "text"
 
 
-def _sts_view(view: ET.Element, task: StudyTask) -> str:
+def _fill_sts_view(view: ET.Element, task: StudyTask) -> str:
     scale = task.scale or RatingScale()
-    _add_text(view, "text1")
-    _add_text(view, "text2")
+    _add_text_tag(view, "text1")
+    _add_text_tag(view, "text2")
     if not (every := scale_button_labels(scale)):
         ends = {"min": f"{scale.low:g}", "max": f"{scale.high:g}", "step": f"{scale.step:g}"}
-        _add_tag(view, "Number", name=RATING, toName="text1", required="true", **ends)
+        _add_xml_tag(view, "Number", name=RATING, toName="text1", required="true", **ends)
         return "text1"
-    choices = _add_choices(view, RATING, "text1", required=True)
+    choices = _add_choices_tag(view, RATING, "text1", required=True)
     for level in every:
         meaning = scale.anchors.get(level, "")
-        _add_choice(choices, f"{level}: {meaning}" if meaning else level, alias=level)
+        _add_choice_tag(choices, f"{level}: {meaning}" if meaning else level, alias=level)
     return "text1"
 
 
-def _reranking_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001
-    _add_text(view, "query")
-    repeater = _add_tag(view, "Repeater", on="$documents", indexFlag="{{idx}}")
-    _add_text(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
-    choices = _add_choices(repeater, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
-    _add_choice(choices, YES)
-    _add_choice(choices, NO)
+def _fill_reranking_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001
+    _add_text_tag(view, "query")
+    repeater = _add_xml_tag(view, "Repeater", on="$documents", indexFlag="{{idx}}")
+    _add_text_tag(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
+    choices = _add_choices_tag(repeater, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
+    _add_choice_tag(choices, YES)
+    _add_choice_tag(choices, NO)
     return "query"
 
 
-def _add_text(parent: ET.Element, name: str, value: str = "") -> None:
-    _add_tag(parent, "Text", name=name, value=value or f"${name}")
+def _add_text_tag(parent: ET.Element, name: str, value: str = "") -> None:
+    _add_xml_tag(parent, "Text", name=name, value=value or f"${name}")
 
 
-def _add_choices(parent: ET.Element, name: str, shown: str, *, required: bool) -> ET.Element:
-    return _add_tag(
+def _add_choices_tag(parent: ET.Element, name: str, shown: str, *, required: bool) -> ET.Element:
+    return _add_xml_tag(
         parent, "Choices", name=name, toName=shown, choice="single-radio", required=str(required).lower(),
         showInline="true"
     )  # fmt: skip
 
 
-def _add_choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> None:
+def _add_choice_tag(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> None:
     more = {name: text for name, text in (("alias", alias), ("hint", hint)) if text and text != value}
-    _add_tag(parent, "Choice", value=value, **more)
+    _add_xml_tag(parent, "Choice", value=value, **more)
 
 
-def _add_tag(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
+def _add_xml_tag(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
     # XML has no control characters, not even escaped: texts of data may.
     return ET.SubElement(parent, tag, {name: _NOT_XML.sub(" ", text) for name, text in attributes.items()})
 
@@ -139,9 +139,7 @@ FLAG, COMMENT = "flag", "comment"
 YES, NO = "relevant", "not relevant"
 
 
-_MEND = (
-    "Export the project there as JSON (not JSON-MIN or CSV); its tasks are those of `embassay hume export`."
-)
+_MEND = "Export the project as JSON (not JSON-MIN or CSV), with tasks written by `embassay hume export`."
 _DOCUMENT = re.compile(rf"{RELEVANT}_(\d+)")
 _MAIN: Mapping[str, str] = {"classification": LABEL, "clustering": GROUP, "sts": RATING}
 
@@ -165,7 +163,7 @@ def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFro
     taken = AnswersReadFromFile()
     document = read_json_document(path, _MEND)
     if not is_label_studio_export(document):
-        raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
+        raise DataError("The file is not a Label Studio JSON export", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, entry in enumerate(document, start=1):
         at = FileLocation(path, words=f"task {number} (id {entry.get('id', '-')})")
@@ -179,11 +177,11 @@ def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFro
             )
         if entry.get("predictions"):
             taken.count_non_answer("predictions of a model")
-        _take_task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
+        _read_task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
 
-def _take_task_annotations(
+def _read_task_annotations(
     entry: Mapping[str, Any],
     task: StudyTask,
     payload: Mapping[str, Any],
@@ -207,7 +205,7 @@ def _take_task_annotations(
         moment = parse_export_time(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
-            taken.count_non_answer("earlier annotations of the same person")
+            taken.count_non_answer("earlier annotations by the same person")
         # Of equal moments, and where one is not known, the later in the file counts.
         if before is None or moment is None or before[0] is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
@@ -242,7 +240,7 @@ def _read_annotation(
     )
     flag, comment = (str(answers.get(name) or "") for name in (FLAG, COMMENT))
     skipped = bool(annotation.get("was_cancelled"))
-    value = None if skipped else _answer_value(task, payload, answers, at)
+    value = None if skipped else _read_answer_value(task, payload, answers, at)
     if value is None and not skipped and not flag and not comment:
         return None
     return AnswerFromFile(
@@ -257,7 +255,7 @@ def _read_tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
-        raise at.make_data_error("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
+        raise at.make_data_error("a result lacks a type or a value", found=repr(result)[:80], mend=_MEND)
     answer = value.get("text" if kind == "textarea" else kind)
     if isinstance(answer, list):
         if len(answer) > 1:
@@ -268,11 +266,11 @@ def _read_tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
     return answer
 
 
-def _answer_value(
+def _read_answer_value(
     task: StudyTask, payload: Mapping[str, Any], answers: Mapping[str, Any], at: FileLocation
 ) -> Any:
     if task.family == "reranking":
-        return _document_marks(len(payload["documents"]), answers, at)
+        return _read_document_marks(len(payload["documents"]), answers, at)
     value = answers.get(_MAIN[task.family])
     if task.family == "classification" and value is not None:
         # An alias is always text there, and a label may be a number here.
@@ -286,7 +284,7 @@ def _answer_value(
     return value
 
 
-def _document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> list[int] | None:
+def _read_document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> list[int] | None:
     places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
@@ -294,7 +292,7 @@ def _document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> lis
     if set(places) != set(range(n)) or wrong:
         raise at.make_data_error(
             "not every document is marked", expected=f"{n} times {YES!r} or {NO!r}",
-            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task there."
+            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task in Label Studio."
         )  # fmt: skip
     return [int(places[place] == YES) for place in range(n)]
 
@@ -334,27 +332,27 @@ def label_studio_tasks(
         by_item.setdefault(row.item_id, []).append(row)
     return [
         {
-            "data": _task_data(task, item),
-            **_task_answers(task, by_item.get(item.id, []), with_answers=bool(rows)),
+            "data": _make_label_studio_data(task, item),
+            **_make_task_annotations(task, by_item.get(item.id, []), with_answers=bool(rows)),
         }
         for item in items
     ]
 
 
-def _task_data(task: StudyTask, item: StudyItem) -> Plain:
+def _make_label_studio_data(task: StudyTask, item: StudyItem) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
         payload["documents"] = [{"id": shown["id"], "text": shown["text"]} for shown in payload["documents"]]
     return {ITEM: item.id, TASK: task.name, **payload}
 
 
-def _task_answers(task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
+def _make_task_annotations(task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
     return {"annotations": [_build_annotation(task, row) for row in rows]} if with_answers else {}
 
 
 def _build_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
-    for name, shown, kind, value in _list_tag_results(task, row):
+    for name, shown, kind, value in _list_label_studio_results(task, row):
         key = digest_json([row.item_id, row.annotator_id, name])[:10]
         annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
@@ -367,19 +365,21 @@ def _build_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     return annotation
 
 
-def _list_tag_results(
+def _list_label_studio_results(
     task: StudyTask, row: AnnotationRow
 ) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     """Tag, what it is about, its type and value."""
     first = {"reranking": "query", "sts": "text1"}.get(task.family, "text")
     if row.value is not None:
-        yield from _list_family_results(task, row.value)
+        yield from _convert_value_to_results(task, row.value)
     for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
         if text:
             yield name, first, "textarea", {"text": [text]}
 
 
-def _list_family_results(task: StudyTask, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _convert_value_to_results(
+    task: StudyTask, value: Any
+) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     if task.family == "classification":
         yield LABEL, "text", "choices", {"choices": [str(value)]}
     elif task.family == "clustering":

@@ -76,7 +76,7 @@ def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
     kind, scale = choose_answer_kind(task, mode), task.scale or RatingScale()
     told = Template(read_packaged_prompt("embassay.protocols.hume.llms", kind)).substitute(
         title=task.title, question=task.question, guidelines=task.guidelines.strip(),
-        choices=_describe_label_choices(task),
+        choices=_describe_answer_choices(task),
         low=f"{scale.low:g}", high=f"{scale.high:g}"
     )  # fmt: skip
     return Prompt(kind, VERSION, told)
@@ -98,12 +98,12 @@ def format_item_for_llm(task: StudyTask, payload: Mapping[str, Any]) -> str:
             (f"document {at}", document["text"])
             for at, document in zip(make_letter_labels(len(documents)), documents, strict=True)
         ]
-        return _join_blocks([("query", payload["query"]), *texts])
+        return _join_fenced_texts([("query", payload["query"]), *texts])
     names = ("text1", "text2") if task.family == "sts" else ("text",)
-    return _join_blocks([(name, payload[name]) for name in names])
+    return _join_fenced_texts([(name, payload[name]) for name in names])
 
 
-def _describe_label_choices(task: StudyTask) -> str:
+def _describe_answer_choices(task: StudyTask) -> str:
     """The labels with what they mean, or the levels of the scale: a line each."""
     if task.family == "classification":
         named = [(label.name, label.description) for label in task.labels]
@@ -116,7 +116,7 @@ def _describe_label_choices(task: StudyTask) -> str:
     return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in named)
 
 
-def _join_blocks(parts: Sequence[tuple[str, str]]) -> str:
+def _join_fenced_texts(parts: Sequence[tuple[str, str]]) -> str:
     mark = compute_fence_mark([text for _, text in parts])
     return "\n\n".join(fence_text_with_mark(name, mark, text) for name, text in parts)
 
@@ -157,12 +157,12 @@ class LlmAnnotator:
 
     @property
     def price(self) -> TokenPrice | None:
-        """What its tokens cost; None where that is not known."""
+        """The price of the model's tokens; None where it is not known."""
         price = getattr(self.chat.model, "price", None)
         return price if isinstance(price, TokenPrice) else None
 
     def question(self, ask: ItemAnnotationRequest) -> ChatQuestion:
-        """What is asked first."""
+        """Build the first question to the model about an item."""
         return self._build_question(
             ask, build_item_messages(ask.task, self.mode, ask.item.payload), 0, self._choose_answer_form(ask)
         )
@@ -180,7 +180,7 @@ class LlmAnnotator:
             yield row
 
     async def answered(self, ask: ItemAnnotationRequest) -> LlmAnswerRow:
-        """The row of one item. ModelError once so many calls have failed that the model cannot be had."""
+        """Answer one item with the model; ModelError once too many calls have failed."""
         tried = _AnnotationAttempts(build_item_messages(ask.task, self.mode, ask.item.payload))
         for attempt in range(ATTEMPTS):
             row = await self._attempt_annotation(ask, attempt, tried)
@@ -191,7 +191,7 @@ class LlmAnnotator:
     async def _attempt_annotation(
         self, ask: ItemAnnotationRequest, attempt: int, tried: _AnnotationAttempts
     ) -> LlmAnswerRow | None:
-        """The row, None where the model is to be asked once more."""
+        """Ask the model once about an item; its row, or None where it must be asked again."""
         shape, begun = self._choose_answer_form(ask), perf_counter()
         try:
             answer = await self._ask_chat_model(self._build_question(ask, tried.talk, attempt, shape))
@@ -206,11 +206,11 @@ class LlmAnnotator:
             return None
         except TextRefused as error:
             self._hope.answered()
-            return self._make_llm_row(ask, tried, "failed", reason=error.message)
+            return self._make_llm_answer_row(ask, tried, "failed", reason=error.message)
         except ModelError as error:
             if self._hope.note_failed_call(begun):
                 raise
-            return self._make_llm_row(ask, tried, "failed", reason=error.message)
+            return self._make_llm_answer_row(ask, tried, "failed", reason=error.message)
         tried.hear(answer)
         return self._parse_answer(ask, shape, tried)
 
@@ -223,7 +223,7 @@ class LlmAnnotator:
             tried.reject_answer(str(error), str(error))
             return None
         if not read.lacking:
-            return self._make_llm_row(ask, tried, "ok", read.value)
+            return self._make_llm_answer_row(ask, tried, "ok", read.value)
         # The first order that lacks documents is kept: the retry may bring one that lacks more.
         tried.best = tried.best or read
         tried.reject_answer(read.lacking, f"of the letters {read.lacking}; give each exactly once")
@@ -233,8 +233,8 @@ class LlmAnnotator:
         self, ask: ItemAnnotationRequest, tried: _AnnotationAttempts
     ) -> LlmAnswerRow:
         if tried.best is not None:
-            return self._make_llm_row(ask, tried, "completed", tried.best.value, tried.best.lacking)
-        return self._make_llm_row(ask, tried, "unparsed", reason=tried.reason)
+            return self._make_llm_answer_row(ask, tried, "completed", tried.best.value, tried.best.lacking)
+        return self._make_llm_answer_row(ask, tried, "unparsed", reason=tried.reason)
 
     async def _ask_chat_model(self, question: ChatQuestion) -> Completion:
         answer = await self.chat.complete(
@@ -258,7 +258,7 @@ class LlmAnnotator:
         # same.
         return ChatQuestion(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
-    def _make_llm_row(
+    def _make_llm_answer_row(
         self,
         ask: ItemAnnotationRequest,
         tried: _AnnotationAttempts,
@@ -287,12 +287,12 @@ class _AnnotationAttempts:
     best: ParsedLlmAnswer | None = None
 
     def hear(self, answer: Completion) -> None:
-        """Note an answer and its tokens."""
+        """Note an answer of the model and the tokens that it took."""
         self.text = answer.text
         self.usage = self.usage + answer.usage
 
     def reject_answer(self, reason: str, told: str) -> None:
-        """Go on with the conversation: at temperature 0 the same question would bring the same answer."""
+        """Note that an answer was rejected, and tell the model why in the conversation."""
         self.reason = reason
         ask = f"That answer cannot be used: {told}. Answer again, in the form that was asked for, with nothing else."
         self.talk = [*self.talk, ChatMessage("assistant", self.text), ChatMessage("user", ask)]
@@ -311,7 +311,7 @@ class ParsedLlmAnswer:
 
 @dataclass(frozen=True)
 class LlmAnswerFormat:
-    """`read` raises Unread for what is no answer; `schema` is a pydantic model of the answer."""
+    """The form of a model's answer: a schema, and how it is read; `read` may raise Unread."""
 
     schema: type[BaseModel]
     read: Callable[[str], ParsedLlmAnswer]
@@ -322,16 +322,20 @@ def build_answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -
     kind = choose_answer_kind(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return LlmAnswerFormat(_make_answer_schema(LABEL, str, named), partial(_parse_label, task))
+        return LlmAnswerFormat(_make_answer_schema(LABEL, str, named), partial(_parse_label_answer, task))
     if kind == "sts":
         scale = task.scale or RatingScale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return LlmAnswerFormat(_make_answer_schema(RATING, float, ends), partial(_parse_rating, scale))
+        return LlmAnswerFormat(_make_answer_schema(RATING, float, ends), partial(_parse_rating_answer, scale))
     names = make_letter_labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
-        return LlmAnswerFormat(_make_answer_schema(RANKING, list[str], listed), partial(_parse_order, names))
-    return LlmAnswerFormat(_make_answer_schema(RELEVANT, list[str], listed), partial(_parse_marks, names))
+        return LlmAnswerFormat(
+            _make_answer_schema(RANKING, list[str], listed), partial(_parse_document_order, names)
+        )
+    return LlmAnswerFormat(
+        _make_answer_schema(RELEVANT, list[str], listed), partial(_parse_relevance_marks, names)
+    )
 
 
 def _make_answer_schema(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
@@ -344,15 +348,15 @@ def _make_answer_schema(name: str, kind: Any, told: dict[str, Any]) -> type[Base
     return create_model(title, __config__=_STRICT, **fields)
 
 
-def _parse_label(task: StudyTask, text: str) -> ParsedLlmAnswer:
+def _parse_label_answer(task: StudyTask, text: str) -> ParsedLlmAnswer:
     return ParsedLlmAnswer(read_label_from_answer(text, task.labels))
 
 
-def _parse_rating(scale: RatingScale, text: str) -> ParsedLlmAnswer:
+def _parse_rating_answer(scale: RatingScale, text: str) -> ParsedLlmAnswer:
     return ParsedLlmAnswer(read_rating_from_answer(text, scale))
 
 
-def _parse_order(names: list[str], text: str) -> ParsedLlmAnswer:
+def _parse_document_order(names: list[str], text: str) -> ParsedLlmAnswer:
     order = read_document_order(text, names)
     faults = [
         f"{count} {what}"
@@ -362,7 +366,7 @@ def _parse_order(names: list[str], text: str) -> ParsedLlmAnswer:
     return ParsedLlmAnswer(list(order.places), ", ".join(faults))
 
 
-def _parse_marks(names: list[str], text: str) -> ParsedLlmAnswer:
+def _parse_relevance_marks(names: list[str], text: str) -> ParsedLlmAnswer:
     return ParsedLlmAnswer(list(read_relevance_marks(text, names)))
 
 
@@ -415,7 +419,7 @@ def read_rating_from_answer(text: str, scale: RatingScale) -> float:
     """
     rating = _only_field_value(text, RATING)
     if isinstance(rating, str):
-        rating = _parse_number(rating)
+        rating = _parse_number_or_text(rating)
     if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
         raise UnreadableLlmAnswer(f"the rating is {_shorten_json(rating)}, not a number")
     if not scale.low <= rating <= scale.high:
@@ -429,7 +433,7 @@ def read_document_order(text: str, names: Sequence[str]) -> DocumentOrder:
     >>> read_document_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
     DocumentOrder(places=(2, 0, 1), missing=2, unknown=1)
     """
-    said = _parse_names(text, RANKING)
+    said = _parse_document_names(text, RANKING)
     places = {name: place for place, name in enumerate(names)}
     order = list(dict.fromkeys(places[name] for name in said if name in places))
     if not order:
@@ -444,7 +448,7 @@ def read_relevance_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     >>> read_relevance_marks('{"relevant": ["C"]}', ["A", "B", "C"])
     (0, 0, 1)
     """
-    said = _parse_names(text, RELEVANT)
+    said = _parse_document_names(text, RELEVANT)
     if unknown := [name for name in said if name not in names]:
         raise UnreadableLlmAnswer(
             f"{_shorten_json(unknown[0])} is not a document: they are {', '.join(names)}"
@@ -452,7 +456,7 @@ def read_relevance_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(int(name in said) for name in names)
 
 
-def _parse_names(text: str, key: str) -> list[str]:
+def _parse_document_names(text: str, key: str) -> list[str]:
     names = _only_field_value(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UnreadableLlmAnswer(f"{key} is {_shorten_json(names)}, not a list of letters")
@@ -481,7 +485,7 @@ def _only_field_value(text: str, key: str) -> Any:
     return parsed
 
 
-def _parse_number(text: str) -> float | str:
+def _parse_number_or_text(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:

@@ -68,7 +68,7 @@ class LlmAnswers:
     rows: tuple[LlmAnswerRow, ...]
 
     def of(self, task: str) -> tuple[LlmAnswerRow, ...]:
-        """Those to the items of a task."""
+        """The answers to the items of a task."""
         return tuple(row for row in self.rows if row.task == task)
 
 
@@ -85,13 +85,13 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
             if row.item_id not in ids:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=path, line=line,
-                    mend="Give answers to this study."
+                    mend="Pass answers to items of this study."
                 )  # fmt: skip
             rows.append(row)
         kinds = {(row.model, row.mode) for row in rows}
         if len(kinds) > 1:
             raise DataError(
-                "The file contains answers from several models or modes", path=path, mend="Split it."
+                "The file contains answers from several models or modes", path=path, mend="Split the file."
             )
         if rows:
             tables.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
@@ -104,7 +104,7 @@ Key = tuple[str, int]
 
 
 def llm_answer_path(study: Path, model: str, mode: Mode) -> Path:
-    """Where the answers of a model are."""
+    """The path of the file with a model's answers."""
     return study / LLM / f"{slugify_name(model)}.{mode}.jsonl"
 
 
@@ -120,11 +120,11 @@ class LlmAnswerFile:
         self.rows: dict[Key, LlmAnswerRow] = self._read_answer_rows()
 
     def answered(self) -> Mapping[Key, LlmAnswerRow]:
-        """What need not be asked: all but the calls that failed."""
+        """The rows that need not be asked again: all but those whose call failed."""
         return {key: row for key, row in self.rows.items() if row.status != "failed"}
 
     def append(self, row: LlmAnswerRow) -> None:
-        """Keep a row at once."""
+        """Append an answer's row to the file at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._cut_incomplete_line()
         line = (row.model_dump_json() + "\n").encode()
@@ -157,7 +157,7 @@ class LlmAnswerFile:
                     # No line end behind it: a crash cut it.
                     continue
                 raise DataError(
-                    "The line is not an answer", path=self.path, line=number, mend=_MEND
+                    "The line is not a valid answer", path=self.path, line=number, mend=_MEND
                 ) from None
             if row.item_id not in self._order:
                 raise DataError(
@@ -206,12 +206,12 @@ class ScoredLlm:
 
     @property
     def score(self) -> float:
-        """The family's main measure, mean over runs; NaN where there is no score."""
+        """The score by the family's main measure, mean over runs; NaN where there is none."""
         return self.scores.get(MAIN[self.family], math.nan)
 
     @property
     def failed(self) -> int:
-        """Answers that are not there or could not be read, over all runs."""
+        """The number of answers that are missing or unreadable, over all runs."""
         return self.statuses.get("unparsed", 0) + self.statuses.get("failed", 0) + self.missing
 
 
@@ -227,22 +227,23 @@ def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) 
     >>> score_llm_answers(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
-    mode = _answer_mode(task, rows)
+    mode = _find_common_answer_mode(task, rows)
     by_run = _group_rows_by_run(task, rows)
     answers = tuple(_collect_run_answers(task, gold, mode, own) for own in by_run)
     missing = sum(len(gold) - len(own) for own in by_run)
     statuses = Counter(row.status for row in rows)
-    runs = tuple(_score_run(task.family, gold, own) for own in answers)
+    runs = tuple(_score_run_answers(task.family, gold, own) for own in answers)
     left_out = statuses["failed"] + missing
     reason = _explain_missing_score(task, left_out, len(gold) * len(by_run), runs)
     return ScoredLlm(
-        task.family, mode, runs, {} if reason else _mean_scores([run.scores for run in runs if run.items]), answers,
-        {} if task.family == "sts" else _average_item_values(task.family, gold, answers), len(gold), statuses,
+        task.family, mode, runs,
+        {} if reason else _average_scores_by_measure([run.scores for run in runs if run.items]), answers,
+        {} if task.family == "sts" else _average_item_scores(task.family, gold, answers), len(gold), statuses,
         missing, reason
     )  # fmt: skip
 
 
-def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
+def _find_common_answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -250,8 +251,7 @@ def _answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     modes = {row.mode for row in rows}
     if len(modes) != 1:
         raise UsageError(
-            f"There are answers in {len(modes)} modes for {task.name}.",
-            mend="Give the answers from one file.",
+            f"{task.name} has answers in {len(modes)} modes.", mend="Pass the answers from one file only."
         )
     return modes.pop()
 
@@ -262,8 +262,8 @@ def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dic
         answers = runs.setdefault(row.run, {})
         if row.item_id in answers:
             raise DataError(
-                f"The answer of {row.model} to {row.item_id} in run {row.run} appears twice.",
-                mend=f"Keep one line of {task.name} for each item and run.",
+                f"The answer by {row.model} to {row.item_id} in run {row.run} appears twice.",
+                mend=f"Keep one line per item and run of {task.name}.",
             )
         answers[row.item_id] = row
     return [runs[run] for run in sorted(runs)]
@@ -276,15 +276,17 @@ def _collect_run_answers(
     by_run = {}
     for item, row in sorted(rows.items()):
         if item not in gold:
-            raise DataError(f"Item {item} of {task.name} has no gold.", mend="Give answers to this study.")
+            raise DataError(
+                f"Item {item} of {task.name} has no gold.", mend="Pass answers to items of this study."
+            )
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
-        by_run[item] = _row_answer(task, gold[item], mode, row)
+        by_run[item] = _convert_row_to_answer(task, gold[item], mode, row)
     return by_run
 
 
-def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
-    where = f"The answer of {row.model} to item {row.item_id} of {task.name}"
+def _convert_row_to_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
+    where = f"The answer by {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
         return _score_documents_by_order(row, len(gold), where)
     if row.status == "unparsed":
@@ -293,7 +295,7 @@ def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any
         task, row.value, where, like=gold if task.family == "reranking" else None
     )
     if value is None:
-        raise DataError(f"{where} has no value.", mend=f"Its status is {row.status!r}: it needs one.")
+        raise DataError(f"{where} has no value.", mend=f"An answer with status {row.status!r} needs a value.")
     return value
 
 
@@ -301,14 +303,12 @@ def _score_documents_by_order(row: LlmAnswerRow, n: int, where: str) -> tuple[in
     """A score per document, the higher the better, from the places in the model's order."""
     order = list(range(n)) if row.status == "unparsed" else row.value
     if not isinstance(order, list | tuple) or sorted(map(str, order)) != sorted(map(str, range(n))):
-        raise DataError(
-            f"{where} is {row.value!r}.", mend=f"It must be the positions 0 to {n - 1} in some order."
-        )
+        raise DataError(f"{where} is {row.value!r}.", mend=f"Give the positions 0 to {n - 1} in some order.")
     places = {int(place): rank for rank, place in enumerate(order)}
     return tuple(n - places[place] for place in range(n))
 
 
-def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> MeasureScores:
+def _score_run_answers(family: Family, gold: Gold, answers: Mapping[str, Any]) -> MeasureScores:
     if not answers:
         return MeasureScores({}, 0)
     true = [gold[item] for item in answers]
@@ -320,7 +320,7 @@ def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Measur
 
 
 def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
-    """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
+    """Score a model's labels as people's are scored; an unreadable one counts as wrong."""
     said = [_UNREAD if label is None else label for label in answers]
     scores = classification_scores(true, said)
     if _UNREAD not in said:
@@ -332,7 +332,7 @@ def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     }
 
 
-def _average_item_values(
+def _average_item_scores(
     family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     items = sorted({item for run in answers for item in run})
@@ -349,13 +349,13 @@ def _score_single_answer(family: Family, gold: Any, answer: Any) -> float:
 
 def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
     if left_out > MOST_LEFT_OUT * n:
-        return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
+        return f"{left_out} of {n} items have no answer (limit: {MOST_LEFT_OUT:.0%})"
     if task.family == "sts" and any(run.items < 2 for run in runs):
         return "fewer than two items have a rating"
     return ""
 
 
-def _mean_scores(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _average_scores_by_measure(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return (
         {name: math.fsum(scores[name] for scores in every) / len(every) for name in every[0]} if every else {}
     )

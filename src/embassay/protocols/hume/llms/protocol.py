@@ -82,7 +82,7 @@ class HybridTaskDivision:
         return sum(why != "agreed" for why in self.why.values()) / len(self.why) if self.why else math.nan
 
     @property
-    def items_saved_for_people(self) -> int:
+    def items_people_need_not_answer(self) -> int:
         """The items that nobody needs to answer."""
         return sum(why == "agreed" for why in self.why.values())
 
@@ -103,15 +103,15 @@ def divide_task_items(
     options = options or LlmAnswerAcceptanceOptions()
     if family not in FAMILIES:
         raise UsageError(
-            f"{task} is a task of {family}.", mend=f"Hybrid annotation is for {' and '.join(FAMILIES)}."
+            f"{task} is a {family} task.", mend=f"Hybrid annotation supports only {' and '.join(FAMILIES)}."
         )
     if short := [item for item, drawn in draws.items() if len(drawn) < 2]:
         raise UsageError(
-            f"{task}: the model has only one answer to {short[0]}, and one answer cannot disagree with itself.",
-            mend="Request more: embassay hume annotate STUDY --llm NAME --runs 3.",
+            f"{task}: the model answered {short[0]} only once, so its consistency cannot be checked.",
+            mend="Request more answers: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
     why: dict[str, Why] = {
-        item: _compare_repeated_answers(family, drawn, options) for item, drawn in draws.items()
+        item: _decide_by_repeated_answers(family, drawn, options) for item, drawn in draws.items()
     }
     agreed = [item for item, state in why.items() if state == "agreed"]
     size = (
@@ -119,7 +119,7 @@ def divide_task_items(
     )
     for place in seeded_order(agreed, options.seed, "hybrid", task)[:size]:
         why[agreed[place]] = "check"
-    contradicted = _contradiction_rate(
+    contradicted = _estimate_contradiction_share(
         family, draws, people, [i for i, w in why.items() if w == "check"], options
     )
     # Bias is what the interval says, not the share of a few items.
@@ -144,13 +144,17 @@ def divide_study_tasks(
     models = ", ".join(dict.fromkeys(answer.model for answer in read_llm_answers(folder)))
     names = dict.fromkeys(llm_answers.model for llm_answers in every)
     if len(names) != 1:
-        what = f"No answers of {llm!r} are here" if llm else "Answers of several models are here" if names else (
-            "No language model has answered this study"
-        )  # fmt: skip
+        what = (
+            f"{llm!r} has not answered this study"
+            if llm
+            else "Several models have answered this study"
+            if names
+            else "No language model has answered this study"
+        )
         mend = (
-            f"Name one with --llm: {models}."
+            f"Choose one with --llm: {models}."
             if models
-            else "embassay hume annotate STUDY --llm NAME --runs 3."
+            else "Run embassay hume annotate STUDY --llm NAME --runs 3."
         )
         raise UsageError(f"{what}.", mend=mend)
     people = read_answered_tasks(folder, folder.study.tasks, anyone=False)
@@ -165,8 +169,8 @@ def divide_study_tasks(
             tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
     if not tasks:
         raise UsageError(
-            f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
-            mend="Other families do not have one answer per item.",
+            f"{next(iter(names))} has not answered any {' or '.join(FAMILIES)} task.",
+            mend="Hybrid annotation needs a task with one answer per item.",
         )
     return tuple(tasks)
 
@@ -211,13 +215,13 @@ def decide_task_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnershi
     HUME's discussion. Scripts are no people. UsageError where nobody has answered any task."""
     answered = read_answered_tasks(folder, folder.study.tasks, anyone=False)
     models = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
-    owned = tuple(_decide_owner(task, models) for task in answered)
+    owned = tuple(_decide_task_owner(task, models) for task in answered)
     if not any(task.people for task in owned):
-        raise UsageError("Nobody has answered this study.", mend="embassay hume serve STUDY.")
+        raise UsageError("Nobody has answered this study.", mend="Serve it: embassay hume serve STUDY.")
     return owned
 
 
-def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwnership:
+def _decide_task_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwnership:
     persons = {worker.id for worker in task.workers if worker.kind == "person"}
     answers = {name: given for name, given in task.answers.items() if name in persons and given}
     family, name = task.task.family, task.task.name
@@ -232,18 +236,18 @@ def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwner
     return TaskOwnership(
         name, family, owner, trust, value, interval.low, interval.high, 0 if value is None else agreement.items,
         len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
-        _explain_owner(trust, len(answers), bool(read))
+        _explain_task_owner(trust, len(answers), bool(read))
     )  # fmt: skip
 
 
-def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
+def _explain_task_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     if trust is None:
         few = (
             "nobody has answered"
             if not people
-            else "one person has answered"
+            else "only one person has answered"
             if people == 1
-            else "no item is shared"
+            else "people share no items"
         )
         return f"agreement is unknown: {few}"
     if trust == "high":
@@ -251,7 +255,7 @@ def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def convert_to_divided_record(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
+def make_divided_task_records(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         TaskDividedWithLlm(
@@ -259,7 +263,7 @@ def convert_to_divided_record(tasks: Sequence[HybridTaskDivision]) -> tuple[Task
             llm=task.llm,
             items=len(task.why),
             counts=dict(Counter(task.why.values())),
-            contradicted=Estimate(value=None, reason="nobody has answered any of the sample yet")
+            contradicted=Estimate(value=None, reason="nobody has answered any item in the sample yet")
             if (wrong := task.contradicted) is None
             else replace(wrong, method="Wilson"),
             biased=task.biased,
@@ -314,7 +318,7 @@ def pool_item_answers(family: Family, values: Sequence[Any]) -> Any:
     return min(counts, key=lambda count: (-counts[count], count))
 
 
-def _compare_repeated_answers(
+def _decide_by_repeated_answers(
     family: Family, draws: Sequence[Any], options: LlmAnswerAcceptanceOptions
 ) -> Why:
     if any(draw is None for draw in draws):
@@ -326,7 +330,7 @@ def _compare_repeated_answers(
     return "agreed" if len(set(map(str, draws))) == 1 else "disagree"
 
 
-def _contradiction_rate(
+def _estimate_contradiction_share(
     family: Family,
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
@@ -337,12 +341,13 @@ def _contradiction_rate(
     if not answered:
         return None
     wrong = sum(
-        _do_differ(family, pool_item_answers(family, draws[item]), people[item], options) for item in answered
+        _do_answers_differ(family, pool_item_answers(family, draws[item]), people[item], options)
+        for item in answered
     )
     return wilson(wrong / len(answered), len(answered))
 
 
-def _do_differ(family: Family, one: Any, other: Any, options: LlmAnswerAcceptanceOptions) -> bool:
+def _do_answers_differ(family: Family, one: Any, other: Any, options: LlmAnswerAcceptanceOptions) -> bool:
     return abs(float(one) - float(other)) > options.tolerance if family == "sts" else str(one) != str(other)
 
 
@@ -380,7 +385,7 @@ class AnnotationSessionOutcome:
 
     @property
     def failed(self) -> int:
-        """Items whose call failed."""
+        """The number of items whose call to the model failed."""
         return sum(task.statuses.get("failed", 0) for task in self.annotated)
 
 
@@ -417,7 +422,7 @@ def annotate(
             spending.close()
             for annotator in annotators:
                 _write_answer_settings(work, annotator, files[annotator.name])
-        rows = tuple(row for who in annotators for row in _summarise_annotations(work, who, files[who.name]))
+        rows = tuple(row for who in annotators for row in _count_llm_task_answers(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
         return AnnotationSessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
 
@@ -426,7 +431,7 @@ def annotate(
 def _open_spending_and_ledger(
     study: Path, max_usd: float | None
 ) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
-    """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
+    """Open the study's record of spending and its ledger, held by one process at a time."""
     folder = RunFolder(study / LLM / ACCOUNTS)
     with folder.hold_folder_lock():
         spending = RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))
@@ -440,15 +445,15 @@ def _open_spending_and_ledger(
 def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, fresh: bool) -> LlmAnswerFile:
     """The file of a model's answers. UsageError where its settings were others."""
     path = llm_answer_path(work.folder.path, annotator.name, work.request.mode)
-    held = _settings_file(path)
+    held = _answer_settings_path(path)
     if not fresh and path.exists() and held.exists():
         before = json.loads(held.read_text("utf-8"))["settings"]
         # By way of JSON, so that tuples compare as the lists that the file has.
         now = json.loads(format_value_as_json(work.collect_answer_settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
-                f"{path} contains answers made with other settings: {', '.join(differing)} was "
-                f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
+                f"{path} contains answers made with different settings: {', '.join(differing)} was "
+                f"{_format_settings_briefly(before, differing)}, now {_format_settings_briefly(now, differing)}.",
                 mend="Request new answers with --replace, or repeat the old settings to resume.",
             )
     file = LlmAnswerFile(path, work.folder, fresh=fresh)
@@ -456,7 +461,7 @@ def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, f
     return file
 
 
-def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
+def _format_settings_briefly(settings: dict[str, Any], names: list[str]) -> str:
     return ", ".join(format_value_as_json(settings.get(name))[:60] for name in names)
 
 
@@ -472,7 +477,7 @@ def _ask_missing_answers(
         file.append(row)
 
 
-def _summarise_annotations(
+def _count_llm_task_answers(
     work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile
 ) -> Iterator[LlmTaskAnswerCounts]:
     for task in work.tasks:
@@ -487,12 +492,12 @@ def _summarise_annotations(
         )  # fmt: skip
 
 
-def _settings_file(path: Path) -> Path:
+def _answer_settings_path(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
 def _write_answer_settings(work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile) -> None:
-    """Beside the answers: all that they depend on, every word of the prompts, and who answered."""
+    """Write beside the answers all that they depend on: settings, prompts and who answered."""
     left_out = getattr(annotator.chat.model, "left_out", ())
     settings = {
         "embassay": __version__,
@@ -506,11 +511,11 @@ def _write_answer_settings(work: LlmAnnotationWork, annotator: LlmAnnotator, fil
         "not_taken": list(left_out),
         "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
     }
-    write_json(_settings_file(file.path), settings)
+    write_json(_answer_settings_path(file.path), settings)
 
 
 def _read_answered_models(path: Path) -> list[str]:
-    held = _settings_file(path)
+    held = _answer_settings_path(path)
     return list(json.loads(held.read_text("utf-8")).get("answered_by", [])) if held.exists() else []
 
 
@@ -528,7 +533,7 @@ class LlmAnnotationWork:
     left_out: tuple[StudyTask, ...]
 
     def asks(self, task: StudyTask) -> list[ItemAnnotationRequest]:
-        """Every item of a task in every run."""
+        """The requests to annotate every item of a task in every run."""
         items = self.folder.select_task_items(task.name)[: self.request.limit]
         return [ItemAnnotationRequest(task, item, run) for run in range(self.request.runs) for item in items]
 
@@ -572,9 +577,9 @@ def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> LlmAn
     named = [task.name for task in chosen if request.tasks and task not in can]
     if named or not can:
         raise UsageError(
-            f"Language models do not annotate {', '.join(named) or 'the tasks of this study'}: a "
-            "language model does not name clusters consistently.",
-            mend=f"Name tasks of {', '.join(LLM_FAMILIES)}.",
+            f"Language models cannot annotate {', '.join(named) or 'the tasks of this study'}, because "
+            "they do not name clusters consistently.",
+            mend=f"Choose tasks of these families: {', '.join(LLM_FAMILIES)}.",
         )
     if bare := [task.name for task in can if task.family == "classification" and not task.labels]:
         raise UsageError(f"{bare[0]} has no labels to choose from.", mend="Sample the study again.")
@@ -604,7 +609,7 @@ def open_llm_annotators(
 def list_unanswered_items(
     asks: Sequence[ItemAnnotationRequest], answered: Container[tuple[str, int]]
 ) -> list[ItemAnnotationRequest]:
-    """Those that have no answer yet."""
+    """The requested items that have no answer yet."""
     return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
 
 

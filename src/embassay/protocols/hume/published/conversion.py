@@ -25,11 +25,11 @@ from embassay.protocols.hume.published.standings import (
     HUMAN,
     ModelAndPeopleScores,
     agreement_trust_level,
+    build_score_matrix,
     index_evaluations_by_pair,
     list_systems_outside_study,
     pair_difficulty,
     percent_of_human,
-    score_matrix,
 )
 from embassay.protocols.hume.record import (
     AnnotatorAgreement,
@@ -58,7 +58,7 @@ _EXTRAS = {
 """What result files call the further coefficients -> their names here."""
 
 
-def published_pairs(
+def convert_results_to_pairs(
     evaluations: Sequence[PublishedEvaluation],
     study: PublishedStudy,
     llms: ModelAndPeopleScores | None = None,
@@ -66,15 +66,15 @@ def published_pairs(
     aggregation: Aggregation = "paper",
     one_annotator: OneAnnotator = "wilson",
 ) -> tuple[DatasetLanguageRecord, ...]:
-    """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as
+    """Every pair of the study, in its order. DataError as `build_score_matrix`, UsageError as
     `replace_human_scores_by_rule`."""
     files = index_evaluations_by_pair(select_human_evaluations(evaluations, study))
-    matrix = score_matrix(replace_human_scores_by_rule(evaluations, study, aggregation), study)
+    matrix = build_score_matrix(replace_human_scores_by_rule(evaluations, study, aggregation), study)
     of_models, of_llms = _scores_by_pair(matrix), _scores_by_pair(llms) if llms else {}
     records = []
     for pair, human in zip(study.pairs, matrix.human.tolist(), strict=True):
         key = pair.dataset, pair.lang
-        people = _people_record(study, pair, files[key], human, one_annotator)
+        people = _make_pair_record(study, pair, files[key], human, one_annotator)
         # Language models may lack a pair, models never do: the paper has none on clustering.
         records.append(_add_system_scores(people, of_models[key], of_llms.get(key, {})))
     return tuple(records)
@@ -88,7 +88,7 @@ def _scores_by_pair(matrix: ModelAndPeopleScores) -> dict[tuple[str, str], dict[
     }
 
 
-def _people_record(
+def _make_pair_record(
     study: PublishedStudy,
     pair: PaperDatasetLanguagePair,
     file: PublishedEvaluation,
@@ -113,10 +113,10 @@ def _people_record(
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=simplify_estimate(_people_interval(pair, human, scores, one_annotator)),
+        human=simplify_estimate(_estimate_people_interval(pair, human, scores, one_annotator)),
         annotators=annotators,
         conventions=_list_scores_by_convention(pair.family, file.main_score, scores),
-        agreement=_file_agreement(pair, file, len(scores)),
+        agreement=_read_published_agreement(pair, file, len(scores)),
         difficulty=pair_difficulty(human),
         trust=trust,
         flags=pair.flags,
@@ -124,11 +124,11 @@ def _people_record(
     )
 
 
-def _people_interval(
+def _estimate_people_interval(
     pair: PaperDatasetLanguagePair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
 ) -> Estimate:
     if pair.n_items < 1:
-        return Estimate(human, method="none: the number of items is not known")
+        return Estimate(human, method="none: the number of items is unknown")
     return human_score_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
@@ -142,7 +142,7 @@ def _list_scores_by_convention(
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": annotators[0]}
 
 
-def _file_agreement(
+def _read_published_agreement(
     pair: PaperDatasetLanguagePair, file: PublishedEvaluation, annotators: int
 ) -> AnnotatorAgreement | None:
     agreement, coefficient = file.headline_agreement, COEFFICIENT[pair.family]
@@ -167,13 +167,14 @@ def _add_system_scores(
     high = record.human.high
     above = high is not None and max(models.values()) > high
     systems = {
-        "models": _published_scores(record, models, "embedding"), "llms": _published_scores(record, llms, "llm"),
+        "models": _make_published_scores(record, models, "embedding"),
+        "llms": _make_published_scores(record, llms, "llm"),
         "superhuman_on_noise": record.trust == "low" and above,
     }  # fmt: skip
     return record.model_copy(update=systems)
 
 
-def _published_scores(
+def _make_published_scores(
     record: DatasetLanguageRecord, scores: Mapping[str, float], kind: SystemKind
 ) -> tuple[SystemScore, ...]:
     human = record.human.value or 0.0
@@ -186,7 +187,7 @@ def _published_scores(
     )  # fmt: skip
 
 
-_MEND = "Give the HUME results of the MTEB results repository, including those of its baseline/Human."
+_MEND = "Pass the HUME results from the MTEB results repository, including those of baseline/Human."
 
 
 def select_present_pairs(
@@ -200,14 +201,14 @@ def select_present_pairs(
     human = {
         key
         for key, evaluation in index_evaluations_by_pair(select_human_evaluations(evaluations, study)).items()
-        if _has_score(evaluation)
+        if _has_main_score(evaluation)
     }
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
     if not pairs:
         revision = f", revision {study.human_revision}" if study.human_revision else ""
         raise DataError(
-            f"The results contain no people ({study.human}{revision})",
-            found=_revision_note(evaluations, study),
+            f"The results contain no human scores ({study.human}{revision})",
+            found=_describe_human_revision(evaluations, study),
             mend=_MEND,
         )
     known = list(study.models)
@@ -219,10 +220,12 @@ def select_present_pairs(
         raise DataError("No model in the results covers all pairs that people annotated", mend=_MEND)
     _check_unique_model_names(kept)
     left = len(study.pairs) - len(pairs)
-    notes = [f"{left} of {len(study.pairs)} pairs are left out: the results contain no people for them."] * (
-        left > 0
-    )
-    notes += [_left_out_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
+    notes = [
+        f"{left} of {len(study.pairs)} pairs are left out because the results have no human scores for them."
+    ] * (left > 0)
+    notes += [
+        _explain_left_out_model(name, missing, len(pairs)) for name, missing in lacking.items() if missing
+    ]
     datasets = tuple(
         replace(dataset, pairs=tuple(pair for pair in dataset.pairs if (pair.dataset, pair.lang) in pairs))
         for dataset in study.datasets
@@ -241,15 +244,17 @@ def replace_human_scores_by_rule(
     if aggregation == "pooled":
         families = ", ".join(sorted(POOLED_FIRST))
         raise UsageError(
-            "Result files contain no answers that could be pooled.",
+            "Result files contain no answers to pool.",
             mend=f"Use paper (which pools {families}), mean or first.",
         )
     # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in select_human_evaluations(evaluations, study)}
-    return tuple(_rescore_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
+    return tuple(
+        _rescore_people_by_rule(row, aggregation) if id(row) in people else row for row in evaluations
+    )
 
 
-def _rescore_by_rule(evaluation: PublishedEvaluation, aggregation: Aggregation) -> PublishedEvaluation:
+def _rescore_people_by_rule(evaluation: PublishedEvaluation, aggregation: Aggregation) -> PublishedEvaluation:
     scores = evaluation.main_scores_per_annotator
     if len(scores) < 2:
         return evaluation
@@ -264,11 +269,11 @@ def _check_unique_model_names(models: Sequence[EmbeddingModel]) -> None:
         if count > 1:
             names = ", ".join(model.name for model in models if model.short == name)
             raise DataError(
-                f"{count} models are called {name}", found=names, mend="Give the results of only one of them."
+                f"{count} models are called {name}", found=names, mend="Pass the results of only one of them."
             )
 
 
-def _has_score(evaluation: PublishedEvaluation) -> bool:
+def _has_main_score(evaluation: PublishedEvaluation) -> bool:
     return not math.isnan(evaluation.main_score)
 
 
@@ -276,18 +281,18 @@ def _count_missing_pairs(
     evaluations: Sequence[PublishedEvaluation], model: EmbeddingModel, pairs: set[tuple[str, str]]
 ) -> int:
     mine = index_evaluations_by_pair(
-        row for row in evaluations if row.system == model.name and _has_score(row)
+        row for row in evaluations if row.system == model.name and _has_main_score(row)
     )
     return len(pairs - mine.keys())
 
 
-def _left_out_note(name: str, missing: int, pairs: int) -> str:
+def _explain_left_out_model(name: str, missing: int, pairs: int) -> str:
     if missing == pairs:
-        return f"{name} is left out: it is not in the results."
-    return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean cannot be compared."
+        return f"{name} is left out because it is not in the results."
+    return f"{name} is left out because it lacks {missing} of {pairs} pairs, so its mean is not comparable."
 
 
-def _revision_note(evaluations: Sequence[PublishedEvaluation], study: PublishedStudy) -> str:
+def _describe_human_revision(evaluations: Sequence[PublishedEvaluation], study: PublishedStudy) -> str:
     revisions = sorted(
         {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
     )
@@ -316,7 +321,9 @@ def convert_pairs_to_study(
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
-        PaperDataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
+        PaperDataset(
+            name, name, own[0].family, METRICS[own[0].family], tuple(map(_convert_to_paper_pair, own))
+        )
         for name, own in by_dataset.items()
     )
     models = tuple(
@@ -327,7 +334,7 @@ def convert_pairs_to_study(
     return PublishedStudy(datasets, models, HUMAN, "", "this study")
 
 
-def _published_pair(record: DatasetLanguageRecord) -> PaperDatasetLanguagePair:
+def _convert_to_paper_pair(record: DatasetLanguageRecord) -> PaperDatasetLanguagePair:
     """A pair of the record as result files have it."""
     return PaperDatasetLanguagePair(
         record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags

@@ -75,7 +75,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True)
 class PublishedStudy:
-    """All of it; `human` is the system name of the people in result files, in the revision that the paper used."""
+    """A published study as a whole; `human` is the people's name in result files."""
 
     datasets: tuple[PaperDataset, ...]
     models: tuple[EmbeddingModel, ...]
@@ -85,7 +85,7 @@ class PublishedStudy:
 
     @property
     def pairs(self) -> tuple[PaperDatasetLanguagePair, ...]:
-        """The 26 pairs, in the order of table 8."""
+        """The study's 26 pairs of dataset and language, in the order of table 8."""
         return tuple(pair for dataset in self.datasets for pair in dataset.pairs)
 
     def dataset(self, name: str) -> PaperDataset | None:
@@ -93,7 +93,7 @@ class PublishedStudy:
         return _index_datasets_by_name(self).get(name.strip().lower())
 
     def pair(self, name: str, lang: str) -> PaperDatasetLanguagePair | None:
-        """The pair of a dataset (by any of its names) and a language (ISO 639-3)."""
+        """Find the pair of a dataset (by any of its names) and a language (ISO 639-3)."""
         dataset = self.dataset(name)
         return next((pair for pair in dataset.pairs if pair.lang == lang), None) if dataset else None
 
@@ -110,7 +110,7 @@ def load_hume_paper_study() -> PublishedStudy:
     text = files(__package__ or "").joinpath("study.toml").read_text("utf-8")
     table = tomllib.loads(text)
     return PublishedStudy(
-        datasets=tuple(_read_dataset(row) for row in table["dataset"]),
+        datasets=tuple(_read_paper_dataset(row) for row in table["dataset"]),
         models=tuple(EmbeddingModel(**row) for row in table["model"]),
         human=table["human"],
         human_revision=table["human_revision"],
@@ -118,7 +118,7 @@ def load_hume_paper_study() -> PublishedStudy:
     )
 
 
-def _read_dataset(row: Mapping[str, object]) -> PaperDataset:
+def _read_paper_dataset(row: Mapping[str, object]) -> PaperDataset:
     items = cast(Mapping[str, int], row["items"])
     family, name = cast(Family, row["family"]), str(row["name"])
     group = MULTILINGUAL if set(items) - {"eng"} else ENGLISH_ONLY
@@ -130,7 +130,7 @@ def _read_dataset(row: Mapping[str, object]) -> PaperDataset:
         # Two people read every English item, one every other: spec hume, section 3.
         pairs=tuple(
             PaperDatasetLanguagePair(
-                name, lang, family, n, 2 if lang == "eng" else 1, group, _pair_flags(row, lang)
+                name, lang, family, n, 2 if lang == "eng" else 1, group, _read_pair_flags(row, lang)
             )
             for lang, n in sorted(items.items())
         ),
@@ -138,7 +138,7 @@ def _read_dataset(row: Mapping[str, object]) -> PaperDataset:
     )
 
 
-def _pair_flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
+def _read_pair_flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
     flags = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
     return tuple(flags)
 
@@ -170,7 +170,7 @@ def convert_to_iso_639_3(code: str) -> str:
 
 
 def round_to_points_once(score: float) -> float:
-    """Once (tables 2, 4-7 and 10-12).
+    """Convert a fraction to points, rounded once (tables 2, 4-7 and 10-12).
 
     >>> round_to_points_once(0.6805146)
     68.1
@@ -179,7 +179,7 @@ def round_to_points_once(score: float) -> float:
 
 
 def round_fraction_first(score: float) -> float:
-    """The fraction to four decimals, then the points to one (table 1), so that 68.0515 becomes 68.0 by way of 68.05.
+    """Round a fraction to four decimals, then its points to one (table 1).
 
     >>> round_fraction_first(0.680515), round_fraction_first(0.92254)
     (68.0, 92.2)
@@ -188,7 +188,7 @@ def round_fraction_first(score: float) -> float:
 
 
 def round_percent_first(score: float) -> float:
-    """The points to two decimals, then half up to one (table 8).
+    """Round a score's points to two decimals, then half up to one (table 8).
 
     >>> round_percent_first(0.67545), round_percent_first(0.8125)
     (67.6, 81.3)
@@ -211,48 +211,48 @@ def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Publi
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
     files = [path] if path.is_file() else list_result_files(path)
-    evaluations = tuple(evaluation for file in files for evaluation in _read_evaluations(file, study))
+    evaluations = tuple(evaluation for file in files for evaluation in _read_file_evaluations(file, study))
     if not evaluations:
-        raise DataError("No results of the test split were found", path=path, mend=MEND)
+        raise DataError("No results for the test split were found", path=path, mend=MEND)
     return evaluations
 
 
-def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[PublishedEvaluation]:
+def _read_file_evaluations(path: Path, study: PublishedStudy) -> Iterator[PublishedEvaluation]:
     document = read_json_file(path)
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
     elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
-        entries = _entries_of_task(document, path)
+        entries = _convert_task_to_entries(document, path)
     else:
-        raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
+        raise DataError("The file does not contain MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
             raise _make_entry_error(path, number, "is not an object", entry)
         if entry.get("split", "test") == "test":
-            yield _read_evaluation(entry, path, number, study)
+            yield _read_entry_evaluation(entry, path, number, study)
 
 
-def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
+def _convert_task_to_entries(document: Mapping[str, Any], path: Path) -> list[Any]:
     """A file of one task as entries of a collection; the folders say which system it is of."""
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
-        raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
+        raise DataError("The test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     # By the path alone, whatever a `model_meta.json` beside it says.
     model, revision, _ = find_results_owner(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
-        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_entry_fields(entry)}
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_select_entry_fields(entry)}
         if isinstance(entry, dict)
         else entry
         for entry in entries
     ]
 
 
-def _entry_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _select_entry_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
 
 
-def _read_evaluation(
+def _read_entry_evaluation(
     entry: Mapping[str, Any], path: Path, number: int, study: PublishedStudy
 ) -> PublishedEvaluation:
     for key in ("model", "revision", "task"):
@@ -261,16 +261,16 @@ def _read_evaluation(
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
         raise _make_entry_error(
-            path, number, "has scores or an agreement that are not an object", entry.get("scores")
+            path, number, "has scores or an agreement that is not an object", entry.get("scores")
         )
     dataset = study.dataset(entry["task"])
     return PublishedEvaluation(
         system=entry["model"],
         revision=entry["revision"],
         dataset=dataset.name if dataset else entry["task"],
-        lang=_entry_language(entry, path, number),
+        lang=_read_entry_language(entry, path, number),
         subset=str(entry.get("hf_subset", "default")),
-        main_score=_main_score(entry, path, number),
+        main_score=_read_main_score(entry, path, number),
         metrics=_keep_number_fields(scores),
         experiments=tuple(
             _keep_number_fields(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)
@@ -281,26 +281,26 @@ def _read_evaluation(
     )
 
 
-def _entry_language(entry: Mapping[str, Any], path: Path, number: int) -> str:
+def _read_entry_language(entry: Mapping[str, Any], path: Path, number: int) -> str:
     """From `languages`, which always says it; a subset's name (`default`, `en`) only where that is missing."""
     languages = entry.get("languages") or [entry.get("lang") or entry.get("hf_subset")]
     if not isinstance(languages, list) or not isinstance(languages[0], str) or languages[0] == "default":
-        raise _make_entry_error(path, number, "does not say its language", languages)
+        raise _make_entry_error(path, number, "does not state its language", languages)
     return convert_to_iso_639_3(languages[0])
 
 
-def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
+def _read_main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
     value = entry.get(MAIN_SCORE)
     if value is None:
         return math.nan
     # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
-        raise _make_entry_error(path, number, "has a main score that is not a fraction from -1 to 1", value)
+        raise _make_entry_error(path, number, "has a main score that is not a number from -1 to 1", value)
     return float(value)
 
 
 def _keep_number_fields(block: Mapping[str, Any]) -> dict[str, float]:
-    """What is a number; lists, texts and MTEB's own bookkeeping are left out."""
+    """Keep the fields that are numbers; lists, texts and MTEB's own fields are left out."""
     return {
         key: float(value)
         for key, value in block.items()

@@ -11,7 +11,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.conversion import (
     METRICS,
-    published_pairs,
+    convert_results_to_pairs,
     replace_human_scores_by_rule,
     select_present_pairs,
 )
@@ -56,7 +56,7 @@ from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.hume.tables import agreement_table, annotator_scores_table, make_figure_tables
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.session import check_same_run_arguments
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.runs.folder import RunFolder, digest_json
 from embassay.stats import Estimate
@@ -94,7 +94,7 @@ def write_published_run(
     """Write the folder of a request; the same once more writes it anew. `own` are its systems, evaluated. UsageError
     for a folder of other arguments."""
     folder = RunFolder(out)
-    check_same_arguments(folder, request)
+    check_same_run_arguments(folder, request)
     published = (
         add_evaluated_systems(read_published_results(request), own)
         if own
@@ -105,9 +105,10 @@ def write_published_run(
         write_summary(folder.path, summary)
         write_markdown_report(folder.path, summary)
         write_finished_run(
-            folder, request=request, command=command or _python_command(request, out),
-            rows=list(published_result_rows(summary)), tables=_published_tables(published, summary, request),
-            systems=_system_records(summary, published.own), datasets=_dataset_records(summary, request), extra={}
+            folder, request=request, command=command or _format_python_call(request, out),
+            rows=list(published_result_rows(summary)), tables=_make_published_tables(published, summary, request),
+            systems=_make_manifest_systems(summary, published.own),
+            datasets=_make_manifest_datasets(summary, request), extra={}
         )  # fmt: skip
     return Run(out)
 
@@ -115,38 +116,38 @@ def write_published_run(
 def read_published_results(request: PublishedRequest) -> PublishedResults:
     """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
     study = load_hume_paper_study()
-    evaluations = _read_evaluations(request, replace(study, datasets=()))
+    evaluations = _read_requested_evaluations(request, replace(study, datasets=()))
     names = {name for dataset in study.datasets for name in (dataset.task, dataset.name)}
     # Not by an alias: a task of one's own may well be called emotion.
     if any(evaluation.dataset in names for evaluation in evaluations):
-        evaluations = _read_evaluations(request, study)
+        evaluations = _read_requested_evaluations(request, study)
     else:
         study = derive_study_from_results(evaluations, study.human)
     held, notes = select_present_pairs(evaluations, study, request.models)
     llms = read_llm_scores(_find_llm_score_tables(request.llm_scores), held) if request.llm_scores else None
     more = list_systems_outside_study(evaluations, held) if request.models == "study" else []
     if more:
-        notes = (*notes, f"Not part of the study, so not in any table: {', '.join(more)}.")
+        notes = (*notes, f"Omitted from all tables because they are not in the study: {', '.join(more)}.")
     return PublishedResults(held, evaluations, llms, notes)
 
 
 def add_evaluated_systems(found: PublishedResults, own: EvaluatedSystems) -> PublishedResults:
-    """What files hold with the systems that were evaluated here, on the pairs that the files have people on.
+    """Add the systems evaluated here to published results, on the pairs that have people.
 
     UsageError for results of another study: its items are not at hand.
     """
     if found.study.source == SOURCE:
         raise UsageError(
-            "These results belong to a study other than HUME's, so their items are unknown.",
-            mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
+            "These results are not from the HUME study, so their items are unknown.",
+            mend="Omit -s, or score your own study: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
     scores = tuple(row for row in own.evaluations if (row.dataset, row.lang) in pairs)
     lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
         (
-            f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it is in table 8 and the tables "
-            "by pair, but has no mean."
+            f"{name} has scores on only {len(pairs) - missing} of {len(pairs)} pairs, so it is in table 8 and the "
+            "tables by pair but has no mean."
         )
         for name, missing in lacking.items()
         if missing
@@ -154,17 +155,19 @@ def add_evaluated_systems(found: PublishedResults, own: EvaluatedSystems) -> Pub
     return replace(found, own=replace(own, evaluations=scores), notes=(*found.notes, *own.notes, *notes))
 
 
-def _read_evaluations(request: PublishedRequest, study: PublishedStudy) -> tuple[PublishedEvaluation, ...]:
+def _read_requested_evaluations(
+    request: PublishedRequest, study: PublishedStudy
+) -> tuple[PublishedEvaluation, ...]:
     return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
 def published_summary(found: PublishedResults, request: PublishedRequest) -> Summary:
     """The record of published results."""
-    pairs = published_pairs(
+    pairs = convert_results_to_pairs(
         found.evaluations, found.study, found.llms,
         aggregation=request.aggregation, one_annotator=request.one_annotator
     )  # fmt: skip
-    entered = list_contenders(found)
+    entered = list_published_contenders(found)
     matrix = build_human_score_matrix(pairs, entered)
     gap = correlate_agreement_with_gap(matrix)
     pairs = tuple(_add_evaluated_scores(pair, found.own) for pair in pairs)
@@ -195,7 +198,7 @@ def _add_evaluated_scores(pair: DatasetLanguageRecord, own: EvaluatedSystems) ->
     return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
-def list_contenders(found: PublishedResults) -> tuple[ComparedSystem, ...]:
+def list_published_contenders(found: PublishedResults) -> tuple[ComparedSystem, ...]:
     """The models, and language models, which have no scores on clustering."""
     models = [
         ComparedSystem(model.short, "embedding", model.parameters_millions) for model in found.study.models
@@ -204,12 +207,12 @@ def list_contenders(found: PublishedResults) -> tuple[ComparedSystem, ...]:
     return (*models, *(ComparedSystem(name, "llm", None, False, LLM) for name in names))
 
 
-def _published_tables(
+def _make_published_tables(
     published: PublishedResults, summary: Summary, request: PublishedRequest
 ) -> Iterable[ColumnTable]:
     """The paper's for its own study, those of any study for others."""
     if published.study.source == SOURCE:
-        yield from study_tables(summary, list_contenders(published))
+        yield from study_tables(summary, list_published_contenders(published))
         return
     scored = replace_human_scores_by_rule(published.evaluations, published.study, request.aggregation)
     yield from build_all_paper_tables(
@@ -224,24 +227,26 @@ def _published_tables(
 
 
 def _find_llm_score_tables(given: Sequence[str]) -> list[Path]:
-    """Files as they are; of a folder those whose first columns are those of such a table."""
+    """Find the tables with LLM scores: files as they are, and in a folder by their columns."""
     files: list[Path] = []
     for entry in map(Path, given):
         if not entry.exists():
             raise DataError(
-                "There is no such file or folder", path=entry, mend=f"Give a CSV file of {_HEADER}..."
+                "There is no such file or folder",
+                path=entry,
+                mend=f"Pass a CSV file that begins with {_HEADER}...",
             )
         of_path = (
             sorted(path for path in entry.glob("*.csv") if _is_llm_table(path)) if entry.is_dir() else [entry]
         )
         if not of_path:
             raise DataError(
-                "The folder contains no scores of language models",
-                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name."
+                "The folder contains no language model scores",
+                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Pass the files by name."
             )  # fmt: skip
         files += of_path
     if len(set(files)) < len(files):
-        raise UsageError("A file in --llm-scores is given twice.", mend="Give every file once.")
+        raise UsageError("--llm-scores contains the same file twice.", mend="Pass each file once.")
     return files
 
 
@@ -250,7 +255,7 @@ def _is_llm_table(path: Path) -> bool:
         return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
 
 
-def _system_records(summary: Summary, own: EvaluatedSystems) -> list[dict[str, Any]]:
+def _make_manifest_systems(summary: Summary, own: EvaluatedSystems) -> list[dict[str, Any]]:
     return [
         {
             "name": place.system, "kind": place.kind,
@@ -262,7 +267,7 @@ def _system_records(summary: Summary, own: EvaluatedSystems) -> list[dict[str, A
     ]  # fmt: skip
 
 
-def _dataset_records(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
+def _make_manifest_datasets(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
     return [
         {
             "name": pair.dataset,
@@ -275,7 +280,7 @@ def _dataset_records(summary: Summary, request: PublishedRequest) -> list[dict[s
     ]
 
 
-def _python_command(request: PublishedRequest, out: Path) -> str:
+def _format_python_call(request: PublishedRequest, out: Path) -> str:
     return f"embassay.hume.score(from_mteb={list(request.results)!r}, out={str(out)!r})"
 
 
@@ -292,12 +297,12 @@ def derive_study_from_results(evaluations: Sequence[PublishedEvaluation], human:
     revisions = sorted({person.revision for person in people})
     if len(revisions) > 1:
         raise DataError(
-            f"The results contain people in {len(revisions)} revisions", found=", ".join(revisions),
-            mend="Give the files of only one revision."
+            f"The results contain human scores in {len(revisions)} revisions", found=", ".join(revisions),
+            mend="Pass the files of only one revision."
         )  # fmt: skip
     names = dict.fromkeys(person.dataset for person in people)
     datasets = tuple(
-        _derive_dataset(name, [person for person in people if person.dataset == name]) for name in names
+        _derive_paper_dataset(name, [person for person in people if person.dataset == name]) for name in names
     )
     systems = dict.fromkeys(evaluation.system for evaluation in evaluations if evaluation.system != human)
     return PublishedStudy(
@@ -305,8 +310,8 @@ def derive_study_from_results(evaluations: Sequence[PublishedEvaluation], human:
     )
 
 
-def _derive_dataset(name: str, evaluations: Sequence[PublishedEvaluation]) -> PaperDataset:
-    family = _find_family(name, evaluations)
+def _derive_paper_dataset(name: str, evaluations: Sequence[PublishedEvaluation]) -> PaperDataset:
+    family = _find_dataset_family(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
         PaperDatasetLanguagePair(
@@ -322,12 +327,12 @@ def _derive_dataset(name: str, evaluations: Sequence[PublishedEvaluation]) -> Pa
     return PaperDataset(name, name, family, METRICS[family], pairs)
 
 
-def _find_family(name: str, evaluations: Iterable[PublishedEvaluation]) -> Family:
+def _find_dataset_family(name: str, evaluations: Iterable[PublishedEvaluation]) -> Family:
     metrics = {metric for evaluation in evaluations for metric in evaluation.metrics}
     families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
         raise DataError(
-            f"The results of {name} belong to no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
+            f"The results of {name} belong to no HUME family", found=", ".join(sorted(metrics)) or "no measures",
             expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out."
         )  # fmt: skip
     return families[0]

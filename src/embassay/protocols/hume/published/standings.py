@@ -56,21 +56,21 @@ class PeopleRank:
     n_models: int
 
     def gap(self, reference: Reference = "best") -> float:
-        """Human minus the models' best, median or mean: above 0 people are better."""
+        """People's score minus the models' best, median or mean: above 0 people are better."""
         return self.human - float(getattr(self, reference))
 
     def wins(self, reference: Reference = "best") -> bool:
-        """Whether people are strictly better; a tie is no win."""
+        """Whether people win: they score strictly above the models; a tie is no win."""
         return self.gap(reference) > ROUNDING
 
     @property
     def spread(self) -> float:
-        """Best minus worst model: the higher, the less consistent the models are."""
+        """The best minus the worst model's score: the higher, the less consistent the models."""
         return self.best - self.worst
 
     @property
     def position(self) -> float | None:
-        """(human - worst) / (best - worst): 0 as the worst model, 1 as the best; None where all models are equal."""
+        """People's place between the models: 0 as the worst, 1 as the best; None if all are equal."""
         return (self.human - self.worst) / self.spread if self.spread else None
 
     @property
@@ -80,7 +80,7 @@ class PeopleRank:
 
     @property
     def difficulty(self) -> Difficulty:
-        """For people: see `pair_difficulty`."""
+        """How hard the pair is for people, by `pair_difficulty`."""
         return pair_difficulty(self.human)
 
     @property
@@ -101,7 +101,9 @@ class SystemRankByMean:
 def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
-        raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
+        raise UsageError(
+            "There is no model to compare people with.", mend="Pass results of at least one model."
+        )
     columns = zip(matrix.pairs, matrix.human.tolist(), matrix.values.T.tolist(), strict=True)
     return tuple(
         rank_people_on_pair(pair, human, dict(zip(matrix.models, scores, strict=True)))
@@ -129,16 +131,16 @@ class PairStanding:
 
 
 def compare_people_with_models(summary: Summary) -> tuple[PairStanding, ...]:
-    """Every pair, in the order of the record.
+    """Compare people with the models on every pair, in the order of the record.
 
     The models are those that have a rank among the places of the record, which are also those that its wins are
     counted against; all of a pair where the record ranks none.
     """
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(PairStanding(pair, _pair_rank(pair, ranked)) for pair in summary.pairs)
+    return tuple(PairStanding(pair, _rank_people_on_record(pair, ranked)) for pair in summary.pairs)
 
 
-def _pair_rank(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PeopleRank | None:
+def _rank_people_on_record(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PeopleRank | None:
     # Who has no rank stands beside: people are not held against it.
     entered = [row for row in pair.system_scores if row.system in ranked] if ranked else pair.models
     scores = {row.system: row.score.value for row in entered if row.score.value is not None}
@@ -162,7 +164,7 @@ def count_people_wins_by_group(ranks: Sequence[PeopleRank], by: By = "all") -> t
     return tuple(rates)
 
 
-def rank_by_mean_score(
+def rank_models_by_mean_score(
     matrix: ModelAndPeopleScores, weighting: Weighting = "pairs"
 ) -> tuple[SystemRankByMean, ...]:
     """Models and Human by their mean, best first; equals share a rank.
@@ -170,7 +172,7 @@ def rank_by_mean_score(
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
     Source: spec hume, section 8 and ambiguity 14.
     """
-    means = matrix.means() if weighting == "pairs" else _means_of_datasets(matrix)
+    means = matrix.means() if weighting == "pairs" else _average_dataset_means(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
         SystemRankByMean(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
@@ -178,7 +180,7 @@ def rank_by_mean_score(
     )
 
 
-def _means_of_datasets(matrix: ModelAndPeopleScores) -> dict[str, float]:
+def _average_dataset_means(matrix: ModelAndPeopleScores) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
     by_dataset = [matrix.means(_make_dataset_filter(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
@@ -189,7 +191,7 @@ def _make_dataset_filter(name: str) -> Callable[[AnyPair], bool]:
 
 
 def pair_difficulty(human: float) -> Difficulty:
-    """Easy from 0.7, hard below 0.5, moderate between. Source: spec hume, section 8 and ambiguity 19.
+    """Name a pair's difficulty for people: easy from 0.7, hard below 0.5, else moderate.
 
     >>> pair_difficulty(0.7), pair_difficulty(0.5), pair_difficulty(0.49)
     ('easy', 'moderate', 'hard')
@@ -211,7 +213,7 @@ HUMAN = "Human"
 
 @dataclass(frozen=True)
 class ModelAndPeopleScores:
-    """`values` (models, pairs) and `human` (pairs,), fractions. Models go by short names; people are none of them."""
+    """The scores of models (models, pairs) and of people (pairs,), as fractions."""
 
     pairs: Sequence[AnyPair]
     models: tuple[str, ...]
@@ -219,11 +221,11 @@ class ModelAndPeopleScores:
     human: NDArray[np.float64]
 
     def where(self, wanted: Callable[[AnyPair], bool]) -> NDArray[np.int64]:
-        """The positions of the pairs that are wanted."""
+        """The positions of the pairs that a condition selects."""
         return np.array([i for i, pair in enumerate(self.pairs) if wanted(pair)], dtype=np.int64)
 
     def means(self, wanted: Callable[[AnyPair], bool] = lambda _: True) -> dict[str, float]:
-        """The unweighted mean over the wanted pairs of every model, and of Human last; NaN over none."""
+        """Average every model's and last people's scores over the wanted pairs; NaN over none."""
         # A mean over no pair is not 0.
         at = self.where(wanted)
         if not len(at):
@@ -232,12 +234,12 @@ class ModelAndPeopleScores:
         return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
 
     def add_model_scores(self, rows: Mapping[str, Sequence[float]]) -> ModelAndPeopleScores:
-        """The same with the scores of further models."""
+        """Add the scores of further models to the matrix."""
         values = np.vstack([self.values, *(np.array([row]) for row in rows.values())])
         return replace(self, models=(*self.models, *rows), values=values)
 
 
-def score_matrix(
+def build_score_matrix(
     evaluations: Iterable[PublishedEvaluation], study: PublishedStudy | None = None
 ) -> ModelAndPeopleScores:
     """The main scores of the study's models and people over its pairs; other systems and subsets are left out.
@@ -251,7 +253,7 @@ def score_matrix(
         for model in study.models
     }
     groups[HUMAN] = select_human_evaluations(every, study)
-    rows = {name: _matrix_row(name, own, study.pairs) for name, own in groups.items()}
+    rows = {name: _list_scores_on_all_pairs(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
     values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
     return ModelAndPeopleScores(study.pairs, tuple(rows), values, np.array(human))
@@ -282,7 +284,7 @@ def index_evaluations_by_pair(
     return pairs
 
 
-def _matrix_row(
+def _list_scores_on_all_pairs(
     name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperDatasetLanguagePair]
 ) -> list[float]:
     scores = {
@@ -291,8 +293,8 @@ def _matrix_row(
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(
-            f"{name} has no score for {len(missing)} of {len(pairs)} pairs, the first {missing[0]}",
-            mend="Give results that cover every pair of the study.",
+            f"{name} has no score for {len(missing)} of {len(pairs)} pairs (first: {missing[0]})",
+            mend="Pass results that cover every pair in the study.",
         )
     return [scores[pair.dataset, pair.lang] for pair in pairs]
 
@@ -325,7 +327,7 @@ def correlate_series(
 
 
 def agreement_against_gap(ranks: Sequence[PeopleRank]) -> SpearmanCorrelation:
-    """Agreement of people against best model minus people, over the pairs that have an agreement.
+    """Spearman's correlation of people's agreement with best model minus people, over pairs.
 
     Below 0: models are above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
@@ -344,7 +346,7 @@ ADVICE = "Improve the task or drop it."
 
 
 def agreement_trust_level(family: Family, agreement: float | None) -> Trust | None:
-    """Kappa and ARI: low below 0.4, high above 0.6. Correlations: low below 0.6, high above 0.7. Else medium.
+    """How far an agreement can be trusted, low, medium or high, by the family's coefficient.
 
     None where there is no agreement. Source: spec hume, section 8.
 

@@ -20,7 +20,7 @@ import numpy as np
 from embassay.errors import DataError
 from embassay.limits import read_bounded_file
 from embassay.protocols.hume.options import OneAnnotator
-from embassay.protocols.hume.published.conversion import published_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_pairs
 from embassay.protocols.hume.published.paper import (
     EmbeddingModel,
     PaperDataset,
@@ -39,12 +39,12 @@ from embassay.protocols.hume.published.standings import (
     ModelAndPeopleScores,
     PeopleRank,
     SpearmanCorrelation,
+    build_score_matrix,
     correlate_series,
     count_people_wins_by_group,
     index_evaluations_by_pair,
-    rank_by_mean_score,
+    rank_models_by_mean_score,
     rank_people_on_every_pair,
-    score_matrix,
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
@@ -60,7 +60,7 @@ from embassay.protocols.kernel.tables import (
 )
 
 AVERAGE = "Average"
-_MEND = "Give columns dataset, lang, human and one per language model, in points of 100; a row Average is left out."
+_MEND = "Use columns dataset, lang and human, plus one per language model; scores x 100. An Average row is ignored."
 
 
 def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> ModelAndPeopleScores:
@@ -79,18 +79,16 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
             raise DataError("The columns differ from those of the previous file", path=path, mend=_MEND)
         header = pairs
         for line, cells in body:
-            pair = _find_pair(cells, study, path, line)
+            pair = _find_pair_of_row(cells, study, path, line)
             if pair in rows:
                 raise DataError(f"{pair.name} appears twice", path=path, line=line, mend=_MEND)
-            rows[pair] = [_parse_points(text, path, line) for text in cells[2:]]
+            rows[pair] = [_parse_score_in_points(text, path, line) for text in cells[2:]]
     if header is None or not rows:
-        raise DataError(
-            "There are no scores of language models", path=paths[0] if paths else None, mend=_MEND
-        )
+        raise DataError("No language model scores were found", path=paths[0] if paths else None, mend=_MEND)
     values = np.array(list(rows.values())).T / 100
     # Fractions in place of points; values were divided by 100 already.
     if np.abs(values).max() <= 0.01:
-        raise DataError("All values are fractions of 1", path=paths[0], expected="points of 100", mend=_MEND)
+        raise DataError("All values are fractions", path=paths[0], expected="values x 100", mend=_MEND)
     return ModelAndPeopleScores(tuple(rows), tuple(header[3:]), values[1:], values[0])
 
 
@@ -103,30 +101,30 @@ def _parse_llm_score_table(path: Path) -> tuple[list[str], Iterable[tuple[int, l
         raise DataError("The file cannot be read as CSV", path=path, found=str(error), mend=_MEND) from error
     header = lines[0][1] if lines else []
     if header[:3] != ["dataset", "lang", "human"] or len(header) < 4:
-        raise DataError("The columns are different", path=path, line=1, found=", ".join(header), mend=_MEND)
+        raise DataError("Unexpected columns", path=path, line=1, found=", ".join(header), mend=_MEND)
     body = [(line, row) for line, row in lines[1:] if row and row[0] != AVERAGE]
     for line, row in body:
         if len(row) != len(header):
             raise DataError(
-                "A row and the header differ in their number of cells",
+                "A row and the header have different numbers of cells",
                 path=path, line=line, expected=str(len(header)), found=str(len(row)), mend=_MEND
             )  # fmt: skip
     return header, body
 
 
-def _find_pair(
+def _find_pair_of_row(
     cells: Sequence[str], study: PublishedStudy, path: Path, line: int
 ) -> PaperDatasetLanguagePair:
     pair = study.pair(cells[0], convert_to_iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
-            "The study has no such pair of dataset and language",
+            "The study has no such dataset-language pair",
             path=path, line=line, found=f"{cells[0]}, {cells[1]}", mend=_MEND
         )  # fmt: skip
     return pair
 
 
-def _parse_points(text: str, path: Path, line: int) -> float:
+def _parse_score_in_points(text: str, path: Path, line: int) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -134,7 +132,7 @@ def _parse_points(text: str, path: Path, line: int) -> float:
         value = np.nan
     if not -100 <= value <= 100:
         raise DataError(
-            "A score is not a number of points",
+            "A score is not a valid number",
             path=path,
             line=line,
             expected="-100 to 100",
@@ -172,9 +170,10 @@ def correlate_llm_difficulty(
 
 
 def llm_difficulty_table(llms: ModelAndPeopleScores, own: Sequence[str] = ()) -> ColumnTable:
-    """Table 13."""
+    """Table 13: how the scores of people and of LLMs correlate over pairs."""
     return ColumnTable.of(
-        "hume_table13", "HUME table 13: are the same pairs hard?", correlate_llm_difficulty(llms, own), text("llm"),
+        "hume_table13", "HUME table 13: pair difficulty for people and LLMs", correlate_llm_difficulty(llms, own),
+        text("llm"),
         number_column("spearman_rho", "correlation.rho"),
         number_column("p_value", "correlation.p", style="p"),
         whole_number_column("pairs", "correlation.n"),
@@ -193,12 +192,12 @@ class PeopleAndLlmScoreRow(NamedTuple):
 
 def _people_and_llm_columns(llms: ModelAndPeopleScores) -> Iterator[ComputedColumn]:
     """People, and every language model."""
-    yield _score_field("human", HUMAN)
+    yield _make_score_column("human", HUMAN)
     for name in llms.models:
-        yield _score_field(name, name)
+        yield _make_score_column(name, name)
 
 
-def _score_field(heading: str, system: str) -> ComputedColumn:
+def _make_score_column(heading: str, system: str) -> ComputedColumn:
     return points_column(heading, lambda row: row.scores.get(system))
 
 
@@ -222,7 +221,7 @@ def family_scores_table(
         text("category", "name"), *_people_and_llm_columns(llms),
         number_column("best_embedding_score", lambda row: row.best[0], 1),
         text("best_embedding_model", lambda row: row.best[1]),
-        note="The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them.",
+        note="The average is the mean over all pairs, not over families. People marked documents; LLMs ranked them.",
     )  # fmt: skip
 
 
@@ -264,31 +263,31 @@ def _make_family_filter(family: Family) -> Callable[[AnyPair], bool]:
 DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "reranking": 6, "sts": 7}
 OVERALL, COUNTS = "overall", "n_datasets"
 _DIFFERS = (
-    "As in the paper, every language in a result file counts, even one that nobody annotated: French, in the files of "
-    "12 of its 13 models. Those means cannot be compared with Human; see the table for the study's languages."
+    "As in the paper, every language in a result file counts, even French, which nobody annotated but 12 of its 13 "
+    "models include. Those means are not comparable with Human; see the table for the study's languages."
 )
 
 
 def family_language_table(matrix: ModelAndPeopleScores, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
-    show = round_fraction_first if rounded else _exact_points
+    show = round_fraction_first if rounded else _convert_to_exact_points
     columns = {
-        name: _main_column(matrix, wanted, show) for name, wanted in group_pairs_by_column(matrix).items()
+        name: _make_means_column(matrix, wanted, show) for name, wanted in make_column_filters(matrix).items()
     }
-    note = "Overall is the mean over all pairs of dataset and language."
-    note += " Fractions were rounded to four decimals first." if rounded else ""
+    note = "overall is the mean over all dataset-language pairs."
+    note += " Fractions were first rounded to four decimals." if rounded else ""
     return ColumnTable.of(
         "hume_table1", "HUME table 1: people and models", [COUNTS, *matrix.models, HUMAN], text("model", str),
         *(number_column(name, column.get, 1) for name, column in columns.items()), note=note,
     )  # fmt: skip
 
 
-def _exact_points(score: float) -> float:
+def _convert_to_exact_points(score: float) -> float:
     return 100 * score
 
 
-def _main_column(
+def _make_means_column(
     matrix: ModelAndPeopleScores, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     # A count is a text, so that it has no decimals in a column of scores.
@@ -296,7 +295,7 @@ def _main_column(
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 
-def group_pairs_by_column(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
+def make_column_filters(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
@@ -337,10 +336,10 @@ def dataset_scores_table(
     systems[HUMAN] = select_human_evaluations(every, study)
     table = DATASET_TABLES[family]
     name = f"hume_table{table}" if every_subset else f"hume_table{table}_study_languages"
-    title = f"HUME table {table}: {family}" + ("" if every_subset else ", only the languages of the study")
+    title = f"HUME table {table}: {family}" + ("" if every_subset else ", study languages only")
     return ColumnTable.of(
         name, title, systems.items(), text("model", lambda row: row[0]),
-        *(number_column(dataset.name, partial(_dataset_mean, dataset, every_subset, own),
+        *(number_column(dataset.name, partial(_average_dataset_languages, dataset, every_subset, own),
             1) for dataset in datasets),
         note=_DIFFERS if every_subset else "",
     )  # fmt: skip
@@ -351,7 +350,7 @@ def _has_all_dataset_languages(scores: Mapping[tuple[str, str], float], dataset:
     return all((dataset.name, pair.lang) in scores for pair in dataset.pairs)
 
 
-def _dataset_mean(
+def _average_dataset_languages(
     dataset: PaperDataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[PublishedEvaluation]]
 ) -> float | None:
     """The mean of a system over the languages of a dataset, in points; None where a system of `own` lacks one."""
@@ -368,7 +367,7 @@ def _dataset_mean(
     if missing:
         raise DataError(
             f"{system} has no result for {dataset.name} in {', '.join(missing)}",
-            mend="Give results that cover every pair of the study.",
+            mend="Pass results that cover every pair in the study.",
         )
     return 100 * sum(e.main_score for e in values) / len(values)
 
@@ -389,8 +388,7 @@ def model_sizes_table(study: PublishedStudy | None = None) -> ColumnTable:
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or load_hume_paper_study()).models, text("model", "name"),
         number_column("parameters_millions", decimals=1),
-        note=("The paper's table leaves out stella_en_1.5B_v5, although it is in all its results; its size is not "
-            "stated."),
+        note="The paper's table omits stella_en_1.5B_v5: it is in all results, but the paper does not state its size.",
     )  # fmt: skip
 
 
@@ -410,11 +408,11 @@ def build_all_paper_tables(
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
     study = study or load_hume_paper_study()
-    matrix, scores = score_matrix(evaluations, study), group_scores_by_system(own)
+    matrix, scores = build_score_matrix(evaluations, study), group_scores_by_system(own)
     every, entered = (*evaluations, *own), add_complete_systems(study, scores, apart)
-    wider = score_matrix(every, entered)
+    wider = build_score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
-    columns = _join_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
+    columns = _add_own_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
     with_people = {name: of for name, of in scores.items() if name not in apart}
     yield family_language_table(wider)
     if columns:
@@ -423,7 +421,7 @@ def build_all_paper_tables(
     for family in DATASET_TABLES:
         yield dataset_scores_table(family, every, entered, every_subset=True, own=with_people)
         yield dataset_scores_table(family, every, entered, every_subset=False, own=with_people)
-    records = published_pairs(evaluations, study, one_annotator=one_annotator)
+    records = convert_results_to_pairs(evaluations, study, one_annotator=one_annotator)
     yield printed_people_table(records, matrix.models, scores)
     yield model_sizes_table(entered)
     if columns:
@@ -460,7 +458,7 @@ def add_complete_systems(
     return replace(study, models=(*study.models, *complete))
 
 
-def _join_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
+def _add_own_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
     return llms.add_model_scores({name: [scores[key] for key in keys] for name, scores in own.items()})
@@ -468,27 +466,26 @@ def _join_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeop
 
 def overall_means_table(matrix: ModelAndPeopleScores) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
-    by_dataset = {place.system: place for place in rank_by_mean_score(matrix, "datasets")}
+    by_dataset = {place.system: place for place in rank_models_by_mean_score(matrix, "datasets")}
     return ColumnTable.of(
-        "hume_overall", "HUME: overall", rank_by_mean_score(matrix), whole_number_column("rank"),
+        "hume_overall", "HUME: overall", rank_models_by_mean_score(matrix), whole_number_column("rank"),
         text("system"), points_column("overall"),
         whole_number_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
         points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
-        note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset has the same weight "
-            "instead.",
+        note=f"overall is the mean over {len(matrix.pairs)} pairs; overall_by_dataset weights every dataset equally.",
     )  # fmt: skip
 
 
 def pair_gaps_and_ranks_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
     return ColumnTable.of(
-        "hume_pairs", "HUME: people among the models, by pair", ranks, *OF_PAIR,
+        "hume_pairs", "HUME: people ranked among the models, by pair", ranks, *OF_PAIR,
         *map(points_column, ("human", "best", "median", "mean", "worst")), text("best_model"),
         *(points_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
         whole_number_column("human_rank", "rank"), number_column("position"),
         number_column("best_percent_of_human", decimals=1),
         points_column("model_range", "spread"), points_column("model_sd", "sd"), text("difficulty"),
-        note="Gaps are Human minus models. Position is 0 at the worst model and 1 at the best.",
+        note="Gaps are Human minus the model. Position is 0 for the worst model and 1 for the best.",
     )  # fmt: skip
 
 
@@ -498,9 +495,9 @@ _KINDS: dict[By, str] = {"all": "all", "family": "family", "group": "datasets", 
 def people_wins_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
     return ColumnTable.of(
-        "hume_win_rates", "HUME: pairs that people win",
+        "hume_win_rates", "HUME: pairs won by people",
         [wins for by in _KINDS for wins in count_people_wins_by_group(ranks, by)],
         text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"),
         whole_number_column("wins"),
-        whole_number_column("pairs"), points_column("win_rate", "rate"), note="A tie is not a win.",
+        whole_number_column("pairs"), points_column("win_rate", "rate"), note="A tie does not count as a win.",
     )  # fmt: skip

@@ -18,7 +18,7 @@ from embassay.protocols.hume.published.standings import (
     count_people_wins_by_group,
     rank_people_on_every_pair,
 )
-from embassay.protocols.hume.published.standings import rank_by_mean_score as ranked_places
+from embassay.protocols.hume.published.standings import rank_models_by_mean_score as ranked_places
 from embassay.protocols.hume.record import By, DatasetLanguageRecord, PeopleWinCount, SystemKind, SystemPlace
 from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_estimate
 from embassay.protocols.hume.scoring import MAIN
@@ -72,7 +72,7 @@ def keep_pairs_with_human_score(pairs: Sequence[DatasetLanguageRecord]) -> tuple
 
 def has_score_on_every_pair(pairs: Sequence[DatasetLanguageRecord], system: str) -> bool:
     """Whether the system has a score on every pair that people have one on."""
-    return None not in [_pair_value(pair, system) for pair in keep_pairs_with_human_score(pairs)]
+    return None not in [_find_score_on_pair(pair, system) for pair in keep_pairs_with_human_score(pairs)]
 
 
 def build_human_score_matrix(
@@ -83,7 +83,9 @@ def build_human_score_matrix(
     names = tuple(
         row.system for row in contenders if row.ranked and has_score_on_every_pair(pairs, row.system)
     )
-    values = np.array([[_pair_value(pair, name) for pair in held] for name in names], dtype=np.float64)
+    values = np.array(
+        [[_find_score_on_pair(pair, name) for pair in held] for name in names], dtype=np.float64
+    )
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
     return ModelAndPeopleScores(held, names, values.reshape(len(names), len(held)), human)
 
@@ -107,7 +109,9 @@ def rank_systems_by_mean(
         for place in ranked_places(matrix)
     ]  # fmt: skip
     rest = [
-        _unranked_place(held, contender, seed) for contender in contenders if contender.system not in rows
+        _make_unranked_place(held, contender, seed)
+        for contender in contenders
+        if contender.system not in rows
     ]
     return (
         *first,
@@ -133,7 +137,7 @@ def _rank_people_if_models(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ..
 def convert_correlation_to_estimate(correlation: SpearmanCorrelation) -> Estimate:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
-        few = "fewer than three pairs have an agreement and a model"
+        few = "fewer than three pairs have both an agreement value and a model"
         return make_empty_estimate(
             few if correlation.n < 3 else "agreement or lead does not vary", correlation.n
         )
@@ -154,10 +158,12 @@ def _estimate_mean_score(values: Sequence[float], seed: int) -> Estimate:
     )
 
 
-def _unranked_place(
+def _make_unranked_place(
     held: Sequence[DatasetLanguageRecord], contender: ComparedSystem, seed: int
 ) -> SystemPlace:
-    values = [value for value in (_pair_value(pair, contender.system) for pair in held) if value is not None]
+    values = [
+        value for value in (_find_score_on_pair(pair, contender.system) for pair in held) if value is not None
+    ]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
     mean = (
@@ -174,7 +180,7 @@ def _unranked_place(
     )
 
 
-def _pair_value(pair: DatasetLanguageRecord, system: str) -> float | None:
+def _find_score_on_pair(pair: DatasetLanguageRecord, system: str) -> float | None:
     row = pair.find_system_score(system)
     return None if row is None else row.score.value
 
@@ -212,14 +218,15 @@ def _family_standings(
     for system in systems:
         group = RANKED if system.ranked else CLASSICAL
         held_ = {
-            task.name: _cell_headline(held.get((task.name, system.system)), system.system) for task in tasks
+            task.name: _make_cell_headline(held.get((task.name, system.system)), system.system)
+            for task in tasks
         }
-        yield SystemStanding(OVERALL, "", OVERALL, _mean_headline(system.system, held_), group)
+        yield SystemStanding(OVERALL, "", OVERALL, _average_headlines(system.system, held_), group)
         for family in FAMILIES:
             of_family = {task.name: held_[task.name] for task in tasks if task.family == family}
             if of_family:
                 yield SystemStanding(
-                    family, "", MAIN[family], _mean_headline(system.system, of_family), group
+                    family, "", MAIN[family], _average_headlines(system.system, of_family), group
                 )
             if len(of_family) > 1:
                 yield from (
@@ -228,7 +235,7 @@ def _family_standings(
                 )
 
 
-def _cell_headline(record: CellRecord | None, system: str) -> SystemHeadlineValue:
+def _make_cell_headline(record: CellRecord | None, system: str) -> SystemHeadlineValue:
     if record is None or not record.done:
         return SystemHeadlineValue.none(system, (record.reason if record else "") or "not run yet")
     headline = record.scores[0]
@@ -238,10 +245,10 @@ def _cell_headline(record: CellRecord | None, system: str) -> SystemHeadlineValu
     return SystemHeadlineValue.of(system, component, headline.method)
 
 
-def _mean_headline(system: str, headlines: Mapping[str, SystemHeadlineValue]) -> SystemHeadlineValue:
+def _average_headlines(system: str, headlines: Mapping[str, SystemHeadlineValue]) -> SystemHeadlineValue:
     """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
     if not headlines:
-        return SystemHeadlineValue.none(system, "no task that a person answered")
+        return SystemHeadlineValue.none(system, "no task was answered by a person")
     for name, headline in headlines.items():
         if headline.value is None:
             return SystemHeadlineValue.none(system, f"{name}: {headline.reason}")

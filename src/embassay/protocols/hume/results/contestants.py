@@ -129,7 +129,7 @@ def read_answered_tasks(
         gold = folder.gold(task.name)
         answers = answers_by_annotator(task.spec, gold, annotations)
         items = folder.select_task_items(task.name)
-        ids, workers = tuple(item.id for item in items), tuple(_list_workers(annotations, answers))
+        ids, workers = tuple(item.id for item in items), tuple(_list_annotator_work(annotations, answers))
         found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_item_word_count(items)))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
@@ -161,7 +161,7 @@ def answers_fingerprint(every: Iterable[AnsweredTask]) -> str:
     )
 
 
-def _list_workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[AnnotatorWork]:
+def _list_annotator_work(annotations: Sequence[Annotation], answers: Answers) -> Iterator[AnnotatorWork]:
     for name, given in answers.items():
         rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
@@ -219,12 +219,12 @@ class TaskWithCountedAnswers:
 
     @cached_property
     def people(self) -> PeopleScores:
-        """What people score, by every rule."""
+        """The scores of people, by every rule."""
         return self.by(self.request.human_ap_mode)
 
     @cached_property
     def human(self) -> Estimate:
-        """The human score by the rule, with its interval."""
+        """The human score by the rule of the request, with its interval."""
         score, n = self.people.score(self.aggregation_rule), len(self.counted.items)
         scores = [score] if self.aggregation_rule == "first" else self.people.main_score_per_annotator()
         return human_score_interval(
@@ -232,12 +232,12 @@ class TaskWithCountedAnswers:
         )
 
     def by(self, mode: ApMode) -> PeopleScores:
-        """What people score where ties of marks are read in this way."""
+        """Score people with ties of marks read in this way."""
         return self._score_answers(self.answers, mode)
 
     @cached_property
     def left_out(self) -> Mapping[str, MeasureScores]:
-        """The scores of those who answered too few."""
+        """The scores of the annotators who answered too few items."""
         few = {name: given for name, given in self.of.answers.items() if given and name not in self.answers}
         return self._score_answers(few, self.request.human_ap_mode).annotators if few else {}
 
@@ -289,7 +289,7 @@ def make_system_contestant(
     rows = _read_item_values(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
     return SystemWithScore(
-        record.system, kind, score, values, _model_answers(of, rows, values), failed, notes
+        record.system, kind, score, values, _read_system_answers(of, rows, values), failed, notes
     )
 
 
@@ -303,7 +303,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> SystemWithScor
     n = max((run.items for run in llm.runs), default=0)
     if llm.reason:
         return SystemWithScore(name, "llm", make_empty_estimate(llm.reason, n), failed=llm.failed)
-    given = _mean_ratings(llm) if of.task.family == "sts" else dict(llm.answers[0])
+    given = _average_ratings_over_runs(llm) if of.task.family == "sts" else dict(llm.answers[0])
     values = given if of.task.family == "sts" else dict(llm.values)
     runs = len(llm.runs)
     method = "answers" + (f", mean of {runs} runs" if runs > 1 else "")
@@ -319,7 +319,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> SystemWithScor
         values,
         known,
         llm.failed,
-        _status_notes(llm),
+        _describe_failed_answers(llm),
     )
 
 
@@ -328,7 +328,9 @@ def llm_display_name(answers: LlmAnswers) -> str:
     return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
 
 
-def _model_answers(of: AnsweredTask, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _read_system_answers(
+    of: AnsweredTask, rows: Mapping[str, Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
     if of.task.family == "classification":
         labels = ordered_labels(of)
         # A label that only training texts have is nobody's answer here.
@@ -355,12 +357,12 @@ def ordered_labels(of: AnsweredTask) -> tuple[Any, ...]:
     return of.task.spec.labels or tuple(sorted(set(of.gold.values()), key=str))
 
 
-def _mean_ratings(llm: ScoredLlm) -> dict[str, float]:
+def _average_ratings_over_runs(llm: ScoredLlm) -> dict[str, float]:
     items = sorted({item for run in llm.answers for item in run})
     return {item: float(np.mean([run[item] for run in llm.answers if item in run])) for item in items}
 
 
-def _status_notes(llm: ScoredLlm) -> tuple[str, ...]:
+def _describe_failed_answers(llm: ScoredLlm) -> tuple[str, ...]:
     statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
     parts = [f"{n} answers {name}" for name, n in statuses.items()]
     return (*parts, *([f"{llm.missing} items not answered"] if llm.missing else []))
@@ -379,7 +381,7 @@ def _read_item_values(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     return by_item
 
 
-def select_with_item_values(
+def select_contestants_with_values(
     contestants: Sequence[SystemWithScore], items: Sequence[str]
 ) -> list[SystemWithScore]:
     """Those that have a value on any of these items."""
@@ -392,15 +394,16 @@ def compare_systems_with_people(
 ) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
-    able = select_with_item_values(contestants, counting.counted.items)
+    able = select_contestants_with_values(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
     compared = compare_with_people(counting.counted, values, counting.draws)
     return [
-        _paired_score(counting, contestant, compared.get(contestant.system)) for contestant in contestants
+        _make_score_beside_people(counting, contestant, compared.get(contestant.system))
+        for contestant in contestants
     ]
 
 
-def unpaired_score(contestant: SystemWithScore) -> SystemScore:
+def make_score_without_people(contestant: SystemWithScore) -> SystemScore:
     """A system where there is nobody to compare it with."""
     return SystemScore(
         system=contestant.system,
@@ -411,14 +414,14 @@ def unpaired_score(contestant: SystemWithScore) -> SystemScore:
     )
 
 
-def _paired_score(
+def _make_score_beside_people(
     counting: TaskWithCountedAnswers, contestant: SystemWithScore, compared: SystemMinusPeople | None
 ) -> SystemScore:
     score = _score_counted_items(counting, contestant)
     if score.value is None or compared is None:
-        return unpaired_score(contestant).model_copy(update={"score": score})
+        return make_score_without_people(contestant).model_copy(update={"score": score})
     people = counting.people.main_score_per_annotator()
-    return unpaired_score(contestant).model_copy(
+    return make_score_without_people(contestant).model_copy(
         update={
             "score": score,
             "outside": counting.human.excludes(score.value),
@@ -444,7 +447,7 @@ def _score_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWit
         return contestant.score
     items = [item for item in counting.counted.items if item in contestant.values]
     if not items:
-        return make_empty_estimate("no item that people answered")
+        return make_empty_estimate("no score on any item that people answered")
     spec, gold = counting.of.task.spec, arrange_people_rows(counting.counted, items).gold
     row = [contestant.values[item] for item in items]
 
@@ -545,7 +548,7 @@ def make_plan(
         texts = collect_seen_texts(data) if systems else []
         datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
-            job = models.StudyJob(
+            job = models.StudyCellJob(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
                 task.name, settings, request.resamples, request.neighbours
             )  # fmt: skip
@@ -563,7 +566,7 @@ def make_plan(
 
 
 def _requested_tasks(folder: StudyFolder, request: StudyRequest) -> list[StudyTask]:
-    """Those that were asked for, in the order of the study."""
+    """The tasks that were asked for, in the order of the study."""
     wanted = {folder.task(name).name for name in request.tasks}
     return [task for task in folder.study.tasks if not wanted or task.name in wanted]
 
@@ -584,7 +587,7 @@ def _plan_dataset(folder: StudyFolder, task: StudyTask, texts: int) -> PlannedDa
 
 
 def _hash_cell_dependencies(
-    job: models.StudyJob, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
+    job: models.StudyCellJob, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
     items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.select_task_items(job.task)]
@@ -624,7 +627,7 @@ def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[CellForecast]
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = TaskCostForecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
-        job: models.StudyJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
+        job: models.StudyCellJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
         data, family = models.load_task_data(job.study, job.content, job.task, job.settings)
         texts = collect_seen_texts(data)
         tokens, _ = count_tokens_by_sample(texts, tokenizer)

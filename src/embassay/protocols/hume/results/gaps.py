@@ -21,7 +21,7 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 from embassay.stats import Estimate
-from embassay.stats.regression import estimate_robust_slopes
+from embassay.stats.regression import estimate_least_squares_slopes
 
 FEW_PAIRS = 40
 """Pairs below which only large slopes can be told from none."""
@@ -37,20 +37,20 @@ class GapProperty(NamedTuple):
     find: Callable[[DatasetLanguageRecord], float | None]
 
 
-def _find_agreement(pair: DatasetLanguageRecord) -> float | None:
+def _find_agreement_in_tenths(pair: DatasetLanguageRecord) -> float | None:
     value = pair.agreement.value.value if pair.agreement else None
     return None if value is None else 10 * value
 
 
-def _suspects_leak(pair: DatasetLanguageRecord) -> float:
+def _has_leak_flag(pair: DatasetLanguageRecord) -> float:
     return float(any("overlap" in flag or "leak" in flag for flag in pair.flags))
 
 
 PROPERTIES = (
     GapProperty("length", "10 words an item", lambda pair: None if pair.words is None else pair.words / 10),
-    GapProperty("agreement", "0.1", _find_agreement),
+    GapProperty("agreement", "0.1", _find_agreement_in_tenths),
     GapProperty("language resources", "1 class", lambda pair: language_resource_class(pair.lang)),
-    GapProperty("train and test overlap", "yes", _suspects_leak),
+    GapProperty("train and test overlap", "yes", _has_leak_flag),
 )
 
 
@@ -70,18 +70,20 @@ def gap_slopes_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
     models = [models for models in compare_people_with_models(summary) if models.standing]
     warning = (
-        f" {len(models)} pairs are few: only large slopes are detected." if len(models) < FEW_PAIRS else ""
+        f" With only {len(models)} pairs, only large slopes can be detected."
+        if len(models) < FEW_PAIRS
+        else ""
     )
     return ColumnTable.of(
-        "hume_gaps", "HUME: what is associated with people minus the median model", _list_slopes(models),
+        "hume_gaps", "HUME: properties associated with people minus the median model", _list_gap_slopes(models),
         text("property", "of.name"), text("per", "of.step"), whole_number_column("pairs"),
-        *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
-        note="Points per step, with HC3 intervals over pairs; joint controls for the other properties. A property "
-            f"associated with a gap need not cause it.{warning}",
+        *_make_slope_columns("alone", ""), *_make_slope_columns("joint", "joint_"), text("reason"),
+        note="Slopes are in points per step, with HC3 intervals over pairs; joint slopes control for the other "
+            f"properties. A property associated with the gap does not necessarily cause it.{warning}",
     )  # fmt: skip
 
 
-def _slope_fields(find: str, prefix: str) -> Iterator[ComputedColumn]:
+def _make_slope_columns(find: str, prefix: str) -> Iterator[ComputedColumn]:
     for name, end in (("slope", "value"), ("low", "low"), ("high", "high")):
         yield points_column(f"{prefix}{name}", f"{find}.{end}", "signed")
 
@@ -94,12 +96,12 @@ class GapSlopes:
     reason: str = ""
 
 
-def _list_slopes(models: Sequence[PairStanding]) -> Iterator[PeopleModelGapSlope]:
+def _list_gap_slopes(models: Sequence[PairStanding]) -> Iterator[PeopleModelGapSlope]:
     values = {of: [of.find(beside.pair) for beside in models] for of in PROPERTIES}
     gaps = [beside.standing.gap("median") for beside in models if beside.standing]
-    alone = {of: _fit_slopes(gaps, [values[of]]) for of in PROPERTIES}
+    alone = {of: _fit_gap_slopes(gaps, [values[of]]) for of in PROPERTIES}
     fitted = [of for of in PROPERTIES if alone[of].slopes]
-    together = _fit_slopes(gaps, [values[of] for of in fitted])
+    together = _fit_gap_slopes(gaps, [values[of] for of in fitted])
     # Empty where the properties together have no fit.
     joint = dict(zip(fitted, together.slopes, strict=False))
     for of in PROPERTIES:
@@ -108,15 +110,15 @@ def _list_slopes(models: Sequence[PairStanding]) -> Iterator[PeopleModelGapSlope
         yield PeopleModelGapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
 
 
-def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> GapSlopes:
+def _fit_gap_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> GapSlopes:
     """Over the pairs of which all columns are known."""
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
         return GapSlopes(
-            reason=f"{len(rows)} pairs are too few for {format_noun_count(len(columns), 'slope')}"
+            reason=f"{len(rows)} pairs are too few to fit {format_noun_count(len(columns), 'slope')}"
         )
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
-        return GapSlopes(estimate_robust_slopes(x, np.array([gaps[i] for i in rows])))
+        return GapSlopes(estimate_least_squares_slopes(x, np.array([gaps[i] for i in rows])))
     except UsageError as error:
         return GapSlopes(reason=error.message.rstrip(".").lower())

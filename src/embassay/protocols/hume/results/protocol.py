@@ -38,18 +38,18 @@ from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import StudyTask, read_study, write_study
 from embassay.protocols.kernel.absentees import describe_catalogue_planning
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import RunConclusions
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.runs.forecast import RunForecast
 from embassay.systems.remote import Ledger
 
 
-class StudyScoring(Protocol):
+class StudyScoring(EvaluationProtocol):
     """Systems on the items of a study, each cell once; then people, as they have answered by now."""
 
     name = PROTOCOL
@@ -59,7 +59,7 @@ class StudyScoring(Protocol):
     def plan_run(
         self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> StudyPlan:
-        """Every task of the study with every system."""
+        """Plan every task of the study with every system."""
         return make_plan(request, cache, ledger)
 
     def forecast_cost(self, plan: StudyPlan, *, measure: bool = True) -> RunForecast:
@@ -67,21 +67,21 @@ class StudyScoring(Protocol):
         return forecast_cells(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
 
     def headline(self, plan: StudyPlan, record: CellRecord) -> str:
-        """That of the task's family."""
+        """Choose the main measure of the task's family."""
         return MAIN[plan.folder.task(record.dataset).family]
 
     def format_python_call(self, request: StudyRequest, out: Path) -> str:
-        """With `embassay.hume.score`."""
+        """Format the call of `embassay.hume.score` that makes the run."""
         return f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
 
-    def describe_run(self, plan: StudyPlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: StudyPlan) -> dict[str, Any]:
         """The study."""
         return plan.manifest_settings
 
     def draw_conclusions(
-        self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """People beside systems, in the record that pages and tables are made from."""
+        """Draw a run's conclusions: people beside systems, in one record for pages and tables."""
         del rows  # of the cells: the record has them beside people's
         summary, entered = study_summary(plan, records, self.folder)
         write_summary(self.folder.path, summary)
@@ -92,7 +92,7 @@ class StudyScoring(Protocol):
         return RunConclusions(tuple(study_rows_beyond_cells(summary)), compare_systems(every), tables, every)
 
     def _build_extra_tables(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
-        """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
+        """Build the tables beyond the record: conditions, and groups of annotators."""
         request, study = plan.request, plan.folder.study
         told = task_conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
         yield mark_table_as_simulated(told, summary)
@@ -134,8 +134,8 @@ def score(
     """
     results, llms = _convert_paths_to_strings(from_mteb), _convert_paths_to_strings(llm_scores)
     if (study is None) == (not results):
-        raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
-    plain = _plain_arguments(arguments)
+        raise UsageError("Score either a study or published results.", mend="Pass exactly one of the two.")
+    plain = _convert_to_plain_arguments(arguments)
     if results:
         settings = (
             {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
@@ -154,7 +154,7 @@ def _convert_paths_to_strings(paths: Paths) -> tuple[str, ...]:
     return (str(paths),) if isinstance(paths, str | Path) else tuple(map(str, paths))
 
 
-def _plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_to_plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples, paths as text: a request is a value."""
     return {
         name: _convert_paths_to_strings(value) if name in ("tasks", "answers") else value
@@ -177,9 +177,9 @@ class SystemScoring(StudyScoring):
         return make_plan(request, cache, ledger, people=False)
 
     def draw_conclusions(
-        self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: StudyPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """Nothing beyond the rows of the cells: who stands where follows beside people."""
+        """Draw no conclusions beyond the cells' rows; the comparison with people follows later."""
         del plan, records, rows
         return RunConclusions()
 
@@ -203,8 +203,8 @@ def write_annotated_items(out: Path, planned: Path | None = None) -> list[str]:
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
             raise UsageError(
-                f"{out} contains other items of {SUITE} than the current ones.",
-                mend="Choose another --out: scores on other items cannot be compared.",
+                f"{out} contains {SUITE} items that differ from the current ones.",
+                mend="Choose another --out, because scores on different items are not comparable.",
             )
     else:
         write_study(out, drawn.study, drawn.items, drawn.gold)
@@ -219,11 +219,11 @@ def evaluate_systems(request: PublishedRequest, out: Path, **arguments: Any) -> 
     those of `Protocol.carry_out`."""
     items = out / ITEMS
     notes = write_annotated_items(items)
-    run = SystemScoring().carry_out(study_request(request, items), out / RUN, **arguments)
+    run = SystemScoring().carry_out(make_study_request(request, items), out / RUN, **arguments)
     return read_evaluated_systems(run, items, notes)
 
 
-def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
+def make_study_request(request: PublishedRequest, items: Path) -> StudyRequest:
     """The request to evaluate the systems of a published one on the items."""
     return StudyRequest(
         str(items), request.systems, samples_per_label=request.samples_per_label, resamples=request.resamples,
@@ -236,7 +236,7 @@ def read_evaluated_systems(run: Run, items: Path, notes: Sequence[str]) -> Evalu
     tasks = {task.name: task for task in read_study(items).study.tasks}
     headline = {name: MAIN[task.family] for name, task in tasks.items()}
     evaluations = [
-        _make_evaluation(row, tasks[row.dataset])
+        _convert_row_to_evaluation(row, tasks[row.dataset])
         for row in RunFolder(run.path).read_results()
         if row.value is not None
         and not (row.variant or row.subset)
@@ -244,10 +244,12 @@ def read_evaluated_systems(run: Run, items: Path, notes: Sequence[str]) -> Evalu
         and row.measure == headline[row.dataset]
     ]
     systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
-    return EvaluatedSystems(systems, tuple(evaluations), (*notes, *_warn_of_other_sizes(tasks.values())))
+    return EvaluatedSystems(
+        systems, tuple(evaluations), (*notes, *_warn_of_other_item_counts(tasks.values()))
+    )
 
 
-def _make_evaluation(row: Result, task: StudyTask) -> PublishedEvaluation:
+def _convert_row_to_evaluation(row: ResultRow, task: StudyTask) -> PublishedEvaluation:
     assert row.value is not None
     name = _task_dataset(task).name
     return PublishedEvaluation(
@@ -255,7 +257,7 @@ def _make_evaluation(row: Result, task: StudyTask) -> PublishedEvaluation:
     )
 
 
-def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
+def _warn_of_other_item_counts(tasks: Iterable[StudyTask]) -> Iterator[str]:
     """That the items here cannot be those of people, where they are not as many."""
     sizes = []
     for task in tasks:
@@ -265,8 +267,8 @@ def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     if sizes:
         more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
         yield (
-            f"The items here are not the ones that people answered: {', '.join(sizes[:3])}{more}. Your "
-            "systems cannot be compared with people there; fetch the sets as published."
+            f"Some tasks have a different number of items from those that people annotated: {', '.join(sizes[:3])}"
+            f"{more}. Systems cannot be compared with people on them; fetch the published datasets."
         )
 
 
@@ -275,7 +277,8 @@ def _task_dataset(task: StudyTask) -> PaperDataset:
     dataset = _index_datasets_by_member(load_hume_paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
         raise DataError(
-            f"{task.source.dataset!r} is not one of HUME's sets.", mend="Give the study of the suite hume."
+            f"{task.source.dataset!r} is not one of HUME's datasets.",
+            mend="Pass the study of the hume suite.",
         )
     return dataset
 

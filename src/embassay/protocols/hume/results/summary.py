@@ -40,17 +40,17 @@ from embassay.protocols.hume.results.contestants import (
     llm_display_name,
     make_empty_estimate,
     make_llm_contestant,
+    make_score_without_people,
     make_system_contestant,
     nan_to_none,
     simplify_estimate,
-    unpaired_score,
 )
 from embassay.protocols.hume.scoring import MAIN, MeasureScores, keep_annotators_by_coverage, people_agreement
 from embassay.protocols.hume.study import Answers, StudyTask, Who
 from embassay.protocols.hume.tables import find_most_disputed_items
-from embassay.protocols.kernel.outcome import make_file_manifest
+from embassay.protocols.kernel.outcome import make_file_run_manifest
 from embassay.protocols.kernel.tables import RunTable, write_tables
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import CellRecord, RunFolder, write_json
 from embassay.stats import Estimate
 
@@ -60,7 +60,7 @@ AGREEMENT = "agreement"
 _UNDEFINED = "not defined for this family"
 
 
-def published_result_rows(summary: Summary) -> Iterator[Result]:
+def published_result_rows(summary: Summary) -> Iterator[ResultRow]:
     """All rows of published results, datasets by their names."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.dataset, summary.seed)
@@ -70,7 +70,7 @@ def published_result_rows(summary: Summary) -> Iterator[Result]:
     yield from _overall_mean_rows(summary)
 
 
-def study_rows_beyond_cells(summary: Summary) -> Iterator[Result]:
+def study_rows_beyond_cells(summary: Summary) -> Iterator[ResultRow]:
     """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
     for pair in summary.pairs:
         rows = _PairRows(pair, pair.task, summary.seed)
@@ -90,7 +90,7 @@ class _PairRows:
     dataset: str
     seed: int
 
-    def list_people_rows(self) -> Iterator[Result]:
+    def list_people_rows(self) -> Iterator[ResultRow]:
         """The headline, each annotator and convention, agreement and ceiling."""
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
@@ -106,7 +106,7 @@ class _PairRows:
         if pair.ceiling:
             yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
 
-    def list_system_rows(self, score: SystemScore) -> Iterator[Result]:
+    def list_system_rows(self, score: SystemScore) -> Iterator[ResultRow]:
         """The score on what people answered, the difference there, and people as gold."""
         measure = self.pair.measure
         if score.difference:
@@ -118,38 +118,40 @@ class _PairRows:
             yield self.row(score.system, "soft", measure, score.soft)
         if score.among_people is not None:
             share = Estimate(
-                value=score.among_people, n=len(self.pair.annotators), method="share of annotators below"
+                value=score.among_people,
+                n=len(self.pair.annotators),
+                method="share of annotators who score lower",
             )
             yield self.row(score.system, "among_people", measure, share)
 
     def row(
         self, system: str, variant: str, measure: str, bar: Estimate, by: Collection[Who] | None = None
-    ) -> Result:
-        """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
+    ) -> ResultRow:
+        """Make a result row of a pair's value; `by` are the kinds of annotators behind it."""
         pair = self.pair
         # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
         method = ", ".join(
             filter(None, (bar.method, _name_annotator_kinds(kinds) if system == HUMAN else ""))
         )
-        return Result(
+        return ResultRow(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
             bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else ""
         )  # fmt: skip
 
 
 def _name_annotator_kinds(kinds: Collection[Who]) -> str:
-    """Whether scripts stand in for people."""
+    """Name the kinds of annotators, which says whether scripts stand in for people."""
     if "simulated" not in kinds:
         return ""
     return "simulated annotators" if len(kinds) == 1 else "partly simulated annotators"
 
 
-def _overall_mean_rows(summary: Summary) -> Iterator[Result]:
+def _overall_mean_rows(summary: Summary) -> Iterator[ResultRow]:
     """The mean of every system, and of people, over all pairs."""
     for place in summary.places:
         mean = place.mean
-        yield Result(
+        yield ResultRow(
             PROTOCOL, OVERALL, "", "", "", "", place.system, OVERALL, mean.value, mean.n, mean.low, mean.high,
             mean.method, summary.seed, mean.reason if mean.value is None else ""
         )  # fmt: skip
@@ -164,7 +166,7 @@ def write_finished_run(
     *,
     request: Any,
     command: str,
-    rows: Sequence[Result],
+    rows: Sequence[ResultRow],
     tables: Iterable[RunTable],
     systems: Sequence[dict[str, Any]],
     datasets: Sequence[dict[str, Any]],
@@ -174,12 +176,14 @@ def write_finished_run(
     write_tables(folder.path, tables)
     folder.write_results(rows)
     write_json(folder.path / "comparisons.json", {"scopes": {}})
-    done = make_file_manifest(folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets)
+    done = make_file_run_manifest(
+        folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets
+    )
     folder.write_manifest({**done, **extra})
 
 
 OTHER_METHOD = (
-    "without vectors: classified and clustered by a different method, not ranked with models with vectors"
+    "no vectors: classified and clustered by a different method, so not ranked with embedding models"
 )
 LLM = "language models are compared with people on the pairs they answered"
 
@@ -254,11 +258,13 @@ def _summary_notes(
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
-        notes.append(f"No one annotated {', '.join(nobody)}: not part of means, ranks and wins.")
+        notes.append(f"Not annotated, so excluded from means, ranks and wins: {', '.join(nobody)}.")
     if plan.request.aggregation == "pooled" and any(
         choose_aggregation(pair.family, "pooled") != "pooled" for pair in pairs
     ):
-        notes.append("Several people's groups cannot be pooled: clustering shows the mean of its annotators.")
+        notes.append(
+            "Clusterings by several people cannot be pooled, so clustering shows the mean over annotators."
+        )
     apart = [contender.system for contender in entered if contender.why_not == OTHER_METHOD]
     if apart:
         notes.append(f"{', '.join(apart)}: {OTHER_METHOD}.")
@@ -266,7 +272,7 @@ def _summary_notes(
 
 
 NOBODY = "nobody annotated it"
-TOO_FEW = ": too few, left out of the human score and the agreement"
+TOO_FEW = ", too few to count in the human score or the agreement"
 
 
 def summarise_task_pair(
@@ -281,9 +287,9 @@ def summarise_task_pair(
     head = DatasetLanguageRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
         group=name.group, n=len(of.items), words=of.words, human=make_empty_estimate(NOBODY),
-        flags=_pair_flags(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
-        models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
-        llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")
+        flags=_list_pair_flags(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
+        models=tuple(make_score_without_people(contestant) for contestant in contestants if contestant.kind != "llm"),
+        llms=tuple(make_score_without_people(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
@@ -306,9 +312,9 @@ def _add_pair_scores(
     return head.model_copy(
         update={
             "human": simplify_estimate(human),
-            "annotators": _annotator_records(counting, counting.people.annotators),
-            "left_out": _annotator_records(counting, counting.left_out),
-            "conventions": _convention_scores(counting),
+            "annotators": _make_annotator_scores(counting, counting.people.annotators),
+            "left_out": _make_annotator_scores(counting, counting.left_out),
+            "conventions": _list_human_scores_by_rule(counting),
             "agreement": agreement,
             "ceiling": simplify_estimate(
                 leave_one_out_human_ceiling(counting.all_counted_people, counting.draws).value
@@ -326,7 +332,7 @@ def _add_pair_scores(
     )
 
 
-def _annotator_records(
+def _make_annotator_scores(
     counting: TaskWithCountedAnswers, scored: Mapping[str, MeasureScores]
 ) -> tuple[AnnotatorScore, ...]:
     main = MAIN[counting.of.task.family]
@@ -340,7 +346,7 @@ def _annotator_records(
     )  # fmt: skip
 
 
-def _convention_scores(counting: TaskWithCountedAnswers) -> dict[str, float | None]:
+def _list_human_scores_by_rule(counting: TaskWithCountedAnswers) -> dict[str, float | None]:
     people = counting.people
     scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
@@ -385,11 +391,11 @@ def _is_above_people_interval(best: SystemScore, human: Estimate) -> bool:
     return (best.score.value or 0.0) > human.ends[1]
 
 
-def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
+def _list_pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered_items)
     flags = list(of.task.notes)
     if 0 < open_items < n:
-        flags.append(f"{open_items} of {n} items answered by no one: also left out for systems")
+        flags.append(f"{open_items} of {n} items have no answers and are also left out for systems")
     flags += [
         f"{worker.id} answered {worker.answered} of {n} items" + ("" if worker.id in counted else TOO_FEW)
         for worker in of.workers

@@ -12,7 +12,7 @@ from embassay.protocols.hume.published.conversion import (
     convert_pairs_to_study,
     llm_score_matrix,
 )
-from embassay.protocols.hume.published.standings import HUMAN, rank_people_on_every_pair, score_matrix
+from embassay.protocols.hume.published.standings import HUMAN, build_score_matrix, rank_people_on_every_pair
 from embassay.protocols.hume.published.tables import (
     dataset_scores_table,
     datasets_table,
@@ -53,7 +53,7 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 
-SIMULATED = "The annotators are scripts that stand in for people: these numbers say nothing about people."
+SIMULATED = "The annotators are scripts that stand in for people, so these numbers say nothing about people."
 PARTLY = "Some of the annotators are scripts that stand in for people."
 
 
@@ -105,7 +105,7 @@ def task_conditions_table(
         [condition for task in tasks for condition in _task_conditions(task, modes, give_k)],
         text("family", "task.family"), text("task", "task.name"), text("lang", "task.lang"), text("scored"),
         text("people"), text("systems"), whole_number_column("like_for_like"),
-        note=("To compare like with like: sample with --give-k, score with --no-give-k, or run language models with "
+        note=("To compare like for like, sample with --give-k, score with --no-give-k, or run language models with "
             "--binary."),
     )  # fmt: skip
 
@@ -125,7 +125,7 @@ def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> I
         yield TaskScoringCondition(task, "systems", words[told], words[give_k], told == give_k)
     elif task.family == "sts":
         scale = "a scale with words for its levels"
-        yield TaskScoringCondition(task, "systems", scale, "nothing: only the order counts", True)
+        yield TaskScoringCondition(task, "systems", scale, "nothing, because only the order counts", True)
         if modes:
             yield TaskScoringCondition(task, "language models", scale, "the same words", True)
     else:
@@ -137,7 +137,7 @@ def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> I
 
 
 def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
-    """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
+    """Build the paper's tables; systems without a rank stand in those of scores alone."""
     study, evaluations = (
         convert_pairs_to_study(summary.pairs, contenders),
         convert_pairs_to_evaluations(summary.pairs),
@@ -146,7 +146,7 @@ def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) 
         build_human_score_matrix(summary.pairs, contenders),
         llm_score_matrix(summary.pairs, contenders),
     )
-    yield family_language_table(score_matrix(evaluations, study), rounded=False)
+    yield family_language_table(build_score_matrix(evaluations, study), rounded=False)
     if llms:
         yield family_scores_table(llms, matrix)
     yield datasets_table(study)
@@ -204,16 +204,16 @@ def systems_beside_people_table(summary: Summary) -> ColumnTable:
         *interval_columns("score.soft", ("soft", "soft_low", "soft_high")),
         whole_number_column("failed", "score.failed"), text("method", "score.score.method"),
         text("reason", "score.score.reason"),
-        note=("minus_human is a paired bootstrap over the items, with these annotators. against_people "
-            "uses people's answers as gold, as ceiling does for one annotator against the others; soft uses the "
-            "answers of one annotator drawn at random."),
+        note=("minus_human comes from a paired bootstrap over items, with these annotators. against_people "
+            "uses people's answers as gold, just as ceiling scores one annotator against the others; soft uses "
+            "the answers of one randomly drawn annotator."),
     )  # fmt: skip
 
 
 def build_separation_need_table(summary: Summary) -> ColumnTable:
     """Table `hume_need`: how many items or annotators would separate the best model from people."""
     return ColumnTable.of(
-        "hume_need", "HUME: what would separate the best model from people",
+        "hume_need", "HUME: sample sizes that would separate the best model from people",
         [pair for pair in summary.pairs if pair.need], *PAIR, text("system", "need.system"),
         whole_number_column("n"),
         whole_number_column("annotators", lambda pair: len(pair.annotators)),
@@ -221,6 +221,6 @@ def build_separation_need_table(summary: Summary) -> ColumnTable:
         whole_number_column("annotators_needed", "need.annotators"),
         points_column("smallest_difference", "need.smallest"),
         text("note", "need.note"),
-        note=("At 80% power and a level of 5%, assuming that the true difference is the observed one: only an order "
-            "of magnitude."),
+        note=("Rough estimates at 80% power and a 5% significance level, assuming that the true difference equals "
+            "the observed one."),
     )  # fmt: skip

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import starmap
 from typing import Any
 
 from embassay.errors import UsageError
@@ -15,7 +16,6 @@ from embassay.protocols.hume.sampling.pools import (
     SampledItem,
     SampledTask,
     TakenPoolPositions,
-    count_note,
     draw_equally_per_label,
     draw_items_of_gold_clusters,
     draw_most_relevant_documents,
@@ -23,6 +23,7 @@ from embassay.protocols.hume.sampling.pools import (
     find_contradicted_texts,
     find_first_copies,
     join_pair_text,
+    make_count_note,
     normalise_text_for_comparison,
     seeded_order,
 )
@@ -103,7 +104,7 @@ def draw_queries_from_corpus(
         return (
             hit.id
             for hit in index.search(query.query, DEPTH + len(query.gains))
-            if not _is_relevant(query, hit.id)
+            if not _is_document_relevant(query, hit.id)
         )
 
     return asked, find_hardest_negatives
@@ -130,10 +131,10 @@ def draw_reranking_items(
         left += item is None
         items += [item] if item else []
     notes = (
-        *count_note(left, "query", f"skipped: fewer than {request.candidates} documents to show"),
-        *count_note(len(asked) - len(pool), "repeated query", "left out"),
+        *make_count_note(left, "query", f"skipped: fewer than {request.candidates} documents to show"),
+        *make_count_note(len(asked) - len(pool), "repeated query", "left out"),
     )
-    about = (_count_relevant_per_query(items),) if items else ()
+    about = (_describe_relevant_counts(items),) if items else ()
     practice = _make_reranking_practice(order, negatives, request, seed)
     return SampledTask(tuple(items), practice, notes=notes, about_gold=about)
 
@@ -173,7 +174,9 @@ def _make_reranking_item(
         "query": query.query,
         "documents": [{"id": f"d{at}", "text": query.texts[key]} for at, key in enumerate(documents, 1)],
     }
-    return SampledItem(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
+    return SampledItem(
+        payload, [int(_is_document_relevant(query, key)) for key in documents], query.id, documents
+    )
 
 
 def _make_reranking_practice(
@@ -191,7 +194,7 @@ def _make_reranking_practice(
 
 
 def _mix_hard_and_easier_negatives(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
-    """The harder ones in a drawn order, then the others."""
+    """The hardest negatives in a drawn order, then the easier ones."""
     # At most half of a short list, so that the easy ones are not all drawn in as hard.
     size = min(HARD, max(total - 1, len(hardest) // 2))
     order = seeded_order(hardest[:size], seed, "negatives", query)
@@ -199,14 +202,14 @@ def _mix_hard_and_easier_negatives(hardest: Sequence[str], query: str, total: in
 
 
 def _rank_list_negatives(query: JudgedQuery) -> list[str]:
-    ids = [key for key in query.texts if not _is_relevant(query, key)]
+    ids = [key for key in query.texts if not _is_document_relevant(query, key)]
     index = BM25Index.of(list(query.texts), list(query.texts.values()))
     scores = index.scores(query.query, ids)
     # Ties of BM25 by id, not by the order of the file.
     return [ids[place] for place in sorted(range(len(ids)), key=lambda place: (-scores[place], ids[place]))]
 
 
-def _is_relevant(query: JudgedQuery, document: str) -> bool:
+def _is_document_relevant(query: JudgedQuery, document: str) -> bool:
     return query.gains.get(document, 0) > 0
 
 
@@ -225,10 +228,10 @@ def _choose_distinct_documents(
     return taken
 
 
-def _count_relevant_per_query(items: Sequence[SampledItem]) -> str:
+def _describe_relevant_counts(items: Sequence[SampledItem]) -> str:
     sizes = Counter(sum(item.gold) for item in items)
-    words = ", ".join(f"{number} in {sizes[number]}" for number in sorted(sizes))
-    return f"relevant documents per query: {words}"
+    words = ", ".join(f"{number} ({sizes[number]})" for number in sorted(sizes))
+    return f"relevant documents per query (number of queries): {words}"
 
 
 def draw_pairs_across_scores(
@@ -236,7 +239,7 @@ def draw_pairs_across_scores(
 ) -> SampledTask:
     """`n` pairs, spread evenly over five bins of the gold score; each pair once, in either order of its texts, and
     texts in one pair only as far as there are enough."""
-    joined = [join_pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
+    joined = list(starmap(join_pair_text, zip(pairs.first, pairs.second, strict=True)))
     scores = [float(score) for score in pairs.scores]
     # By every digit: 3.0 and 3 are one score, 3.25 and 3.2 two.
     wrong = find_contradicted_texts(joined, [repr(score) for score in scores])
@@ -255,11 +258,15 @@ def draw_pairs_across_scores(
     off = (low, high) != (scale.low, scale.high)
     notes = (
         *choice.notes,
-        *count_note(len(wrong), "pair", "with several scores left out"),
-        *count_note(
+        *make_count_note(len(wrong), "pair", "with several scores left out"),
+        *make_count_note(
             len(joined) - len(set(map(normalise_text_for_comparison, joined))), "repeated pair", "left out"
         ),
-        *((f"gold {low:g} to {high:g}, rated {scale.low:g} to {scale.high:g}",) if off else ()),
+        *(
+            (f"gold scores run from {low:g} to {high:g}, ratings from {scale.low:g} to {scale.high:g}",)
+            if off
+            else ()
+        ),
     )
     items = tuple(_make_sts_item(pairs, place, scores[place]) for place in taken)
     rest = [place for place in pool if place not in set(taken)]
@@ -285,7 +292,7 @@ def _make_sts_practice(
 ) -> tuple[PracticeItem, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
     order = _shuffle_places(rest, pairs.ids, seed, "practice")
-    short = order_short_first(
+    short = order_short_texts_first(
         order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)]
     )
     if len(short) < request.practice:
@@ -321,13 +328,13 @@ def draw_classification_texts(
     rest = [place for place in pool if place not in taken]
     notes = (
         *choice.notes,
-        *count_note(len(wrong), "text", "with several labels left out"),
-        *count_note(
+        *make_count_note(len(wrong), "text", "with several labels left out"),
+        *make_count_note(
             len(tested) - len(set(map(normalise_text_for_comparison, tested.texts))),
             "repeated text",
             "left out",
         ),
-        *(() if trained else ("no training rows: models train on rows that were not drawn",)),
+        *(() if trained else ("no training rows, so models train on the rows that were not drawn",)),
     )
     shown = {item.text for item in items}
     practice = _make_classification_practice(
@@ -369,7 +376,7 @@ def _make_classification_practice(
     free = [place for place in rows if normalise_text_for_comparison(source.texts[place]) not in seen]
     order = _shuffle_places(free, source.ids, seed, "practice")
     first: dict[str, int] = {}
-    for place in order_short_first(order, source.texts):
+    for place in order_short_texts_first(order, source.texts):
         first.setdefault(source.labels[place], place)
     choices = {str(choice.value): choice for choice in order_label_choices(labels, request.labels)}
     drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
@@ -392,8 +399,8 @@ def take_all_items(data: Any, n: int | None) -> SampledTask:
         taken = [_make_sts_item(data, place, float(data.scores[place])) for place in range(len(data))]
         return SampledTask(tuple(taken[:n]), tuple(builtin_practice_items("sts")), notes=(WHOLE,))
     if isinstance(data, RerankingSet):
-        taken = [_make_item_from_list(data, place) for place in range(len(data.ids))]
-        about = (_count_relevant_per_query(taken),) if taken else ()
+        taken = [_make_item_from_candidates(data, place) for place in range(len(data.ids))]
+        about = (_describe_relevant_counts(taken),) if taken else ()
         return SampledTask(
             tuple(taken[:n]), tuple(builtin_practice_items("reranking")), notes=(WHOLE,), about_gold=about
         )
@@ -404,7 +411,7 @@ def take_all_items(data: Any, n: int | None) -> SampledTask:
     return SampledTask(tuple(taken[:n]), (), labels, (WHOLE,), trained=train.texts if train else ())
 
 
-def _make_item_from_list(data: RerankingSet, place: int) -> SampledItem:
+def _make_item_from_candidates(data: RerankingSet, place: int) -> SampledItem:
     key, texts = data.ids[place], data.candidates[place]
     documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts, 1)]
     gold = [int(gain > 0) for gain in data.relevance[place]]
@@ -433,8 +440,8 @@ def draw_clustering_texts(texts: LabelledTexts, request: TaskSampleRequest, n: i
     spare = [place for place in pool if texts.labels[place] not in drawn]
     notes = (
         *choice.notes,
-        *count_note(len(wrong), "text", "of several clusters left out"),
-        *count_note(
+        *make_count_note(len(wrong), "text", "in several clusters left out"),
+        *make_count_note(
             len(texts) - len(set(map(normalise_text_for_comparison, texts.texts))),
             "repeated text",
             "left out",
@@ -454,7 +461,7 @@ def _make_clustering_practice(
     own where there are no two."""
     members: dict[str, list[int]] = {}
     order = _shuffle_places(spare, texts.ids, seed, "practice")
-    for place in order_short_first(order, texts.texts):
+    for place in order_short_texts_first(order, texts.texts):
         members.setdefault(texts.labels[place], []).append(place)
     full = sorted(label for label, held in members.items() if len(held) >= EACH)
     if not request.practice:
@@ -475,47 +482,49 @@ SHORT = 400
 """Characters up to which a text is preferred for practice: it is to show the page, not to take time."""
 
 
-def order_short_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
+def order_short_texts_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
     """Places of short texts before long ones, else in their order."""
     return sorted(places, key=lambda place: len(texts[place]) > SHORT)
 
 
 def make_label_practice_item(text: str, label: LabelChoice) -> PracticeItem:
-    """A text whose label is told."""
+    """Make a practice item: a text whose label is told."""
     means = f" {label.description}" if label.description else ""
     return PracticeItem(
-        payload={"text": text}, answer=label.value, explanation=f"In the data this is {label.name}.{means}"
+        payload={"text": text},
+        answer=label.value,
+        explanation=f"In the data, the label is {label.name}.{means}",
     )
 
 
 def make_rating_practice_item(one: str, other: str, score: float, scale: RatingScale) -> PracticeItem:
-    """A pair whose rating is told."""
+    """Make a practice item: a pair whose rating is told."""
     answer = round_rating_to_scale_step(score, scale)
     words = scale.anchors.get(f"{answer:g}") or scale.anchors.get(f"{int(answer + 0.5)}", "")
     near = "" if answer == score else f", which is nearest to {answer:g}"
     return PracticeItem(
         payload={"text1": one, "text2": other}, answer=answer,
-        explanation=f"In the data the rating is {score:g}{near}. {words}".strip()
+        explanation=f"In the data, the rating is {score:g}{near}. {words}".strip()
     )  # fmt: skip
 
 
 def make_marks_practice_item(payload: dict[str, Any], marks: Sequence[int]) -> PracticeItem:
-    """A query whose relevant documents are told."""
+    """Make a practice item: a query whose relevant documents are told."""
     places = [str(place) for place, mark in enumerate(marks, 1) if mark]
     which = f"document {places[0]} is" if len(places) == 1 else f"documents {' and '.join(places)} are"
     return PracticeItem(
         payload=payload, answer=list(marks),
-        explanation=f"In the data {which} relevant. The others share words with the query but do not answer it."
+        explanation=f"In the data, {which} relevant. The others share words with the query but do not answer it."
     )  # fmt: skip
 
 
 def make_groups_practice_item(texts: Sequence[str], groups: Sequence[str]) -> PracticeItem:
-    """Texts whose groups are told by number, since the names of gold clusters may come back in the study."""
+    """Make a practice item: texts whose groups are told by number, not by their gold names."""
     numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
     return PracticeItem(
         payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
-        explanation=(f"In the data, these texts have {len(numbers)} topics. Other ways to sort them may also make "
-            "sense: you decide how broad a topic is.")
+        explanation=(f"In the data, these texts cover {len(numbers)} topics. Other groupings can also make sense: "
+            "you decide how broad a topic is.")
     )  # fmt: skip
 
 

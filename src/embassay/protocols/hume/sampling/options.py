@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import starmap
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal
@@ -24,11 +25,11 @@ SIZES: dict[Family, int] = {"classification": 40, "clustering": 30, "reranking":
 """Items of a task where nothing else is asked for: within the study's ranges (spec hume 2.1)."""
 
 
-def _as_list(value: object) -> object:
+def _convert_to_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _labels_as_text(value: object) -> object:
+def _convert_labels_to_text(value: object) -> object:
     """YAML reads the label 1 as a number."""
     return {str(key): held for key, held in value.items()} if isinstance(value, dict) else value
 
@@ -61,16 +62,16 @@ class TaskSampleRequest(_SamplingModel):
     """
 
     data: Annotated[str, Field(min_length=1)]
-    family: Annotated[list[Family], BeforeValidator(_as_list)] = []
+    family: Annotated[list[Family], BeforeValidator(_convert_to_list)] = []
     name: Name | None = None
     title: str = ""
     question: str = ""
     n: Annotated[int, Field(ge=2)] | None = None
-    lang: Annotated[list[str], BeforeValidator(_as_list)] = []
+    lang: Annotated[list[str], BeforeValidator(_convert_to_list)] = []
     map: dict[str, str] = {}
     split: str | None = None
     grades: str | None = None
-    labels: Annotated[dict[str, LabelWordAndMeaning], BeforeValidator(_labels_as_text)] = {}
+    labels: Annotated[dict[str, LabelWordAndMeaning], BeforeValidator(_convert_labels_to_text)] = {}
     guidelines: str | None = None
     scale: RatingScale | None = None
     groups: Annotated[int, Field(ge=2)] | None = None
@@ -88,14 +89,14 @@ class TaskSampleRequest(_SamplingModel):
     def _check_consistent_settings(self) -> TaskSampleRequest:
         if self.whole and (self.n is not None or self.groups is not None or self.drop_leaked):
             raise ValueError(
-                "whole uses every item unchanged, so n, groups and drop_leaked cannot select some"
+                "whole uses every item unchanged, so it cannot be combined with n, groups or drop_leaked"
             )
         if self.relevant >= self.candidates:
-            raise ValueError(f"relevant ({self.relevant}) must be below candidates ({self.candidates})")
+            raise ValueError(f"relevant ({self.relevant}) must be less than candidates ({self.candidates})")
         return self
 
     def size(self, family: Family, limit: int | None = None) -> int:
-        """How many items are wanted, at most `limit`."""
+        """The number of items that are wanted, at most `limit`."""
         wanted = self.n or SIZES[family]
         return wanted if limit is None else min(wanted, limit)
 
@@ -105,7 +106,7 @@ class StudySampleRequest(_SamplingModel):
 
     name: str = "study"
     seed: int = SEED
-    profile: Annotated[list[Question], BeforeValidator(_as_list)] = []
+    profile: Annotated[list[Question], BeforeValidator(_convert_to_list)] = []
     tasks: Annotated[list[TaskSampleRequest], Field(min_length=1)]
 
 
@@ -128,19 +129,19 @@ def read_sampling_config(path: Path) -> StudySampleRequest:
     Raises UsageError for a key or value that is not right, with its line, DataError for a file that is no mapping.
     """
     if not path.is_file():
-        raise UsageError(f"There is no file {str(path)!r}.", mend="Name the YAML file of the study.")
+        raise UsageError(f"There is no file {str(path)!r}.", mend="Pass the YAML file of the study.")
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
-            "the file is not a mapping", path=path, expected="tasks: ...", found=type(content).__name__,
-            mend="Begin with `tasks:`; see docs/hume_sampling.md."
+            "the file is not a YAML mapping", path=path, expected="tasks: ...", found=type(content).__name__,
+            mend="Start it with `tasks:`; see docs/hume_sampling.md."
         )  # fmt: skip
     content.setdefault("name", path.stem)
     return check_sampling_config(content, path)
 
 
 def check_sampling_config(content: Mapping[str, Any], path: Path | None = None) -> StudySampleRequest:
-    """The request that a mapping with the keys of the file makes."""
+    """Check a sampling configuration and make the request that it stands for."""
     base = path.parent if path else Path()
     tasks = content.get("tasks")
     if isinstance(tasks, list):
@@ -148,7 +149,7 @@ def check_sampling_config(content: Mapping[str, Any], path: Path | None = None) 
     try:
         return StudySampleRequest.model_validate(content)
     except ValidationError as error:
-        raise _first_config_fault(error, path) from None
+        raise _make_config_error(error, path) from None
 
 
 def read_guidelines_file(path: str | Path) -> str:
@@ -157,7 +158,7 @@ def read_guidelines_file(path: str | Path) -> str:
         text = Path(path).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"The guidelines {path} cannot be read: {error}.", mend="Give a text file in UTF-8."
+            f"The guidelines {path} cannot be read: {error}.", mend="Use a UTF-8 text file."
         ) from None
     if not text:
         raise UsageError(f"The guidelines {path} are empty.", mend="Write instructions for the annotators.")
@@ -192,7 +193,7 @@ def _resolve_data_path(spec: str, base: Path) -> str:
     return path if Path(path).exists() else spec
 
 
-def _first_config_fault(error: ValidationError, path: Path | None) -> UsageError:
+def _make_config_error(error: ValidationError, path: Path | None) -> UsageError:
     """The first thing that is wrong, in one line."""
     first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
@@ -202,10 +203,10 @@ def _first_config_fault(error: ValidationError, path: Path | None) -> UsageError
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
-        names = list(_find_faulty_model(place[:-1]).model_fields)
+        names = list(_find_faulty_config_model(place[:-1]).model_fields)
         near = find_nearest_name(str(place[-1]), names)
-        mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(names)}."
-        return UsageError(f"{where}there is no key {name!r}.", mend=mend)
+        mend = f"Did you mean {near!r}?" if near else f"Valid keys are {', '.join(names)}."
+        return UsageError(f"{where}unknown key {name!r}.", mend=mend)
     if first["type"] == "missing":
         return UsageError(f"{where}the key {name!r} is missing.", mend=f"Add a line `{place[-1]}: ...`.")
     words = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
@@ -214,7 +215,7 @@ def _first_config_fault(error: ValidationError, path: Path | None) -> UsageError
     return UsageError(f"{where}{name} is {first['input']!r}, but should be {words}.", mend=see)
 
 
-def _find_faulty_model(place: Place) -> type[BaseModel]:
+def _find_faulty_config_model(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
     return _MODELS[str(names[-1])] if names else StudySampleRequest
 
@@ -297,8 +298,8 @@ def make_guidelines(
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")
     scale = scale or RatingScale()
     return Template(text).substitute(
-        labels="\n".join(_format_list_entry(label.name, label.description) for label in labels),
-        levels="\n".join(_scale_level_entry(level, words) for level, words in scale.anchors.items()),
+        labels="\n".join(_format_guideline_entry(label.name, label.description) for label in labels),
+        levels="\n".join(starmap(_format_scale_level, scale.anchors.items())),
         low=f"{scale.low:g}", high=f"{scale.high:g}", groups=describe_group_count(groups)
     )  # fmt: skip
 
@@ -314,13 +315,13 @@ def guideline_version(tasks: Sequence[StudyTask]) -> str:
     return f"{VERSION}-{hash_guidelines(tasks)[:8]}"
 
 
-def _scale_level_entry(level: str, words: str) -> str:
+def _format_scale_level(level: str, words: str) -> str:
     """A level with its meaning, and with an example where both are ours."""
     if ANCHORS.get(level) != words or level not in EXAMPLES:
-        return _format_list_entry(level, words)
+        return _format_guideline_entry(level, words)
     one, other = EXAMPLES[level]
-    return f"{_format_list_entry(level, words)} Example: *{one}* and *{other}*"
+    return f"{_format_guideline_entry(level, words)} Example: *{one}* and *{other}*"
 
 
-def _format_list_entry(name: str, words: str) -> str:
+def _format_guideline_entry(name: str, words: str) -> str:
     return f"- **{name}**: {words}" if words else f"- **{name}**"

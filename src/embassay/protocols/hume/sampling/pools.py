@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Any
 
 from embassay.data import open_dataset
@@ -51,17 +52,19 @@ def draw_equally_per_label(
 
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
     """
-    members = _members_by_name(ids, labels, seed, "label")
+    members = _group_positions_by_name(ids, labels, seed, "label")
     per_label = n // len(members)
     if not per_label:
         names = sorted(members)
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
-        note = f"{n} items cannot cover all {len(members)} labels: one item each of {n} labels drawn"
+        note = (
+            f"{n} items cannot cover all {len(members)} labels, so one item was drawn for each of {n} labels"
+        )
         return TakenPoolPositions(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
-    why = f"{per_label} of each of {len(members)} labels"
+    why = f"{per_label} for each of {len(members)} labels"
     if short:
         why = f"labels with fewer than {per_label} items contribute all of them: {', '.join(short)}"
     return TakenPoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
@@ -75,12 +78,12 @@ def draw_items_of_gold_clusters(
     Without `groups` 6 or 5 clusters, whichever divides `n` (spec hume 2.1), or all where there are fewer. Clusters
     with enough items go first. Raises DataError for fewer than two clusters or too few items for two of each.
     """
-    members = _members_by_name(ids, labels, seed, "cluster")
+    members = _group_positions_by_name(ids, labels, seed, "cluster")
     wanted = min(groups or _choose_cluster_count(n, len(members)), len(members))
     if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
         raise DataError(
-            f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to group.",
-            mend="Give at least two clusters with two items each.",
+            f"{min(n, len(ids))} items in {len(members)} gold clusters are too few to group.",
+            mend="Use data with at least two clusters of two items each.",
         )
     per_group = n // wanted
     names = sorted(members)
@@ -89,7 +92,7 @@ def draw_items_of_gold_clusters(
     chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
     short = sum(len(members[name]) < per_group for name in chosen)
     taken = tuple(place for name in chosen for place in members[name][:per_group])
-    why = f"{per_group} of each of {wanted} clusters"
+    why = f"{per_group} for each of {wanted} clusters"
     if short:
         why = f"{why}, {short} of which have fewer"
     return TakenPoolPositions(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
@@ -119,7 +122,7 @@ def draw_pairs_by_score_bin(
     even = n // BINS
     short = [str(number + 1) for number in range(BINS) if places.get(number, 0) < min(even, n)]
     notes = (
-        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs; the others have more",)
+        (f"bins {', '.join(short)} of 5 have fewer than {even} pairs, so the others have more",)
         if short and len(taken) == n
         else ()
     )
@@ -160,7 +163,9 @@ def _choose_cluster_count(n: int, clusters: int) -> int:
     return min(fitting[0] if fitting else GROUPS[0], n // 2)
 
 
-def _members_by_name(ids: Sequence[str], names: Sequence[str], seed: int, what: str) -> dict[str, list[int]]:
+def _group_positions_by_name(
+    ids: Sequence[str], names: Sequence[str], seed: int, what: str
+) -> dict[str, list[int]]:
     """Name -> the positions of its items, in seeded order."""
     members: dict[str, list[int]] = {}
     for place in seeded_order(ids, seed, what):
@@ -193,7 +198,7 @@ class SampledItem:
 
     @property
     def text(self) -> str:
-        """What is looked for in training data: the text, the pair in either order, or the query."""
+        """The text to look for in training data: the text, the pair in either order, or the query."""
         if "text1" in self.payload:
             return join_pair_text(self.payload["text1"], self.payload["text2"])
         return str(self.payload.get("text") or self.payload["query"])
@@ -233,10 +238,10 @@ def join_pair_text(one: str, other: str) -> str:
     return "\n".join(sorted((one, other), key=normalise_text_for_comparison))
 
 
-def count_note(number: int, what: str, then: str) -> tuple[str, ...]:
+def make_count_note(number: int, what: str, then: str) -> tuple[str, ...]:
     """A note on so many things, none for none.
 
-    >>> count_note(1, "text", "left out"), count_note(0, "text", "left out")
+    >>> make_count_note(1, "text", "left out"), make_count_note(0, "text", "left out")
     (('1 text left out',), ())
     """
     plural = {"query": "queries"}.get(what, f"{what}s")
@@ -305,32 +310,32 @@ class TaskToDraw:
 def open_sampling_tasks(request: TaskSampleRequest) -> Iterator[TaskToDraw]:
     """Every task that a request is for: by family and language. Raises UsageError where it is for none."""
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
-    families = request.family or _find_task_families(request, dataset)
+    families = request.family or _find_dataset_families(request, dataset)
     for family in families:
-        shape = _task_shape(request, family, dataset)
+        shape = _choose_task_shape(request, family, dataset)
         yield from _open_tasks_by_language(request, family, shape, dataset)
 
 
-def _find_task_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]:
+def _find_dataset_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
     families = [family for family in FAMILIES if _find_possible_data_shapes(request, family, dataset)]
     families = [family for family in families if meant is None or family in meant]
     if not families:
         raise UsageError(
-            f"{dataset.name} has no data for any family of HUME; it can be {', '.join(dataset.shapes())}.",
-            mend="Name its columns with --map: text, label, text2, score, query.",
+            f"{dataset.name} has no data for any HUME family; it can be used as {', '.join(dataset.shapes())}.",
+            mend="Map its columns with --map (text, label, text2, score, query).",
         )
     return families
 
 
-def _task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) -> str:
+def _choose_task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) -> str:
     shapes = _find_possible_data_shapes(request, family, dataset)
     if not shapes:
-        lacking = min((dataset.missing(shape) for shape in _wanted_shapes(request, family)), key=len)
+        lacking = min((dataset.missing(shape) for shape in _list_family_shapes(request, family)), key=len)
         raise UsageError(
             f"{dataset.name} cannot be sampled for {family}: it has no {', '.join(lacking) or 'rows to train on'}.",
-            mend="Name the columns with --map, or leave this family out.",
+            mend="Map the columns with --map, or leave this family out.",
         )
     return shapes[0]
 
@@ -339,17 +344,17 @@ def _find_possible_data_shapes(request: TaskSampleRequest, family: Family, datas
     """The shapes of a family that the dataset can give; a classification needs rows to train on."""
     return [
         shape
-        for shape in _wanted_shapes(request, family)
+        for shape in _list_family_shapes(request, family)
         if not dataset.missing(shape) and (shape != "classification" or has_training_rows(dataset))
     ]
 
 
 def has_training_rows(dataset: Dataset) -> bool:
     """Whether the dataset is a classification with rows to train on, not only a table with a column `split`."""
-    return not dataset.missing("classification") and TRAIN in _find_splits(dataset, "classification")
+    return not dataset.missing("classification") and TRAIN in _find_dataset_splits(dataset, "classification")
 
 
-def _wanted_shapes(request: TaskSampleRequest, family: Family) -> tuple[str, ...]:
+def _list_family_shapes(request: TaskSampleRequest, family: Family) -> tuple[str, ...]:
     if family == "reranking" and request.negatives:
         return ("reranking",) if request.negatives == "lists" else ("retrieval",)
     return SHAPES[family]
@@ -384,7 +389,7 @@ def _select_test_rows(request: TaskSampleRequest, shape: str, dataset: Dataset) 
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
-    if shape == "retrieval" or TEST not in _find_splits(dataset, shape):
+    if shape == "retrieval" or TEST not in _find_dataset_splits(dataset, shape):
         return dataset, ""
     return _rows_of_split(dataset, shape, TEST), TEST
 
@@ -394,7 +399,11 @@ def _training_texts(
 ) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
     texts: list[str] = []
-    if shape in ("pairs", "labelled") and TRAIN in _find_splits(dataset, shape) and request.split is None:
+    if (
+        shape in ("pairs", "labelled")
+        and TRAIN in _find_dataset_splits(dataset, shape)
+        and request.split is None
+    ):
         train = _rows_of_split(dataset, shape, TRAIN)
         texts += _compared_texts((train.only(sub) if several else train), shape)
     for spec in request.against:
@@ -406,7 +415,7 @@ def _compared_texts(dataset: Dataset, shape: str) -> list[str]:
     """Every text of a dataset as items are compared: pairs in either order, queries without their documents."""
     data = dataset.load("labelled" if shape == "classification" else shape).data
     if shape == "pairs":
-        return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
+        return list(starmap(join_pair_text, zip(data.first, data.second, strict=True)))
     if shape == "reranking":
         return [query for queries in data.queries for query in queries]
     if shape == "retrieval":
@@ -414,7 +423,7 @@ def _compared_texts(dataset: Dataset, shape: str) -> list[str]:
     return list(data.texts)
 
 
-def _find_splits(dataset: Dataset, shape: str) -> frozenset[str]:
+def _find_dataset_splits(dataset: Dataset, shape: str) -> frozenset[str]:
     source = dataset.parts.get(shape)
     if source is None or "split" not in source.columns():
         return frozenset()

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ from embassay.protocols.hume.sampling.pools import (
     SampledTask,
     TaskToDraw,
     count_empty_texts,
-    count_note,
     join_pair_text,
+    make_count_note,
     normalise_text_for_comparison,
     open_sampling_tasks,
     seeded_order,
@@ -71,10 +72,10 @@ from embassay.search.fusion import Shingle, collect_word_shingles
 SAID: dict[Defect, str] = {
     "leaked": "also in the training data",
     "ambiguous_label": "with several labels in the data",
-    "neutral_text": "with a neutral text in a choice without a neutral label",
-    "parsing_artefact": "with remains of markup or wrong characters",
-    "added_context": "labelled the same though one text says more",
-    "interdisciplinary": "of several fields together",
+    "neutral_text": "with a neutral text but no neutral label to choose",
+    "parsing_artefact": "with leftover markup or wrong characters",
+    "added_context": "with the same label although one text says more",
+    "interdisciplinary": "that span several fields",
     "empty": "with an empty text",
     "same_text": "with the same text twice",
 }
@@ -102,7 +103,7 @@ def mark_item_defects(
 ) -> tuple[tuple[SampledItem, ...], dict[int, LeakedTrainingText]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = find_training_twins([item.text for item in items], trained)
-    return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
+    return tuple(_mark_defects_of_item(item, place in twin) for place, item in enumerate(items)), twin
 
 
 def count_items_by_defect(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
@@ -131,7 +132,7 @@ def describe_task_item_defects(folder: StudyFolder, task: str) -> tuple[str, ...
     )
 
 
-def _mark_defects(item: SampledItem, leaked: bool) -> SampledItem:
+def _mark_defects_of_item(item: SampledItem, leaked: bool) -> SampledItem:
     seen: dict[Defect, bool] = {
         "leaked": leaked,
         "empty": any(not text.strip() for text in item.texts),
@@ -198,21 +199,21 @@ def remove_leaked_data(data: Any, shape: str, trained: Sequence[str]) -> tuple[A
     if shape == "classification":
         test, left = remove_leaked_data(data.test, "labelled", (*data.train.texts, *trained))
         return replace(data, test=test), left
-    texts = _texts_of_data(data, shape)
+    texts = _list_texts_to_match(data, shape)
     leaked = find_training_twins(texts, trained)
     kept = [place for place in range(len(texts)) if place not in leaked]
-    return _take_rows(data, kept), len(leaked)
+    return _select_data_rows(data, kept), len(leaked)
 
 
-def _texts_of_data(data: Any, shape: str) -> list[str]:
+def _list_texts_to_match(data: Any, shape: str) -> list[str]:
     if shape == "pairs":
-        return [join_pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
+        return list(starmap(join_pair_text, zip(data.first, data.second, strict=True)))
     if shape == "reranking":
         return [queries[0] for queries in data.queries]
     return list(data.queries.texts if shape == "retrieval" else data.texts)
 
 
-def _take_rows(data: Any, kept: Sequence[int]) -> Any:
+def _select_data_rows(data: Any, kept: Sequence[int]) -> Any:
     """The rows at these positions, in every column."""
 
     def select_column_values(column: Sequence[Any]) -> tuple[Any, ...]:
@@ -320,8 +321,8 @@ def draw_study(
     pools = [pool for task in request.tasks for pool in _open_dataset_tasks(task, left_out)]
     if not pools:
         raise NoSuiteDataAvailable(
-            f"nothing from the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
-            mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it."
+            f"no data of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
+            mend=f"Run `embassay data fetch {request.tasks[0].suite}`."
         )  # fmt: skip
     names = _name_tasks(pools)
     tasks: list[StudyTask] = []
@@ -337,7 +338,7 @@ def draw_study(
             left_out.append(f"{name}: {error.message}")
             continue
         order = seeded_order([item.source_id for item in drawn.items], request.seed, "items", name)
-        tasks.append(_make_task(pool, name, drawn))
+        tasks.append(_make_study_task(pool, name, drawn))
         about[name] = drawn.about_gold
         for number, place in enumerate(order, 1):
             item, key = drawn.items[place], f"{name}-{number:03d}"
@@ -396,9 +397,13 @@ def _draw_task_items(pool: TaskToDraw, seed: int, limit: int | None, hear: Hear)
         return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
         return take_all_items(_require_candidate_lists(data), limit)
-    drawn = _sample_family(pool, data, request.size(pool.family, limit), seed, hear)
+    drawn = _draw_items_of_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(
-        drawn, notes=(*drawn.notes, *count_note(left, "text", "also in the training data left out"))
+        drawn,
+        notes=(
+            *drawn.notes,
+            *make_count_note(left, "text", "left out because of overlap with the training data"),
+        ),
     )
 
 
@@ -406,13 +411,13 @@ def _require_candidate_lists(data: Any) -> Any:
     """The data; UsageError for a corpus, which is no annotated set: nobody has said which documents were shown."""
     if isinstance(data, RetrievalSet):
         raise UsageError(
-            "A corpus cannot be used whole: people saw some documents per query, but the data do not say which.",
-            mend="Give candidates (top_ranked, or rows of query, text, label), or leave --whole out.",
+            "A corpus cannot be used whole, because it does not say which documents people saw for each query.",
+            mend="Pass candidates (top_ranked, or rows of query, text, label), or omit --whole.",
         )
     return data
 
 
-def _sample_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
+def _draw_items_of_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
         return draw_pairs_across_scores(data, complete_rating_scale(request.scale), request, n, seed)
@@ -434,7 +439,7 @@ def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) 
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
-            f"Nothing of {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
+            f"Nothing in {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
             mend="Use fewer --candidates, or data with more rows.",
         )
     items, defects = mark_item_defects(drawn.items, (*drawn.trained, *pool.trained))
@@ -444,18 +449,18 @@ def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) 
     empty = count_empty_texts(pool.data, pool.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
-        *(("hard negatives found by BM25, which no one judged",) if pool.shape == "retrieval" else ()),
-        *((f"{len(items)} of {wanted} items: all available",) if short else ()),
+        *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
+        *((f"only {len(items)} of {wanted} items available",) if short else ()),
         *drawn.notes,
         *describe_item_defects(items),
-        *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),
-        *count_note(near, "leaked item", "a near copy, not identical"),
-        *count_note(empty, "empty document", "in the corpus, never shown"),
+        *make_count_note(long, "item", f"with a long text (over {LONG:,} characters)"),
+        *make_count_note(near, "leaked item", "only nearly identical"),
+        *make_count_note(empty, "empty document", "in the corpus, never shown"),
     )
     return replace(drawn, items=items, notes=notes)
 
 
-def _make_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
+def _make_study_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
     labels = order_label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = complete_rating_scale(request.scale) if pool.family == "sts" else None
@@ -501,6 +506,6 @@ def _name_tasks(pools: Sequence[TaskToDraw]) -> list[str]:
         names.append(name + (f"-{pool.lang}" if len({other.lang for other in same}) > 1 else ""))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(
-            f"Two tasks are called {twice}.", mend="Give the tasks their own names in a file, with --config."
+            f"Two tasks are called {twice}.", mend="Give the tasks unique names in a --config file."
         )
     return names

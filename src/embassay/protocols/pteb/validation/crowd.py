@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from embassay.data.rows import (
     LIKE,
-    Row,
+    SourceRow,
     escape_spreadsheet_formula,
     find_nearest_name,
     unescape_spreadsheet_formula,
@@ -89,7 +89,7 @@ def draw_rating_batches(
     pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
     if not pairs:
         raise UsageError(
-            f"No pair of {items[0].lang} is left after a pilot of {how.after_pilot}.",
+            f"No pairs in {items[0].lang} are left after a pilot of {how.after_pilot}.",
             mend="Draw a larger study.",
         )
     dummies = [item for item in items if item.is_dummy]
@@ -109,7 +109,7 @@ def write_platform_batches(
             make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
         ]
         rows = _make_hit_rows(shown) if platform == "mturk" else _make_task_group_rows(shown)
-        written.append(_write_rows(out / f"{name}.csv", rows))
+        written.append(_write_rows_as_csv(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
@@ -147,19 +147,19 @@ def read_crowd_ratings(
     return kept
 
 
-def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
+def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[SourceRow]:
     """The rows of a file of either platform, if it has what its ratings are read from."""
     source = open_rating_table(path)
     columns = source.columns()
     if any(ANNOTATOR.fullmatch(name) for name in columns):
-        yield from _read_report_rows(path, source.rows(columns), filters)
+        yield from _read_crowd_report_rows(path, source.rows(columns), filters)
         return
     turk = _find_column(columns, ("Input.pair_1",))
     if not _find_column(columns, PERSON) or not (turk or _find_column(columns, PAIR)):
         raise DataError(
-            "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
+            "the file is not an MTurk or Prolific table", path=path, line=1, found=", ".join(columns[:8]),
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
-            mend="Give the batch results as downloaded."
+            mend="Pass the batch results as downloaded."
         )  # fmt: skip
     rated = (
         any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
@@ -170,25 +170,27 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
         likely = find_nearest_name(filters.rating, columns, LIKE) or "NAME"
         named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
         raise DataError(
-            "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
+            "no column contains ratings", path=path, line=1, found=", ".join(columns[-8:]),
             expected=f"{RATING}1 or {TASK_ANSWERS}" if turk else filters.rating,
-            mend=f"Give the results with their answers{named}"
+            mend=f"Pass results that include the answers{named}"
         )  # fmt: skip
     yield from source.rows(columns)
 
 
-def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilters) -> Iterator[Row]:
+def _read_crowd_report_rows(
+    path: Path, rows: Iterable[SourceRow], filters: SubmissionFilters
+) -> Iterator[SourceRow]:
     """The rows of a task builder's report, one for each person who answered.
 
     DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
     """
-    asked: dict[str, Row] = {}
+    asked: dict[str, SourceRow] = {}
     for row in rows:
         if _find_column(row.cells, PAIR) is None:
             raise DataError(
-                "the report does not say which pair a line belongs to", path=path, line=1,
+                "the report does not identify the pair of each line", path=path, line=1,
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
-                mend="Give the report of a batch whose dataset is the file from `validate crowd`."
+                mend="Pass the report of a batch whose dataset is the file from `validate crowd`."
             )  # fmt: skip
         # A report has the questions as lines: with one it is the rating, with several nobody says which.
         asked.setdefault(read_stripped_cell(row, "Question"), row)
@@ -201,7 +203,9 @@ def _read_report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilter
         for name in row.cells:
             if ANNOTATOR.fullmatch(name) and read_stripped_cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
-                yield Row(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
+                yield SourceRow(
+                    row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer}
+                )
 
 
 def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
@@ -210,7 +214,7 @@ def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
     return next((held[name.lower()] for name in names if name.lower() in held), None)
 
 
-def _read_cell(row: Row, names: Sequence[str]) -> str:
+def _read_cell(row: SourceRow, names: Sequence[str]) -> str:
     column = _find_column(row.cells, names)
     return "" if column is None else read_stripped_cell(row, column)
 
@@ -220,16 +224,17 @@ def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
     file would take the place of what was collected before."""
     if not kept.rows:
         raise DataError(
-            "No rating is left", expected="ratings that count",
+            "No ratings are left", expected="ratings that count",
             found=", ".join(f"{format_noun_count(n, 'row')}: {reason}" for reason,
                 n in kept.left_out.items()) or "none",
-            mend="Relax the filters, or give the files of this study. Nothing was written."
+            mend="Relax the filters, or pass this study's files. Nothing was written."
         )  # fmt: skip
     write_rating_table(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
 
 def _collect_row_ratings(
-    row: Row, people: Mapping[str, CrowdSubmission] | None, items: Mapping[str, PairToRate], filters: SubmissionFilters,
+    row: SourceRow, people: Mapping[str, CrowdSubmission] | None, items: Mapping[str, PairToRate],
+    filters: SubmissionFilters,
     kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
     person = unescape_spreadsheet_formula(_read_cell(row, PERSON))
@@ -251,7 +256,7 @@ def _collect_row_ratings(
         if before is not None and not item.is_dummy:
             raise DataError(
                 f"{person} has already rated the pair {item.pair_id}", path=row.path, line=row.line,
-                mend="Give every result file once."
+                mend="Pass each result file once."
             )  # fmt: skip
         worse = before is None or abs(value - (item.expected or 0)) > abs(
             before["rating"] - (item.expected or 0)
@@ -261,7 +266,7 @@ def _collect_row_ratings(
 
 
 def _read_rated_pairs(
-    row: Row, items: Mapping[str, PairToRate], filters: SubmissionFilters
+    row: SourceRow, items: Mapping[str, PairToRate], filters: SubmissionFilters
 ) -> Iterator[tuple[PairToRate, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
@@ -276,14 +281,14 @@ def _read_rated_pairs(
         if pair not in items:
             raise DataError(
                 f"the pair {pair!r} is not in this study", path=row.path, line=row.line,
-                mend="Name the folder whose files were sent out."
+                mend="Pass the folder whose files were sent out."
             )  # fmt: skip
         value = read_rating_cell(told, rating) if rating in told.cells else None
         if value is not None:
             yield items[pair], value
 
 
-def _expand_crowd_form_answers(row: Row) -> Row:
+def _expand_crowd_form_answers(row: SourceRow) -> SourceRow:
     """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
     text = read_stripped_cell(row, TASK_ANSWERS)
     if not text:
@@ -294,14 +299,14 @@ def _expand_crowd_form_answers(row: Row) -> Row:
     except (ValueError, TypeError, IndexError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
-            expected='a list with one object, [{"rating_1": 4}]', mend="Give the results as downloaded."
+            expected='a list with one object, [{"rating_1": 4}]', mend="Pass the results as downloaded."
         ) from None  # fmt: skip
     cells = {f"Answer.{name}": _read_radio_choice(answer) for name, answer in answers.items()}
-    return Row(row.path, row.line, {**row.cells, **cells})
+    return SourceRow(row.path, row.line, {**row.cells, **cells})
 
 
 def _read_radio_choice(value: Any) -> Any:
-    """A choice of radio buttons is an object of booleans: the one that is true."""
+    """The chosen one of radio buttons, which come as an object of booleans."""
     if isinstance(value, Mapping):
         return next((name for name, chosen in value.items() if chosen is True), "")
     return value
@@ -316,39 +321,39 @@ class CrowdSubmission:
     cells: Mapping[str, str]
 
     @classmethod
-    def of(cls, row: Row) -> CrowdSubmission:
-        """By a row of ratings or of an export. DataError, with file and line, for a state or a time that is none."""
+    def of(cls, row: SourceRow) -> CrowdSubmission:
+        """Read the submission of a row; DataError, with file and line, for a bad state or time."""
         status = _read_cell(row, STATUS).lower().replace("_", " ")
         # The column that a requester marks before uploading the results again.
         status = "rejected" if _read_cell(row, ("Reject",)) else status
         if status not in LEFT_OUT | COUNTED:
             raise DataError(
-                "the state of the submission is unknown", path=row.path, line=row.line, found=status,
+                "unknown submission status", path=row.path, line=row.line, found=status,
                 expected=", ".join(sorted((COUNTED | LEFT_OUT) - {""})),
-                mend="Write APPROVED if it counts, REJECTED if not."
+                mend="Write APPROVED if the submission counts, otherwise REJECTED."
             )  # fmt: skip
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
         return cls(status, _parse_seconds(row), cells)
 
     def merge_exported_submission(self, exported: CrowdSubmission) -> CrowdSubmission:
-        """With what the export of submissions says, where that is more than the row of ratings does."""
+        """Merge in what the export of submissions says, where that is more than the row says."""
         told = exported.seconds if exported.seconds is not None else self.seconds
         return CrowdSubmission(exported.status or self.status, told, {**self.cells, **exported.cells})
 
     def reason(self, pairs: int, filters: SubmissionFilters) -> str:
-        """Why it does not count; empty where it does."""
+        """Why the submission does not count; empty where it does."""
         if self.status in LEFT_OUT:
             return self.status
         column, _, value = filters.where.partition("=")
         if filters.where and self.cells.get(column.strip(), "") != value.strip():
             return f"not {filters.where}"
         if filters.least_seconds and self.seconds is None:
-            return "no time is given"
+            return "no time given"
         per_pair = (self.seconds or 0.0) / max(pairs, 1)
-        return f"under {filters.least_seconds:g} s a pair" if per_pair < filters.least_seconds else ""
+        return f"under {filters.least_seconds:g} s per pair" if per_pair < filters.least_seconds else ""
 
 
-def _parse_seconds(row: Row) -> float | None:
+def _parse_seconds(row: SourceRow) -> float | None:
     """Seconds, also as h:mm:ss; None for an empty cell."""
     text = _read_cell(row, TIME)
     if not text:
@@ -371,14 +376,14 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that appears twice."""
     people: dict[str, CrowdSubmission] = {}
-    seen: dict[str, Row] = {}
+    seen: dict[str, SourceRow] = {}
     for path in files:
         source = open_rating_table(path)
         columns = source.columns()
         if _find_column(columns, PERSON) is None:
             raise DataError(
                 "the submissions do not name their participants", path=path, line=1, expected=" or ".join(PERSON),
-                found=", ".join(columns[:8]), mend="Give Prolific's export of the study."
+                found=", ".join(columns[:8]), mend="Pass Prolific's export of the study."
             )  # fmt: skip
         for row in source.rows(columns):
             person, number = (
@@ -389,7 +394,7 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
                 raise DataError(
                     f"the submission {number} appears twice", path=row.path, line=row.line,
                     found=f"first on line {seen[number].line} of {seen[number].path.name}",
-                    mend="Give every export once."
+                    mend="Pass each export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}
             people[person] = _join_submissions(people.get(person), CrowdSubmission.of(row))
@@ -429,7 +434,7 @@ def _make_task_group_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[
     ]  # fmt: skip
 
 
-def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+def _write_rows_as_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     cells = ([escape_spreadsheet_formula(value) for value in row.values()] for row in rows)
     write_file_atomically(path, format_csv_sheet([rows[0], *cells]).encode())
     return path

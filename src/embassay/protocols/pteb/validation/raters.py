@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.data.lines import DelimitedTable
 from embassay.data.rows import (
-    Row,
+    SourceRow,
     escape_spreadsheet_formula,
     find_nearest_name,
     make_missing_column_error,
@@ -225,13 +225,13 @@ def _decide_rater_fate(
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
     counts = [
-        f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} {rating.value:g}, expected "
+        f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} as {rating.value:g} instead of "
         f"{items[rating.pair_id].expected:g}"
         for rating in failed
     ]
     if len(far) >= rules.repeated:
         counts.append(
-            f"{len(far)} ratings are more than {rules.deviation:g} from the inspector's and from every model's"
+            f"{len(far)} ratings differ by more than {rules.deviation:g} from the inspector's and every model's"
         )
     reason = "; ".join(counts)
     if rater in decisions.rejected:
@@ -283,7 +283,7 @@ def summarise_language_ratings(
     langs = list(dict.fromkeys(item.lang for item in pairs))
     table = {lang: _RatingTable(lang, kept, pairs, raters, per_pair) for lang in langs}
     results = [
-        _summarise_language(ratings, _estimate_mean_rating(ratings, seed), rules, seed)
+        _summarise_one_language(ratings, _estimate_mean_rating(ratings, seed), rules, seed)
         for ratings in table.values()
     ]
     if not results:
@@ -291,7 +291,7 @@ def summarise_language_ratings(
     whole = _RatingTable("", kept, pairs, raters, per_pair)
     return (
         *results,
-        _summarise_language(
+        _summarise_one_language(
             whole, _estimate_mean_of_languages(list(table.values()), results, seed), rules, seed, results
         ),
     )
@@ -327,7 +327,7 @@ class _RatingTable:
         )
 
     @property
-    def too_few_reason(self) -> str:
+    def too_few_ratings_reason(self) -> str:
         """Why there is no verdict; empty where enough pairs have a rating."""
         pairs = len(self.rated)
         missing = pairs - int(self.rated.sum())
@@ -336,14 +336,14 @@ class _RatingTable:
         return f"{missing} of {pairs} pairs have no valid rating (over {MOST_LOST:.0%}, so no verdict)"
 
 
-def _summarise_language(
+def _summarise_one_language(
     ratings: _RatingTable,
     mean: Estimate | None,
     rules: RatingAcceptanceRules,
     seed: int,
     results: Sequence[LanguageRatingResult] = (),
 ) -> LanguageRatingResult:
-    reason = ratings.too_few_reason
+    reason = ratings.too_few_ratings_reason
     open_langs = [result.lang for result in results if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
@@ -363,7 +363,7 @@ def _summarise_language(
         mean=None if reason else mean,
         median=median(ratings.values) if ratings.values else None,
         share=wilson(high / n, n) if n else None,
-        alpha=_estimate_alpha(ratings, seed),
+        alpha=_estimate_krippendorff_alpha(ratings, seed),
         rating_counts=_count_rating_values(ratings.values),
         pair_counts=_count_rating_values(ratings.pair_means.tolist()),
         accepted=accepted,
@@ -395,7 +395,7 @@ def _estimate_mean_of_languages(
     return Estimate(value, *percentile_interval(draws), sum(result.rated for result in results), method)
 
 
-def _estimate_alpha(ratings: _RatingTable, seed: int) -> Estimate | None:
+def _estimate_krippendorff_alpha(ratings: _RatingTable, seed: int) -> Estimate | None:
     value = krippendorff_alpha(ratings.table)
     # Only pairs with two ratings or more enter alpha.
     twice = int(((~np.isnan(ratings.table)).sum(axis=0) > 1).sum())
@@ -461,7 +461,7 @@ def read_rating_file_rows(path: Path) -> list[RatingFileRow]:
     ]
 
 
-def read_rating_cell(row: Row, column: str) -> float | None:
+def read_rating_cell(row: SourceRow, column: str) -> float | None:
     """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
     text = read_stripped_cell(row, column)
     if not text:
@@ -470,12 +470,12 @@ def read_rating_cell(row: Row, column: str) -> float | None:
     if value is None or not LOWEST <= value <= HIGHEST:
         raise DataError(
             "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it then counts as unrated."
+            found=repr(text), mend="Ask the rater, or leave the cell blank to count it as unrated."
         )  # fmt: skip
     return value
 
 
-def _read_rated_row(row: Row, texts: Sequence[str]) -> RatingFileRow:
+def _read_rated_row(row: SourceRow, texts: Sequence[str]) -> RatingFileRow:
     pair_id, rater_id = (
         unescape_spreadsheet_formula(read_stripped_cell(row, "pair_id")),
         unescape_spreadsheet_formula(read_stripped_cell(row, "rater_id")),
@@ -509,7 +509,7 @@ def collect_ratings_from_files(
     by_pair: dict[tuple[str, str], RatingFileRow] = {}
     for path in files:
         for row in read_rating_file_rows(path):
-            _check_pair(row, items, estimates=estimates)
+            _check_row_matches_pair(row, items, estimates=estimates)
             key = (row.rater_id, row.pair_id)
             if row.rating is None:
                 continue
@@ -517,8 +517,8 @@ def collect_ratings_from_files(
                 first = by_pair[key]
                 raise DataError(
                     f"{row.rater_id} has already rated the pair {row.pair_id}", path=row.path, line=row.line,
-                    found=f"the other in {first.path}:{first.line}",
-                    mend="Keep one of the two; every rater needs a different id."
+                    found=f"another rating in {first.path}:{first.line}",
+                    mend="Keep one of the two. Every rater needs a unique id."
                 )  # fmt: skip
             by_pair[key] = row
     return [
@@ -541,17 +541,17 @@ def check_inspector_decisions(
             if name not in known:
                 near = find_nearest_name(name, known)
                 raise UsageError(
-                    f"The inspector's file has the {what} {name!r}, which the study does not.",
+                    f"The inspector's file has the {what} {name!r}, which the study does not have.",
                     mend=f"Did you mean {near}?" if near else "Correct or remove the row.",
                 )
 
 
-def _check_pair(row: RatingFileRow, items: Mapping[str, PairToRate], *, estimates: bool) -> None:
+def _check_row_matches_pair(row: RatingFileRow, items: Mapping[str, PairToRate], *, estimates: bool) -> None:
     item = items.get(row.pair_id)
     if item is None:
         raise DataError(
             f"the study has no pair {row.pair_id!r}.", path=row.path, line=row.line,
-            mend="Does the file belong to another study, or was the cell changed?"
+            mend="Check whether the file belongs to another study or the cell was changed."
         )  # fmt: skip
     if row.texts and not estimates:
         ours = sorted(map(_undo_spreadsheet_changes, (item.text, item.text2)))
@@ -561,7 +561,7 @@ def _check_pair(row: RatingFileRow, items: Mapping[str, PairToRate], *, estimate
         ):
             raise DataError(
                 f"the texts differ from those of the pair {row.pair_id}.", path=row.path, line=row.line,
-                mend="Rows were moved, or texts edited: get the file from the rater again."
+                mend="Rows were moved or texts were edited. Get the file from the rater again."
             )  # fmt: skip
 
 
@@ -600,7 +600,7 @@ def read_inspector_decisions(path: Path) -> InspectorDecisions:
     return InspectorDecisions(inspected, decided["clear"], decided["reject"])
 
 
-def _read_inspector_decision(row: Row, decided: dict[str, dict[str, str]]) -> None:
+def _read_inspector_decision(row: SourceRow, decided: dict[str, dict[str, str]]) -> None:
     decision, rater, reason = (
         read_stripped_cell(row, column) for column in ("decision", "rater_id", "reason")
     )
@@ -610,12 +610,12 @@ def _read_inspector_decision(row: Row, decided: dict[str, dict[str, str]]) -> No
         near = find_nearest_name(decision, DECISIONS)
         raise DataError(
             "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
-            mend=f"Did you mean {near}?" if near else "Leave it blank if the rules should decide."
+            mend=f"Did you mean {near}?" if near else "Leave it blank to let the rules decide."
         )  # fmt: skip
     if not (rater and reason):
         raise DataError(
             f"a decision needs a {'reason' if rater else 'rater_id'}.", path=row.path, line=row.line,
-            mend="Every decision is logged with its reason."
+            mend="Fill it in, because every decision is logged with its reason."
         )  # fmt: skip
     others = decided[DECISIONS[1 - DECISIONS.index(decision)]]
     if rater in others:

@@ -31,7 +31,7 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
     write_tables,
 )
-from embassay.protocols.pteb.judging import forecast_ratings
+from embassay.protocols.pteb.judging import forecast_rating_cost
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import load_similarity_judge_prompt
 from embassay.protocols.pteb.ratings import (
@@ -58,7 +58,7 @@ from embassay.protocols.pteb.validation.raters import (
 )
 from embassay.protocols.pteb.validation.study import DrawnStudy
 from embassay.protocols.wordings.pairs import PairToRate, make_rating_sheet, write_rating_table
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, collect_hardware_facts, list_package_versions, slugify_name
 from embassay.runs.forecast import CellForecast, RunForecast
 from embassay.runs.spending import RunSpendingJournal
@@ -110,7 +110,9 @@ def forecast_model_ratings(
         name = judge.open().name
         _, pairs = _list_pairs_for_judge(study, name)
         head = CellForecast("validation", "", name, len(pairs), 0, 0)
-        costs.append(forecast_ratings(head, judge, pairs, _make_rating_instructions(study, options), cache))
+        costs.append(
+            forecast_rating_cost(head, judge, pairs, _make_rating_instructions(study, options), cache)
+        )
     return RunForecast(tuple(costs))
 
 
@@ -132,7 +134,7 @@ def _make_rating_instructions(study: DrawnStudy, options: RatingOptions) -> Rati
     return RatingInstructions(load_similarity_judge_prompt().text, options, study.seed)
 
 
-def list_estimate_files(study: DrawnStudy) -> list[Path]:
+def list_model_rating_files(study: DrawnStudy) -> list[Path]:
     """The estimates that the study's folder has."""
     folder = study.path / ESTIMATES
     return sorted(folder.iterdir()) if folder.is_dir() else []
@@ -145,7 +147,7 @@ VERDICTS = {True: "accepted", False: "rejected", None: "no verdict"}
 
 def make_rating_result_rows(
     results: Sequence[LanguageRatingResult], system: str, seed: int
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
 
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
@@ -155,18 +157,18 @@ def make_rating_result_rows(
         none = result.reason or "no rating counts"
         accepted = None if result.accepted is None else float(result.accepted)
         yield _make_language_row(result, system, seed, "mean_rating", result.mean, none)
-        median = _make_plain_estimate(result.median, result.ratings, "over ratings")
+        median = _make_estimate_if_known(result.median, result.ratings, "over ratings")
         yield _make_language_row(result, system, seed, "median_rating", median, none)
         yield _make_language_row(result, system, seed, "share_at_threshold", result.share, none)
         undefined = "no pair has two ratings, or all ratings are the same"
         yield _make_language_row(result, system, seed, "alpha", result.alpha, undefined)
-        rule = _make_plain_estimate(accepted, result.rated, "the rules of the study")
+        rule = _make_estimate_if_known(accepted, result.rated, "the rules of the study")
         yield _make_language_row(result, system, seed, "accepted", rule, none)
         for measure, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
-                share = _make_plain_estimate(
-                    count / n if n else None, n, "nearest whole number, halves upward"
+                share = _make_estimate_if_known(
+                    count / n if n else None, n, "nearest whole number, halves rounded up"
                 )
                 yield _make_language_row(result, system, seed, measure, share, none, f"rating={grade}")
 
@@ -174,26 +176,26 @@ def make_rating_result_rows(
 def make_study_rating_tables(
     results: Sequence[LanguageRatingResult], raters: Sequence[RaterVerdict], threshold: float
 ) -> Iterator[ColumnTable]:
-    """`pteb_table11`, `rating_distribution` and `raters`."""
-    yield _make_table_11(results, threshold)
-    yield _make_distribution_table(results)
+    """Make the tables `pteb_table11`, `rating_distribution` and `raters`."""
+    yield _make_human_validation_table(results, threshold)
+    yield _make_rating_counts_table(results)
     yield _make_raters_table(raters)
 
 
 def make_corrected_mean_rows(
     found: Sequence[CorrectedLanguageMean], system: str, seed: int
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """`mean_corrected` of each judge (variant) and language."""
     for language in found:
         mean = language.mean
         place = (
             "pteb", TASK, "", language.lang, language.lang or "mul", language.judge, system, "mean_corrected"
         )  # fmt: skip
-        method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
-        yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
+        method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's ratings of all; {mean.use}"
+        yield ResultRow(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
 
-def make_corrected_tables(found: Sequence[CorrectedLanguageMean]) -> Iterator[ColumnTable]:
+def make_corrected_mean_tables(found: Sequence[CorrectedLanguageMean]) -> Iterator[ColumnTable]:
     """`corrected_judges` and `judge_bias`."""
     named = [(f"{language.judge}, {language.lang or TOTAL}", language) for language in found]
     title = "Mean ratings by people and judge"
@@ -219,12 +221,12 @@ def _make_language_row(
     estimate: Estimate | None,
     reason: str,
     variant: str = "",
-) -> Result:
+) -> ResultRow:
     """A row of a language; without a value, with the reason, where nothing was found."""
     place = ("pteb", TASK, "", result.lang, result.lang or "mul", variant, system, measure)
     if estimate is None:
-        return Result(*place, None, result.rated, seed=seed, reason=reason)
-    return Result(*place, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
+        return ResultRow(*place, None, result.rated, seed=seed, reason=reason)
+    return ResultRow(*place, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
 
 
 _LANG = text("lang", lambda result: result.lang or TOTAL)
@@ -238,7 +240,7 @@ class RatingClassCounts(NamedTuple):
     counts: Sequence[int]
 
 
-def _make_table_11(results: Sequence[LanguageRatingResult], threshold: float) -> ColumnTable:
+def _make_human_validation_table(results: Sequence[LanguageRatingResult], threshold: float) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole_number_column("n_pairs", "rated"),
         whole_number_column("n_incomplete", "incomplete"),
@@ -250,12 +252,12 @@ def _make_table_11(results: Sequence[LanguageRatingResult], threshold: float) ->
         number_column("alpha_high", "alpha.high"),
         text("verdict", lambda result: describe_language_verdict(result, results)),
         text("reason"),
-        note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
-        "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
+        note=f"Ratings range from 0 to 5. A language is accepted at a mean of {threshold:g} or more. The total is the "
+        "mean over languages, medians are over ratings, and alpha is Krippendorff's ordinal alpha.",
     )  # fmt: skip
 
 
-def _make_distribution_table(results: Sequence[LanguageRatingResult]) -> ColumnTable:
+def _make_rating_counts_table(results: Sequence[LanguageRatingResult]) -> ColumnTable:
     rows = [
         RatingClassCounts(result.lang, what, counts)
         for result in results
@@ -265,7 +267,7 @@ def _make_distribution_table(results: Sequence[LanguageRatingResult]) -> ColumnT
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
         *(whole_number_column(str(rating), partial(_read_class_count, place)) for place,
             rating in enumerate(CLASSES)),
-        note="Counted at the nearest whole number, halves rounded up; a pair's rating is the mean of its ratings.",
+        note="Ratings are rounded to the nearest whole number, halves up. A pair's rating is the mean of its ratings.",
     )  # fmt: skip
 
 
@@ -276,13 +278,13 @@ def _read_class_count(place: int, row: RatingClassCounts) -> int:
 def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
     return ColumnTable.of(
-        "raters", "Raters, and why any was rejected", raters, text("rater_id"),
+        "raters", "Raters and reasons for rejection", raters, text("rater_id"),
         text("lang", lambda rater: "; ".join(rater.langs)), *map(whole_number_column, counts),
         whole_number_column("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
     )  # fmt: skip
 
 
-def _make_plain_estimate(value: float | None, n: int, method: str) -> Estimate | None:
+def _make_estimate_if_known(value: float | None, n: int, method: str) -> Estimate | None:
     return None if value is None else Estimate(value, n=n, method=method)
 
 
@@ -362,9 +364,9 @@ def score_rating_study(
     if not ratings:
         raise UsageError(
             f"There are no ratings for the study in {study.path}.",
-            mend="Put the raters' files into for-raters/, or name them.",
+            mend="Put the raters' files into for-raters/, or pass them.",
         )
-    said = collect_ratings_from_files([*list_estimate_files(study), *estimates], items, estimates=True)
+    said = collect_ratings_from_files([*list_model_rating_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
     file = decisions or (listed if listed.exists() else None)
     decided = read_inspector_decisions(file) if file else NO_DECISIONS
@@ -395,7 +397,7 @@ def write_study_run(scored: ScoredRatingStudy, *, command: str = "") -> RunFolde
         study.path, make_study_rating_tables(scored.results, scored.checked.raters, study.rules.threshold)
     )
     if scored.corrected:
-        write_tables(study.path, make_corrected_tables(scored.corrected))
+        write_tables(study.path, make_corrected_mean_tables(scored.corrected))
     write_rating_table(study.path / "ratings.csv", _join_ratings_with_key(scored))
     folder.write_manifest(_make_study_manifest(scored, command, folder))
     return folder
@@ -411,26 +413,26 @@ def _list_study_warnings(
     told = []
     if not judges:
         told.append(
-            "No language model has estimated the pairs: step 2 is left out, and step 5 rejects no one because of it."
+            "No language model has rated the pairs, so no rater can be rejected for deviating ratings."
         )
     if study.system in judges:
         told.append(f"{study.system} rates its own paraphrases.")
     for judge in judges:
         blank = len(items) - sum(rating.rater_id == judge for rating in estimates)
         if blank:
-            told.append(f"{judge} has no estimate of {blank} of {len(items)} pairs.")
+            told.append(f"{judge} has no estimate for {blank} of {len(items)} pairs.")
     if checked.not_inspected:
-        told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
+        told.append(f"{len(checked.not_inspected)} flagged pairs have not been inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"Of the pairs given to raters, {format_noun_count(blank, 'rating')} left blank.")
+        told.append(f"Raters left {format_noun_count(blank, 'rating')} blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()
         if facts["pairs"] < study.facts["sample"]["pairs"]
     ]
     if short:
-        told.append(f"There were fewer pairs than requested in {', '.join(short)}.")
+        told.append(f"Fewer pairs than requested were available in {', '.join(short)}.")
     return told
 
 
@@ -444,7 +446,7 @@ def _describe_verdict_doubts(results: Sequence[LanguageRatingResult], study: Dra
             yield f"{few} in {result.lang} have fewer than {study.raters} valid ratings."
         if result.mean is not None and result.mean.contains(study.rules.threshold):
             near = f"The threshold is within the interval of {result.lang}"
-            yield f"{near}: with other pairs, the verdict could be the opposite."
+            yield f"{near}, so other pairs could reverse the verdict."
         if result.alpha is not None and result.alpha.ends[0] <= 0:
             yield f"The raters of {result.lang} may agree no better than chance (alpha {result.alpha.point:.2f})."
 

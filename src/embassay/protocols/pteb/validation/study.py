@@ -18,7 +18,7 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.kernel.outcome import current_utc_time
-from embassay.protocols.pteb.options import StudyPool
+from embassay.protocols.pteb.options import RatingStudyPool
 from embassay.protocols.wordings.pairs import (
     SHOWN,
     PairSampleSize,
@@ -39,26 +39,26 @@ FORMAT, SCHEMA = "embassay-validation", 1
 RATERS = "for-raters"
 
 INSTRUCTIONS = """\
-# How alike are two texts?
+# How similar are the two texts?
 
-You get pairs of texts in one language that you read well. Say for each pair **how far the two mean the same**, with a
-number from 0 to 5. Steps between whole numbers are allowed (3.5).
+You will see pairs of texts in a language that you read well. For each pair, rate **how similar the two texts are in
+meaning**, from 0 to 5. Values between whole numbers, such as 3.5, are allowed.
 
 | Rating | Meaning |
 |---|---|
-| 5 | Both say the same. |
-| 4 | Both say the same but for a detail that hardly matters. |
-| 3 | The main thing is the same, but something that matters is missing, added or different. |
-| 2 | They share a part of what they say. |
-| 1 | They are about the same subject, and say different things. |
-| 0 | They have nothing in common. |
+| 5 | Both texts mean the same. |
+| 4 | Both texts mean the same except for a minor detail. |
+| 3 | The main point is the same, but something important is missing, added or different. |
+| 2 | The texts share only part of their meaning. |
+| 1 | The texts are about the same subject but say different things. |
+| 0 | The texts have nothing in common. |
 
-- Judge the meaning only: not style, grammar, length or which text is better.
-- Take the pairs in the order of your file, each by itself, without a translator and without asking others.
-- Write the number into the column `rating` and change nothing else. Leave it blank where you cannot tell.
-- Some pairs look nearly the same and some have nothing to do with each other. That is intended.
+- Judge only the meaning, not style, grammar, length or which text is better.
+- Rate the pairs in the order of your file, each on its own, without using a translator or asking others.
+- Write the number in the `rating` column and change nothing else. Leave it blank if you cannot tell.
+- Some pairs are nearly identical and others are unrelated. This is intentional.
 
-Seal of the rules by which ratings are evaluated: `{seal}`
+Seal of the rules for evaluating ratings: `{seal}`
 """
 
 
@@ -73,12 +73,12 @@ class DrawnStudy:
 
     @property
     def system(self) -> str:
-        """Whose paraphrases are rated."""
+        """The system whose paraphrases are rated."""
         return str(self.facts["paraphraser"])
 
     @property
     def raters(self) -> int:
-        """How many ratings every pair is to have."""
+        """The number of raters: how many ratings every pair is to have."""
         return int(self.facts["sample"]["raters"])
 
     @property
@@ -94,7 +94,7 @@ class DrawnStudy:
 def draw_rating_study(
     of: ParaphraseSet,
     target: Path,
-    drawing: StudyPool,
+    drawing: RatingStudyPool,
     size: PairSampleSize,
     rules: RatingAcceptanceRules,
     *,
@@ -104,7 +104,8 @@ def draw_rating_study(
     source or language that the set does not have, and for several sources with none named."""
     if target.exists() and any(target.iterdir()):
         raise UsageError(
-            f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
+            f"{target} is not empty, and an existing study is never changed.",
+            mend="Choose another --out folder.",
         )
     source = _find_wording_source(of, drawing.source)
     pools = list_candidate_wordings(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
@@ -128,7 +129,7 @@ def draw_rating_study(
             lang: {
                 "candidates": len(pools[lang]),
                 "other_language": fit[lang][1],
-                **_count_items(items, lang),
+                **_count_pairs_of_language(items, lang),
             }
             for lang in langs
         },
@@ -155,7 +156,7 @@ def read_study(path: Path) -> DrawnStudy:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
-            "the study was written by another version of Embassay", path=path, found=str(error),
+            "the study was written by a different version of Embassay", path=path, found=str(error),
             mend="Use the version that wrote it."
         ) from error  # fmt: skip
     return DrawnStudy(path, facts, rules, items)
@@ -169,8 +170,8 @@ def _read_study_facts(path: Path) -> dict[str, Any]:
         return dict(facts)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            "there is no study here", path=path, found=str(error),
-            mend="Give the folder that `embassay pteb validate sample` wrote."
+            "the folder contains no study", path=path, found=str(error),
+            mend="Pass the folder that `embassay pteb validate sample` wrote."
         ) from error  # fmt: skip
 
 
@@ -183,7 +184,7 @@ def _read_sealed_file(path: Path, seal: str) -> str:
         raise DataError(
             "the file was changed after the sample was drawn", path=path, expected=f"sha256 {seal[:16]}…",
             found=f"{_hash_text(text)[:16]}…",
-            mend="Rules are fixed before anyone rates: restore the file, or draw a new study."
+            mend="Rules are fixed before anyone rates, so restore the file or draw a new study."
         )  # fmt: skip
     return text
 
@@ -193,8 +194,8 @@ def _find_wording_source(of: ParaphraseSet, name: str) -> WordingSource:
         return of.source(name)
     if len(of.sources) > 1:
         raise UsageError(
-            f"The paraphrases in {of.path} have {len(of.sources)} sources.",
-            mend=f"Name one with --source: {', '.join(of.sources)}.",
+            f"The paraphrases in {of.path} come from {len(of.sources)} sources.",
+            mend=f"Choose one with --source: {', '.join(of.sources)}.",
         )
     return next(iter(of.sources.values()))
 
@@ -205,12 +206,13 @@ def _choose_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
             near = get_close_matches(lang, pools, n=1)
             raise UsageError(
                 f"There are no paraphrases in the language {lang!r}.",
-                mend=(f"Did you mean {near[0]}? " if near else "") + f"There are {', '.join(sorted(pools))}.",
+                mend=(f"Did you mean {near[0]}? " if near else "")
+                + f"Available: {', '.join(sorted(pools))}.",
             )
     return list(dict.fromkeys(asked)) or sorted(pools)
 
 
-def _count_items(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
+def _count_pairs_of_language(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
     of_lang = [item for item in items if item.lang == lang]
     return {
         "pairs": sum(not item.is_dummy for item in of_lang),
@@ -235,7 +237,7 @@ def _write_rating_sheets(
 
 def _format_rules_page(rules: RatingAcceptanceRules, seal: str) -> str:
     lines = "\n".join(f"- {sentence}" for sentence in rules.describe_rules())
-    return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
+    return f"# Rules of this study, fixed before anyone rated\n\n{lines}\n\nSeal: `{seal}`\n"
 
 
 def _hash_text(text: str) -> str:

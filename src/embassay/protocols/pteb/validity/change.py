@@ -30,7 +30,7 @@ from embassay.stats.intervals import Estimate
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-METHOD = "95% interval by Student's t over items, with the sampling of the ratings; runs held fixed"
+METHOD = "95% Student's t interval over items, including the sampling of ratings; runs held fixed"
 FAR = 0.95
 """Two invalid units are added to the rated ones, so that none among thirty is not taken for none at all: one loses and
 the other gains what those do on average that move the score by more than this share of all. So no value moves, and the
@@ -64,7 +64,7 @@ class UnitValidityRatings:
 
     @property
     def refused(self) -> int:
-        """Units about which nobody could say anything."""
+        """The number of units about which nobody could say anything."""
         return int(np.isnan(self.valid).sum())
 
 
@@ -95,7 +95,7 @@ def estimate_valid_change(
     """
     n = len(units.item)
     if len(ratings.unit) != len(ratings.valid) or len(units.original) != n or len(units.paraphrased) != n:
-        raise UsageError("Units and ratings do not match.", mend="Give one value per unit and per rating.")
+        raise UsageError("Units and ratings do not match.", mend="Pass one value per unit and per rating.")
     known = ~np.isnan(ratings.valid)
     answered = UnitValidityRatings(ratings.unit[known], ratings.valid[known])
     everything = _linearise_change(score, units, np.ones(n))
@@ -107,22 +107,26 @@ def estimate_valid_change(
     fewest = FEWEST_RANKED if score == "average precision" else FEWEST_RATED
     if count < fewest:
         return _make_undefined_change(
-            ratings, count, n, everything.value, f"{count} rated; at least {fewest} are needed"
+            ratings, count, n, everything.value, f"{count} items rated; at least {fewest} are needed"
         )
     if answered.valid.sum() < FEWEST:
-        reason = f"{answered.valid.sum():g} of {count} rated are valid; at least {FEWEST} are needed"
+        reason = f"{answered.valid.sum():g} of {count} rated items are valid; at least {FEWEST} are needed"
         return _make_undefined_change(ratings, count, n, everything.value, reason)
-    main = _estimate_change(score, units, answered, everything)
+    main = _estimate_change_of_valid(score, units, answered, everything)
     if main is None:
         return _make_undefined_change(
-            ratings, count, n, everything.value, "the score is undefined on the valid ones"
+            ratings, count, n, everything.value, "the score is undefined on the valid items"
         )
     ends = [main.ends()]
     if ratings.refused:
         filled = (
             UnitValidityRatings(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
         )
-        ends += [made.ends() for part in filled if (made := _estimate_change(score, units, part, everything))]
+        ends += [
+            made.ends()
+            for part in filled
+            if (made := _estimate_change_of_valid(score, units, part, everything))
+        ]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.point, everything.value
     valid = Estimate(value, low, high, count, METHOD)
@@ -139,7 +143,7 @@ def _make_undefined_change(
     return ValidScoreChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
-def _estimate_change(
+def _estimate_change_of_valid(
     score: Score, units: RunUnitValues, ratings: UnitValidityRatings, everything: ScoreWithInfluence
 ) -> HumanAndJudgeMean | None:
     rows = ratings.unit
@@ -197,7 +201,7 @@ def _linearise_score(score: Score, values: Floats, gold: Floats | None, weight: 
     if score == "mean":
         return mean_with_influence(values, weight)
     if gold is None:
-        raise UsageError(f"The {score} of similarities needs gold values.", mend="Give gold.")
+        raise UsageError(f"Computing {score} from similarities needs gold values.", mend="Pass gold.")
     if score == "spearman":
         return spearman_with_influence(values, gold, weight)
     return average_precision_with_influence(gold, values, weight)

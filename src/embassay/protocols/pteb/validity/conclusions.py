@@ -20,10 +20,10 @@ from embassay.protocols.pteb.validity.change import (
     ValidScoreChange,
     estimate_valid_change,
 )
-from embassay.protocols.pteb.validity.sheet import Drawn, GroupValidityRatings, RatingGroup, RatingUnit
+from embassay.protocols.pteb.validity.sheet import Drawn, GroupValidityRatings, ItemToRate, UnitGroupToRate
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.tables import make_signed_points_column
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate
 from embassay.stats.intervals import average_independent_estimates
@@ -43,7 +43,7 @@ Changes = Mapping[tuple[str, str, str, str, str], float | None]
 class ValidityCheckedChange(NamedTuple):
     """What the ratings of a group say of a system. `change` is the run's own, on all paraphrases."""
 
-    group: RatingGroup
+    group: UnitGroupToRate
     system: str
     variant: str
     change: float | None
@@ -52,7 +52,7 @@ class ValidityCheckedChange(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of the ratings."""
+        """Notes on what is to be said of the ratings."""
         valid, ratings = self.valid, self.ratings
         notes = [valid.reason] if valid.reason else []
         if not ratings.is_drawn:
@@ -70,10 +70,10 @@ class RatedRun:
     folder: RunFolder
     sources: Sequence[ParaphraseSource]
     records: Sequence[CellRecord]
-    drawn: Mapping[RatingGroup, Drawn]
-    ratings: Mapping[RatingGroup, GroupValidityRatings]
+    drawn: Mapping[UnitGroupToRate, Drawn]
+    ratings: Mapping[UnitGroupToRate, GroupValidityRatings]
 
-    def lines(self, rows: Sequence[Result]) -> list[ValidityCheckedChange]:
+    def lines(self, rows: Sequence[ResultRow]) -> list[ValidityCheckedChange]:
         """One for each rated group and system, after the means over datasets; `rows` are those of the run, for its
         changes. Baselines that ignore the text are left out."""
         changes = {
@@ -83,7 +83,7 @@ class RatedRun:
         }
         systems = [system.name for system in self.plan.systems if system.kind != "reference"]
         lines = list(self._list_group_changes(changes, systems))
-        return [*_average_over_datasets(lines), *lines]
+        return [*_average_changes_over_datasets(lines), *lines]
 
     def _list_group_changes(
         self, changes: Changes, systems: Sequence[str]
@@ -102,7 +102,7 @@ class RatedRun:
                     yield self._make_valid_change_row(group, system, label, change, ratings, variants)
 
     def _make_valid_change_row(
-        self, group: RatingGroup, system: str, label: str, change: float | None, ratings: GroupValidityRatings,
+        self, group: UnitGroupToRate, system: str, label: str, change: float | None, ratings: GroupValidityRatings,
         variants: Mapping[int, str],
     ) -> ValidityCheckedChange:  # fmt: skip
         order, units = self._read_unit_values(group, system, variants)
@@ -120,15 +120,15 @@ class RatedRun:
         )
 
     def _read_unit_values(
-        self, group: RatingGroup, system: str, variants: Mapping[int, str]
-    ) -> tuple[list[RatingUnit], RunUnitValues]:
+        self, group: UnitGroupToRate, system: str, variants: Mapping[int, str]
+    ) -> tuple[list[ItemToRate], RunUnitValues]:
         """The units with a value on both sides, and their values."""
         measure, gold = VALUES[group.task]
         where = (group.task, group.dataset, system)
         original = read_item_values(self.folder, where, ORIGINAL, measure)
         golds = read_item_values(self.folder, where, ORIGINAL, gold) if gold else {}
         runs = {seed: read_item_values(self.folder, where, name, measure) for seed, name in variants.items()}
-        table: list[tuple[RatingUnit, float, float, float]] = []
+        table: list[tuple[ItemToRate, float, float, float]] = []
         for unit in self.drawn[group]:
             key = (group.lang, unit.item)
             before, after = original.get(key, np.nan), runs[unit.seed].get(key, np.nan)
@@ -157,7 +157,7 @@ def _anchor_to_run_change(result: ValidScoreChange, change: float | None, score:
     return replace(result, valid=Estimate(value, low, high, n, METHOD), invalid=added)
 
 
-def _average_over_datasets(lines: Sequence[ValidityCheckedChange]) -> Iterator[ValidityCheckedChange]:
+def _average_changes_over_datasets(lines: Sequence[ValidityCheckedChange]) -> Iterator[ValidityCheckedChange]:
     """Of several datasets of a task the mean of each system, where all have a value: one dataset's ratings are few."""
     of_task: dict[tuple[str, str, str, str], list[ValidityCheckedChange]] = {}
     for line in lines:
@@ -190,13 +190,13 @@ def _average_over_datasets(lines: Sequence[ValidityCheckedChange]) -> Iterator[V
             sum(part.ratings.agreed for part in parts),
             all(part.ratings.is_drawn for part in parts),
         )
-        group = RatingGroup(task, "", lang, source)
+        group = UnitGroupToRate(task, "", lang, source)
         yield ValidityCheckedChange(group, system, parts[0].variant, fmean(changes), average, ratings)
 
 
 def make_valid_change_rows(
     lines: Sequence[ValidityCheckedChange], langs: Mapping[str, str], seed: int
-) -> Iterator[Result]:
+) -> Iterator[ResultRow]:
     """The measures of each line; `langs` are the datasets' languages."""
     for line in lines:
         group, result = line.group, line.valid
@@ -207,21 +207,21 @@ def make_valid_change_rows(
         )
         for measure, estimate in ((VALID, result.valid), (INVALID, result.invalid), (SHARE, result.share)):
             if estimate is None:
-                yield Result(
+                yield ResultRow(
                     *where, measure, None, result.rated, method=method, seed=seed, reason=result.reason
                 )
             else:
-                yield Result(
+                yield ResultRow(
                     *where, measure, estimate.value, estimate.n, estimate.low, estimate.high, method, seed
                 )
         asked = result.rated + result.refused
-        yield Result(
+        yield ResultRow(
             *where, DOUBT, result.refused / asked if asked else None, asked, method=method, seed=seed
         )
 
 
 def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTable:
-    """`pteb_valid`."""
+    """Make the table `pteb_valid`, a line for each group and system."""
     return ColumnTable.of(
         "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
         text("task", "group.task"), text("dataset", "group.dataset"), text("language", "group.lang"),
@@ -234,10 +234,10 @@ def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTab
         whole_number_column("rated", "valid.rated"), whole_number_column("in_doubt", "valid.refused"),
         whole_number_column("left_blank", "ratings.skipped"),
         whole_number_column("items", "valid.units"), text("notes", _join_notes),
-        note="Change: the run's change, on all paraphrases. Added: what invalid paraphrases add to it (the change "
-            "minus the change on valid ones). The columns rated, in doubt and items count an item once per run. In "
-            "doubt: nobody could say, or the item was left blank before others; the intervals cover both extremes, "
-            "that all of these are valid and that none is."
+        note="Change: the run's change on all paraphrases. Added: the part due to invalid paraphrases (change minus "
+            "change on valid ones). The columns rated, in_doubt and items count an item once per run. In doubt: "
+            "nobody could tell, or the item was left blank although later ones were rated. The intervals cover both "
+            "extremes: all of these are valid, or none are."
     )  # fmt: skip
 
 

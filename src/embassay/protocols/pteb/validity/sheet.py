@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from embassay.data.rows import Row, make_missing_column_error, unescape_spreadsheet_formula
+from embassay.data.rows import SourceRow, make_missing_column_error, unescape_spreadsheet_formula
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import ColumnTable, replace_control_characters, text
 from embassay.protocols.pteb.conclusions import list_tasks_scored_per_text
@@ -43,7 +43,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 """Task -> the kinds of texts that an item's own score is made of: those of the `item`, or of its `group`."""
 
 
-class RatingGroup(NamedTuple):
+class UnitGroupToRate(NamedTuple):
     """What is rated by itself: a task on a dataset in a language (empty where there is one), by one paraphraser."""
 
     task: str
@@ -52,10 +52,10 @@ class RatingGroup(NamedTuple):
     source: str
 
 
-class RatingUnit(NamedTuple):
+class ItemToRate(NamedTuple):
     """An item of a group in the run with this seed."""
 
-    group: RatingGroup
+    group: UnitGroupToRate
     seed: int
     item: str
 
@@ -68,21 +68,21 @@ class RatedText(NamedTuple):
     paraphrase: str
 
 
-Drawn = Mapping[RatingUnit, Sequence[RatedText]]
+Drawn = Mapping[ItemToRate, Sequence[RatedText]]
 """The units of one group in the order in which they are drawn, with their texts."""
 
 
 def draw_rating_units(
     plan: PtebPlan, paraphrases: ParaphraseSet, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> dict[RatingGroup, Drawn]:
+) -> dict[UnitGroupToRate, Drawn]:
     """All units of every group whose texts all have a usable paraphrase, in random order. Controls, which nobody would
     call paraphrases, are left out."""
-    drawn: dict[RatingGroup, Drawn] = {}
+    drawn: dict[UnitGroupToRate, Drawn] = {}
     for task, dataset in list_tasks_scored_per_text(plan):
         for lang, items in _group_texts_by_item(plan, task, dataset).items():
             for source in sources:
-                group = RatingGroup(task, dataset.name, lang, source.name)
-                units: dict[RatingUnit, list[RatedText]] = {}
+                group = UnitGroupToRate(task, dataset.name, lang, source.name)
+                units: dict[ItemToRate, list[RatedText]] = {}
                 for seed in () if source.is_control else seeds[source.name, dataset.name]:
                     if paraphrases.has_run(source.name, dataset.name, seed):
                         units |= _list_units_of_run(paraphrases, group, seed, items)
@@ -92,7 +92,7 @@ def draw_rating_units(
     return drawn
 
 
-def _hash_draw_order(seed: int, unit: RatingUnit) -> bytes:
+def _hash_draw_order(seed: int, unit: ItemToRate) -> bytes:
     return draw_random_bytes(8, seed, "to rate", *unit.group, str(unit.seed), unit.item)
 
 
@@ -135,8 +135,8 @@ def _add_group_texts(items: dict[str, list[_PlacedText]], shared: Mapping[str, l
 
 
 def _list_units_of_run(
-    paraphrases: ParaphraseSet, group: RatingGroup, seed: int, items: Mapping[str, Sequence[_PlacedText]]
-) -> dict[RatingUnit, list[RatedText]]:
+    paraphrases: ParaphraseSet, group: UnitGroupToRate, seed: int, items: Mapping[str, Sequence[_PlacedText]]
+) -> dict[ItemToRate, list[RatedText]]:
     rows = paraphrases.rows(group.source, group.dataset, seed)
     usable = {(row.text, row.place): row.wording for row in rows if row.usable}
 
@@ -147,26 +147,26 @@ def _list_units_of_run(
     for item, parts in items.items():
         written = [find_wording(part) for part in parts]
         if all(written):
-            units[RatingUnit(group, seed, item)] = [
+            units[ItemToRate(group, seed, item)] = [
                 RatedText(part.part, part.text, again or "")
                 for part, again in zip(parts, written, strict=True)
             ]
     return units
 
 
-def make_rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnTable:
+def make_blank_rating_sheet(drawn: Mapping[UnitGroupToRate, Drawn], items: int) -> ColumnTable:
     """The first `items` units of each group, a line for each text, for people to fill in."""
     rows = list(_make_sheet_rows(drawn, items))
     columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
     return ColumnTable.of(
         TABLE, "Which paraphrases are valid?", rows, *columns,
-        note="Copy the CSV and fill in valid from the top: yes if the paraphrase says the same as the text, no if "
-            "it does not, ? if you cannot say. The order is random: stop after any item. Then run the same "
-        "command with --ratings COPY."
+        note="Copy the CSV and fill in the valid column from the top: yes if the paraphrase means the same as the "
+            "text, no if it does not, ? if you cannot tell. The order is random, so you can stop after any item. "
+        "Then run the same command with --ratings COPY."
     )  # fmt: skip
 
 
-def _make_sheet_rows(drawn: Mapping[RatingGroup, Drawn], items: int) -> Iterator[tuple[str, ...]]:
+def _make_sheet_rows(drawn: Mapping[UnitGroupToRate, Drawn], items: int) -> Iterator[tuple[str, ...]]:
     columns = (list(units.items())[:items] for units in drawn.values())
     for same_turn in zip_longest(*columns):
         for entry in filter(None, same_turn):
@@ -186,7 +186,7 @@ class RatingSheetLine:
     """A line of a filled-in sheet: what it is of, what the rater saw, and the answer, None where they could not say.
     `blank` where nothing is filled in."""
 
-    unit: RatingUnit
+    unit: ItemToRate
     part: str
     texts: tuple[str, str]
     answer: float | None
@@ -209,19 +209,19 @@ def read_rating_sheet(path: Path) -> list[RatingSheetLine]:
     ]
 
 
-def _parse_sheet_line(row: Row) -> RatingSheetLine:
+def _parse_sheet_line(row: SourceRow) -> RatingSheetLine:
     words = {column: unescape_spreadsheet_formula(read_stripped_cell(row, column)) for column in COLUMNS}
     if not words["run"].isdigit():
         raise DataError(
-            "the run is not a seed", path=row.path, line=row.line, found=repr(words["run"]),
+            "the run is not a valid seed", path=row.path, line=row.line, found=repr(words["run"]),
             mend=f"Leave all columns except valid as they are in {TABLE}.csv."
         )  # fmt: skip
-    group = RatingGroup(words["task"], words["dataset"], words["language"], words["paraphraser"])
-    unit, answer = RatingUnit(group, int(words["run"]), words["item"]), words["valid"].lower()
+    group = UnitGroupToRate(words["task"], words["dataset"], words["language"], words["paraphraser"])
+    unit, answer = ItemToRate(group, int(words["run"]), words["item"]), words["valid"].lower()
     if answer and answer not in ANSWERS:
         raise DataError(
             "the value of valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
-            found=repr(words["valid"]), mend="Ask the rater, or leave it blank: it then counts as unrated."
+            found=repr(words["valid"]), mend="Ask the rater, or leave it blank to count it as unrated."
         )  # fmt: skip
     texts = words["text"], words["paraphrase"]
     return RatingSheetLine(unit, words["part"], texts, ANSWERS.get(answer), not answer, row.path, row.line)
@@ -234,7 +234,7 @@ class GroupValidityRatings:
     there are `skipped`. `agreed` of `twice` texts were answered alike by two raters or more. `is_drawn` says whether
     the rated units are the first of the draw."""
 
-    valid: Mapping[RatingUnit, float | None]
+    valid: Mapping[ItemToRate, float | None]
     skipped: int
     twice: int
     agreed: int
@@ -242,11 +242,11 @@ class GroupValidityRatings:
 
 
 def collect_sheet_ratings(
-    lines: Iterable[RatingSheetLine], drawn: Mapping[RatingGroup, Drawn]
-) -> dict[RatingGroup, GroupValidityRatings]:
+    lines: Iterable[RatingSheetLine], drawn: Mapping[UnitGroupToRate, Drawn]
+) -> dict[UnitGroupToRate, GroupValidityRatings]:
     """What the lines of all sheets, one a rater, say of each group. DataError with file and line for a unit or text
     that the run does not have, and for a text that one sheet has twice."""
-    by_text: dict[RatingGroup, dict[tuple[RatingUnit, str], dict[Path, float | None]]] = {}
+    by_text: dict[UnitGroupToRate, dict[tuple[ItemToRate, str], dict[Path, float | None]]] = {}
     for line in lines:
         _check_sheet_line(line, drawn)
         answers = by_text.setdefault(line.unit.group, {}).setdefault((line.unit, line.part), {})
@@ -260,26 +260,26 @@ def collect_sheet_ratings(
     return {group: _summarise_group_ratings(drawn[group], answers) for group, answers in by_text.items()}
 
 
-def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[RatingGroup, Drawn]) -> None:
+def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[UnitGroupToRate, Drawn]) -> None:
     texts = drawn.get(line.unit.group, {}).get(line.unit)
     ours = next((rated for rated in texts or () if rated.part == line.part), None)
     if ours is None:
         raise DataError(
-            f"the run has no {line.part} of the item {line.unit.item!r} of {line.unit.group.dataset} "
-            f"({line.unit.group.task}) with a paraphrase in run {line.unit.seed}",
-            path=line.path, line=line.line, mend=f"Give a copy of this run's own tables/{TABLE}.csv."
+            f"the run has no paraphrase of {line.part} in item {line.unit.item!r} of {line.unit.group.dataset} "
+            f"({line.unit.group.task}) for run {line.unit.seed}",
+            path=line.path, line=line.line, mend=f"Pass a copy of this run's own tables/{TABLE}.csv."
         )  # fmt: skip
     if tuple(map(_clean_sheet_text, (ours.text, ours.paraphrase))) != tuple(
         map(_clean_sheet_text, line.texts)
     ):
         raise DataError(
             f"the texts differ from those of the run ({line.part} of the item {line.unit.item})", path=line.path,
-            line=line.line, mend="Rows were moved, texts edited, or the sheet belongs to another run."
+            line=line.line, mend="Rows were moved, texts were edited, or the sheet belongs to another run."
         )  # fmt: skip
 
 
 def _summarise_group_ratings(
-    units: Drawn, answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]]
+    units: Drawn, answers: Mapping[tuple[ItemToRate, str], Mapping[Path, float | None]]
 ) -> GroupValidityRatings:
     said_whole = {
         unit: answer
@@ -297,9 +297,9 @@ def _summarise_group_ratings(
 
 
 def _collect_full_rater_answers(
-    unit: RatingUnit,
+    unit: ItemToRate,
     texts: Sequence[RatedText],
-    answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]],
+    answers: Mapping[tuple[ItemToRate, str], Mapping[Path, float | None]],
 ) -> list[list[float | None]]:
     """The answers of each rater who filled in all texts of the unit."""
     of_texts = [answers.get((unit, rated.part), {}) for rated in texts]

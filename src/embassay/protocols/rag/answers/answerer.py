@@ -110,7 +110,7 @@ def parse_answer_grade(text: str) -> bool:
     except (UnfitAnswer, ValueError, RecursionError):
         raise MalformedGrade("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
-        raise MalformedGrade(f"not an object with {RIGHT!r}, true or false, alone")
+        raise MalformedGrade(f"not an object with only {RIGHT!r}: true or false")
     return bool(graded[RIGHT])
 
 
@@ -130,7 +130,7 @@ class AnswerSamplingOptions:
             raise UsageError(
                 f"A generator cannot use {', '.join((f'{k}={v}' for k, v in asdict(self).items()))}.",
                 mend=(
-                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the others."
+                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 for the others."
                 ),
             )
 
@@ -176,7 +176,7 @@ class PassageAnswererAndGrader:
 
     @property
     def model(self) -> ChatModel:
-        """Who answers: its price and limits."""
+        """The model that answers, with its price and limits."""
         return self._chat.model
 
     @property
@@ -193,7 +193,7 @@ class PassageAnswererAndGrader:
         return await self._ask_until_answered(build_answer_messages(question, passages))
 
     async def answer_with_one_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
-        """One word after reading the same: its time is that to a first token, but for the word itself."""
+        """Answer with one word after reading the same, which takes the time to a first token."""
         return await self._ask_until_answered(build_answer_messages(question, passages, READY))
 
     async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
@@ -234,7 +234,7 @@ class PassageAnswererAndGrader:
         return SamplingSettings(options.temperature, options.top_p, seed, options.output_tokens)
 
     def about(self) -> Mapping[str, Any]:
-        """What a manifest says."""
+        """Describe the model for a manifest."""
         return {"model": self._chat.name, **asdict(self.options)}
 
 

@@ -51,7 +51,7 @@ class NearestSentenceAnswerer:
 
     @cached_property
     def system(self) -> Similarity:
-        """Compares sentences with the question."""
+        """The system that compares sentences with the question."""
         return open_system(self._spec, tokenizer=open_tokenizer("words"), seed=self._seed)
 
     def identity(self, kind: Kind) -> str:
@@ -59,14 +59,14 @@ class NearestSentenceAnswerer:
         return f"extract/{VERSION}" if kind == "correct" else f"extract/{VERSION}:{self.system.name}"
 
     async def answer(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
-        """The nearest sentence."""
+        """Answer with the nearest sentence."""
         begun = time.perf_counter()
         sentences = [sentence for passage in passages for sentence in split_sentences(passage)]
         text = self._find_nearest_sentence(question.text, sentences) if sentences else ABSTENTION
         return ModelAnswer(text, time.perf_counter() - begun, len(text.split()))
 
     async def answer_with_one_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
-        """The same: it has its words at once."""
+        """Answer as `answer` does: it has its words at once."""
         return await self.answer(question, passages)
 
     async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
@@ -88,7 +88,7 @@ class NearestSentenceAnswerer:
         return sentences[best] if similar[best] > 0 else ABSTENTION
 
     def _compare_question_to_sentences(self, question: str, sentences: Sequence[str]) -> NDArray[np.float64]:
-        """Of the question with each sentence, (n,)."""
+        """The similarity of the question to each sentence, (n,)."""
         if not hasattr(self.system, "vectors"):
             return np.asarray(self.system.pairs([question] * len(sentences), sentences), dtype=np.float64)
         asked = self._encode_unit_vectors([question], "query")

@@ -26,7 +26,7 @@ CHANGE, PER_DISTRACTOR = "change by distractors", "accuracy per distractor"
 DISTRACTED = "distracted"
 UNKNOWN = "there is no reference answer"
 """Why a question is not asked: no passage of grade 4 or 5, and no answer by people."""
-EQUAL = "every prompt of a question has the same number"
+EQUAL = "the number of distractors per prompt never varies within a question"
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class AnswerOutcomesByQuestion:
 
     @property
     def right_where_all_evidence_shown(self) -> Floats:
-        """The same where all useful passages are shown."""
+        """Whether answers are right where all useful passages are shown, NaN elsewhere."""
         return np.asarray(np.where(self.hit == 1, self.right, np.nan))
 
     def list_answer_measures(self, k: int, variant: str) -> Iterator[AnswerMeasureValues]:
-        """As measures of prompts of `k` passages."""
+        """List the outcomes as measures of prompts of `k` passages."""
         yield AnswerMeasureValues(HEADLINE, variant, self.right)
         yield AnswerMeasureValues("abstained", variant, self.abstained)
         yield AnswerMeasureValues(f"Hit@{k}", variant, self.hit)
@@ -155,7 +155,7 @@ def measure_distractor_effects(
         series = [plain, *alike]
         planted = np.stack([own.planted for own in series])
         yield AnswerMeasureValues(
-            PER_DISTRACTOR, nearness, _compute_question_slope_parts(planted, _average_right_answers(series))
+            PER_DISTRACTOR, nearness, _compute_question_slope_parts(planted, _stack_right_answers(series))
         )
     for near, drawn in _list_distractor_contrasts(request):
         difference = levels[near].right - levels[drawn].right
@@ -163,13 +163,11 @@ def measure_distractor_effects(
     every = list(levels.values())
     harm = np.stack([own.harm for own in every])
     yield AnswerMeasureValues(
-        f"accuracy per Harm@{request.k}",
-        "",
-        _compute_question_slope_parts(harm, _average_right_answers(every)),
+        f"accuracy per Harm@{request.k}", "", _compute_question_slope_parts(harm, _stack_right_answers(every))
     )
 
 
-def _average_right_answers(series: Sequence[AnswerOutcomesByQuestion]) -> Floats:
+def _stack_right_answers(series: Sequence[AnswerOutcomesByQuestion]) -> Floats:
     return np.stack([own.right for own in series])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, asdict, dataclass
-from itertools import product
+from itertools import product, starmap
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
@@ -50,24 +50,24 @@ class AnswerRequest:
     """
 
     dataset: str = option(
-        MISSING, "A retrieval set with its judgements.", name="--dataset -d", value="DATA", group=DATA
+        MISSING, "A retrieval dataset with judgements.", name="--dataset -d", value="DATA", group=DATA
     )
     runs: tuple[str, ...] = redeclare_option(ScoreRequest, "runs", default=MISSING)
     generator: tuple[str, ...] = option(
-        MISSING, "A chat model that answers, or extract:SYSTEM, which quotes the nearest sentence without a model.",
+        MISSING, "A chat model that answers, or extract:SYSTEM, which quotes the most similar sentence instead.",
         name="--generator -g", group=SYSTEMS
     )  # fmt: skip
     judge: str = option(
-        MISSING, "The chat model that grades the answers, or extract: an answer is right if a reference contains it.",
+        MISSING, "The chat model that grades answers, or `extract`: an answer is correct if a reference contains it.",
         name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     k: int = option(10, "Passages per prompt.", name="-k", least=1)
     references: str | None = option(
-        None, "People's answers: `query_id`, `answer`. Default: the passages of grade 4 and 5.",
+        None, "Reference answers by people: `query_id`, `answer`. Default: the passages graded 4 or 5.",
         value="FILE", group=DATA
     )  # fmt: skip
     distractors: tuple[int, ...] = option(
-        (), "Answer each question again with this many irrelevant passages put before the others.", least=0
+        (), "Repeat each question with this many irrelevant passages placed before the others.", least=0
     )
     timed: int = option(
         0,
@@ -87,7 +87,7 @@ class AnswerRequest:
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
         ("near",),
-        "Distractors that share the most words with the question (near, default), fewer words, or are drawn at random.",
+        "Distractors: near (most words shared with the question; default), middle (fewer) or random.",
     )
 
     def __post_init__(self) -> None:
@@ -100,13 +100,12 @@ class AnswerRequest:
         for number in self.distractors:
             if not 0 < number < self.k:
                 raise UsageError(
-                    f"{number} distractors do not fit into {self.k} passages.", mend="Plant fewer than k."
+                    f"{number} distractors do not fit into {self.k} passages.", mend="Use fewer than k."
                 )
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):
                 raise UsageError(
-                    f"Distractors cannot be chosen by {nearness!r}.",
-                    mend=f"Use {', '.join(get_args(Nearness))}.",
+                    f"Unknown kind of distractor: {nearness!r}.", mend=f"Use {', '.join(get_args(Nearness))}."
                 )
         if self.resamples < 1:
             raise UsageError(f"resamples is {self.resamples}.", mend="Use a positive whole number.")
@@ -115,7 +114,7 @@ class AnswerRequest:
     def plantings(self) -> tuple[DistractorCountAndNearness, ...]:
         """What is planted: each number of each nearness."""
         pairs = product(dict.fromkeys(sorted(self.distractors)), dict.fromkeys(self.nearness))
-        return tuple(DistractorCountAndNearness(number, nearness) for number, nearness in pairs)
+        return tuple(starmap(DistractorCountAndNearness, pairs))
 
     @property
     def plants_once(self) -> bool:
@@ -124,12 +123,12 @@ class AnswerRequest:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The runs, as what is compared."""
+        """The systems that are compared: the runs."""
         return self.runs
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The one dataset."""
+        """The datasets of the request: the one that it names."""
         return (self.dataset,)
 
     def as_dict(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from embassay.protocols.kernel.plan import (
     PlannedTask,
     check_unique_dataset_names,
 )
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import RunConclusions, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import (
@@ -70,7 +70,7 @@ from embassay.protocols.rag.answers.prompts import (
 from embassay.protocols.rag.scoring.inputs import hash_run_or_qrels_entries, parse_named_path
 from embassay.protocols.rag.sweep.collection import SweepCollection, read_retrieval_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
-from embassay.records import Result, TaskOutcome
+from embassay.records import ResultRow, TaskOutcome
 from embassay.runs.execution import HERE, CallFailure, run_concurrent_jobs
 from embassay.runs.folder import CellRecord, RunCell, digest_json, slugify_name, write_file_atomically
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
@@ -251,11 +251,12 @@ async def _answer_and_grade_prompts(
             return GradedAnswer(answer, False)
         return GradedAnswer(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
-    outcomes: dict[int, GradedAnswer | CallFailure] = {}
-    async for position, outcome in run_concurrent_jobs(
-        [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
-    ):
-        outcomes[position] = outcome
+    outcomes: dict[int, GradedAnswer | CallFailure] = {
+        position: outcome
+        async for position, outcome in run_concurrent_jobs(
+            [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
+        )
+    }
     # Answers come in any order; rows stand in that of the questions.
     return [outcomes[position] for position in range(len(asked))]
 
@@ -369,7 +370,7 @@ def _warn_of_self_grading(plan: AnswerPlan) -> Iterator[str]:
         # What is quoted from a passage, or is not, no grader can favour.
         if generator != judge or is_extractor_spec(str(judge)):
             continue
-        yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
+        yield f"{generator} grades its own answers, and models tend to favour their own. Use another judge (-j)."
 
 
 def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
@@ -382,15 +383,11 @@ def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
             "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
         )
         graded = record.components[HEADLINE].n
-        verdict = (
-            f"only {graded:,} answers were graded"
-            if graded
-            else "no answer could be graded, so nothing is known"
-        )
+        verdict = f"only {graded:,} answers were graded" if graded else "no answer could be graded"
         yield f"{record.system}: {verdict}. {reasons}."
 
 
-class AnswerAttempt(Protocol):
+class AnswerAttempt(EvaluationProtocol):
     """One attempt at the answers of several runs."""
 
     name = "rag"
@@ -400,11 +397,11 @@ class AnswerAttempt(Protocol):
     def plan_run(
         self, request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> AnswerPlan:
-        """A cell per run."""
+        """Plan a cell for each run."""
         return make_plan(request, self.folder.path, cache, ledger)
 
     def forecast_cost(self, plan: AnswerPlan, *, measure: bool = True) -> RunForecast:
-        """The calls of both models; what they answered before is not asked, and not known here."""
+        """Forecast the calls of both models; what they answered before is not known here."""
         del measure
         request: AnswerRequest = plan.request
         collection, references = load_graded_retrieval_set(request), read_reference_answers(request)
@@ -419,12 +416,12 @@ class AnswerAttempt(Protocol):
         return RunForecast(tuple(cells))
 
     def headline(self, plan: AnswerPlan, record: CellRecord) -> str:
-        """The share of right answers."""
+        """The headline measure of a cell: the share of right answers."""
         del plan, record
         return HEADLINE
 
     def format_python_call(self, request: AnswerRequest, out: Path) -> str:
-        """With `embassay.rag.answer`."""
+        """Format the call of `embassay.rag.answer` that makes the run."""
         return f"embassay.rag.answer({request.dataset!r}, {list(request.runs)!r}, ..., out={str(out)!r})"
 
     def check_prices_known(self, plan: AnswerPlan, max_usd: float | None) -> None:
@@ -433,12 +430,12 @@ class AnswerAttempt(Protocol):
             if price is None:
                 raise make_unknown_price_error(name)
 
-    def describe_run(self, plan: AnswerPlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: AnswerPlan) -> dict[str, Any]:
         """Who answers and who grades."""
         return {"kind": TASK, **plan.settings}
 
     def draw_conclusions(
-        self, plan: AnswerPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: AnswerPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
         """Which runs can be told apart by their answers; and the grades as `rag score --answers` takes them."""
         done = [record for record in records if record.done]
@@ -509,15 +506,15 @@ def _describe_generation_timing(records: Sequence[CellRecord]) -> str:
     """What was timed, in words: of the run with the most."""
     counts = max((record.counts for record in records), key=lambda counts: counts.get(TIMED, 0), default={})
     if not counts.get(TIMED):
-        return "The generator was not timed: --timed 5 times five questions asked one at a time."
+        return "The generator was not timed. Use --timed 5 to time it on five questions, asked one at a time."
     rate = f", then {counts[RATE]} tokens per second" if RATE in counts else ""
-    return f"First token after {counts[FIRST_MS]:,} ms{rate} (medians of {counts[TIMED]} questions asked singly)."
+    return f"First token after {counts[FIRST_MS]:,} ms{rate} (median of {counts[TIMED]} questions, one at a time)."
 
 
-def _build_answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
+def _build_answer_tables(rows: Sequence[ResultRow], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
-        "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
+        "rag_answers", "Answers from each run's passages", rows, text("Run", "system"), text("Measure", "measure"),
         text("Prompt", _describe_prompt_variant), number_column("Value", "value", 3),
         number_column("95% low", "ci_low", 3), number_column("95% high", "ci_high", 3),
         whole_number_column("n"),
@@ -526,7 +523,7 @@ def _build_answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) 
     )  # fmt: skip
 
 
-def _describe_prompt_variant(row: Result) -> str:
+def _describe_prompt_variant(row: ResultRow) -> str:
     return row.variant or "the run's passages"
 
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.rag.decision.population import ComparisonItemPopulation, Floats, Ints, Key, Labels
-from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.protocols.rag.scoring.options import RunDecisionRequest
 from embassay.randomness import make_seeded_generator
 from embassay.stats.sequences import (
     RemainingPopulation,
     SequentialDraws,
     build_block_draws,
     decide_totals_against_bars,
-    draw_block_order,
+    draw_weighted_item_order,
     join_sequential_draws,
 )
 
@@ -49,7 +49,7 @@ class UnlabelledItemForecaster:
         self._population = population
         self._guide = guide
         self._judged = np.array([guide.get(key, UNJUDGED) for key in population.keys], dtype=np.int64)
-        band = np.searchsorted(BANDS, population.best_passage_ranks, side="right")
+        band = np.searchsorted(BANDS, population.best_rank_of_each_passage, side="right")
         shared = np.minimum((population.ranks > 0).sum(axis=1), 2)
         first = np.where(population.ranks > 0, population.ranks, population.asked.cutoff + 1).argmin(axis=1)
         cell = ((first * (len(BANDS) + 1) + band) * 3 + shared) * (len(GRADES) + 1) + self._judged
@@ -112,7 +112,7 @@ class UnlabelledItemForecaster:
 
 
 def _weigh_prior_as_five_queries(foretold: Floats) -> float:
-    """As much as five queries weigh."""
+    """The weight of the prior: as much as five queries weigh."""
     return float(_STRENGTH * (foretold**2).mean()) + 1e-12
 
 
@@ -133,9 +133,9 @@ AHEAD = 2
 class DecisionSettings:
     """How sure a decision is to be, the seed, the labels of a block, and a judge's grades that guide the choice."""
 
-    alpha: float = DecisionRequest.alpha
-    seed: int = DecisionRequest.seed
-    block: int = DecisionRequest.block
+    alpha: float = RunDecisionRequest.alpha
+    seed: int = RunDecisionRequest.seed
+    block: int = RunDecisionRequest.block
     """At first; later blocks are an eighth of what is labelled."""
     guide: Labels = field(default_factory=dict)
 
@@ -200,17 +200,17 @@ class _StudyReplay:
         self.counted: list[int] = []
 
     def replay_labelled_blocks(self) -> LabellingStudyState:
-        """Block after block, until one is not labelled whole or nothing is left to decide."""
+        """Replay block after block, until one is not labelled whole or nothing is left to decide."""
         ahead: list[list[int]] = []
         for order, left, names in self._draw_item_blocks():
             whole = not ahead and self._add_labelled_items(order, left, names)
             if self.decisions[-1].done:
-                return self._build_labelling_course([])
+                return self._build_study_state([])
             if not whole:
                 ahead.append(names)
                 if len(ahead) == AHEAD:
                     break
-        return self._build_labelling_course([item for names in ahead for item in names])
+        return self._build_study_state([item for names in ahead for item in names])
 
     def _draw_item_blocks(self) -> Iterator[tuple[Ints, RemainingPopulation, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
@@ -226,7 +226,7 @@ class _StudyReplay:
             left = RemainingPopulation(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
-            order = draw_block_order(
+            order = draw_weighted_item_order(
                 weight, make_seeded_generator(self.terms.seed, "until decided", str(number))
             )
             order = order[: self._count_items_in_block(order, places)]
@@ -264,7 +264,7 @@ class _StudyReplay:
             self.counted += names[:ready]
         return ready == len(names)
 
-    def _build_labelling_course(self, ahead: Sequence[int]) -> LabellingStudyState:
+    def _build_study_state(self, ahead: Sequence[int]) -> LabellingStudyState:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
         asked = [

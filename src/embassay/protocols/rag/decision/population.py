@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,15 +71,15 @@ def parse_decision_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     built = MEASURES.build(measure)
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
-            f"{measure} is not a measure of rankings.", mend="Name one such as Precision4+@10 or nDCG@10."
+            f"{measure} is not a ranking measure.", mend="Use one such as Precision4+@10 or nDCG@10."
         )
     facts = dict(MEASURES.get(built.spec.name).facts)
     if built.spec.cutoff is None:
-        raise UsageError(f"{measure} has no cutoff.", mend=f"Write {measure}@10.")
+        raise UsageError(f"{measure} has no cutoff.", mend=f"Use {measure}@10.")
     if "sources" in facts["needs"] or "pool" in facts["needs"] or built.spec.name == "Judged":
         raise UsageError(
-            f"{measure} cannot be decided from grades of passages alone.",
-            mend="Use a measure of grades or a ranking, such as Precision4+@10 or nDCG@10.",
+            f"{measure} cannot be computed from passage grades alone.",
+            mend="Use a measure that can, such as Precision4+@10 or nDCG@10.",
         )
     return DecisionMeasure(
         measure,
@@ -134,13 +134,13 @@ class ComparisonItemPopulation:
     def passages_by_item(self) -> tuple[tuple[int, ...], ...]:
         """The passages of each item, best ranked first."""
         members: list[list[int]] = [[] for _ in range(len(self.low))]
-        for place in np.argsort(self.best_passage_ranks, kind="stable").tolist():
+        for place in np.argsort(self.best_rank_of_each_passage, kind="stable").tolist():
             if self.item[place] >= 0:
                 members[self.item[place]].append(place)
         return tuple(map(tuple, members))
 
     @cached_property
-    def best_passage_ranks(self) -> Ints:
+    def best_rank_of_each_passage(self) -> Ints:
         """The best rank of each passage in any run."""
         return np.asarray(np.where(self.ranks == NOT_FOUND, self.asked.cutoff + 1, self.ranks).min(axis=1))
 
@@ -160,7 +160,7 @@ class ComparisonItemPopulation:
         return all(self.keys[place] in labels for place in self.passages_by_item[item])
 
     def values(self, items: Sequence[int], labels: Labels) -> Floats:
-        """What labelled items came to, (t, k)."""
+        """The values of labelled items in the comparisons, (t, k)."""
         if not len(items):
             return np.zeros((0, len(self.comparisons)))
         linear = self.asked.linear
@@ -198,14 +198,16 @@ def make_item_population_from_runs(
     """
     asked = parse_decision_measure(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
-        raise UsageError("With one run there is nothing to decide.", mend="Name another --run, or a --bar.")
+        raise UsageError(
+            "A single run needs a threshold to compare with.", mend="Add another --run, or set --bar."
+        )
     if (
         bar is not None
         and dict(MEASURES.get(asked.spec.name).facts)["range"] == "[0, 1]"
         and not 0 <= bar <= 1
     ):
         raise UsageError(
-            f"The threshold is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other threshold can be met."
+            f"The threshold is {bar:g}.", mend=f"Use a threshold from 0 to 1, the range of {measure}."
         )
     keys, ranks, queries = pool_first_passages(runs, asked.cutoff)
     return build_population_from_ranks(asked, tuple(runs), queries, keys, ranks, bar)
@@ -224,7 +226,7 @@ def build_population_from_ranks(
     query = np.array([number[key[0]] for key in keys], dtype=np.int64)
     comparisons = tuple(
         RunContrast(a, None) for a in range(len(runs)) if bar is not None
-    ) or tuple(RunContrast(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
+    ) or tuple(starmap(RunContrast, combinations(range(len(runs)), 2)))  # fmt: skip
     build = _build_passage_items if asked.linear is not None else _build_query_items
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return ComparisonItemPopulation(

@@ -52,7 +52,7 @@ from embassay.protocols.rag.scoring.inputs import (
     map_judgement_grades,
     parse_named_path,
 )
-from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.protocols.rag.scoring.options import RunDecisionRequest
 from embassay.runs.folder import format_value_as_json, write_file_atomically, write_json
 from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
@@ -252,7 +252,7 @@ def _phrase_decision_verdict(decision: DecisionStudyRecord) -> str:
     if decision.why == "open":
         return f"Not decided {labels}"
     if decision.why == "equal":
-        return f"No run is better: every label that could matter is there, {used}"
+        return f"No run is better: every label that could matter is available ({used})"
     if decision.bar is None:
         return f"{decision.best} is best by {decision.measure}, {labels}"
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
@@ -268,21 +268,21 @@ def _phrase_decision_lede(decision: DecisionStudyRecord) -> list[str]:
     reasons = {
         "open": (
             f"{format_noun_count(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
-            f"most {decision.alpha:.0%} of studies decide wrongly."
+            f"most {decision.alpha:.0%} of studies reach a wrong decision."
         ),
         "decided": (
-            f"This is {sure} sure, whenever you stop. It applies to these "
+            f"The confidence is {sure}, whenever you stop. The decision applies only to these "
             f"{format_noun_count(decision.queries, 'query')}."
         ),
-        "certain": "This is certain: no missing grade could change it.",
-        "equal": "Every grade that could matter is there.",
+        "certain": "The decision is certain: no missing grade could change it.",
+        "equal": "Every grade that could matter is available.",
     }
     lines = [reasons[decision.why]]
     if aside := decision.unused_label_count:
         text = f"{format_noun_count(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
-            f"{text} set aside because they were not drawn, or were drawn after the decision: only drawn labels are "
-            "unbiased."
+            f"{text} set aside: not drawn for grading, or drawn after the decision. Only labels drawn at random "
+            "are unbiased."
         )
     return lines
 
@@ -325,7 +325,7 @@ class DecisionStudy:
 
 
 def run_decision_study(
-    request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None
+    request: RunDecisionRequest, out: Path | None = None, *, max_usd: float | None = None
 ) -> DecisionStudyRecord:
     """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
 
@@ -345,7 +345,7 @@ def run_decision_study(
     return decision
 
 
-def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
+def _make_decision_study(request: RunDecisionRequest) -> DecisionStudy:
     named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
     known = _read_corpus_and_questions(request)
     runs = {name: read_run_entries(path, request.mapping, known) for name, path in named}
@@ -357,9 +357,9 @@ def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
     )
     if request.guide is not None and not set(guide) & set(population.keys):
         raise DataError(
-            "none of the runs' passages is graded", path=request.guide,
+            "the file grades none of the runs' passages", path=request.guide,
             expected=f"such as query {population.keys[0][0]!r}, document {population.keys[0][1]!r}",
-            mend="Give the judge's grades of these runs' passages."
+            mend="Give a judge's grades for these runs' passages."
         )  # fmt: skip
     return DecisionStudy(
         population,
@@ -368,7 +368,7 @@ def _make_decision_study(request: DecisionRequest) -> DecisionStudy:
     )
 
 
-def _read_corpus_and_questions(request: DecisionRequest) -> AnswerTextMatcher | None:
+def _read_corpus_and_questions(request: RunDecisionRequest) -> AnswerTextMatcher | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
@@ -376,7 +376,7 @@ def _read_corpus_and_questions(request: DecisionRequest) -> AnswerTextMatcher | 
     return AnswerTextMatcher(_read_corpus(request), queries)
 
 
-def _read_corpus(request: DecisionRequest) -> dict[str, str]:
+def _read_corpus(request: RunDecisionRequest) -> dict[str, str]:
     """The documents of a table, or the passages of a folder of documents."""
     path = Path(request.corpus or "").expanduser()
     if path.is_file():
@@ -390,7 +390,7 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
 
 
 def _collect_study_texts(
-    request: DecisionRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
+    request: RunDecisionRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
 ) -> QueryAndDocumentTexts | None:
     if known is None:
         return None
@@ -402,7 +402,7 @@ def _collect_study_texts(
         if missing:
             raise DataError(
                 f"{len(missing)} of the runs' {what} ids have no text, such as {min(missing)!r}", path=path,
-                mend="Give the texts that the runs were made from."
+                mend="Give the texts that the runs were retrieved from."
             )  # fmt: skip
     return QueryAndDocumentTexts(
         {query: known.questions[query] for query in population.queries},
@@ -442,7 +442,7 @@ def read_passage_grades(path: Path, grades: str | None, mapping: Mapping[str, st
         key = str(query), str(doc)
         if value not in (UNJUDGED, *GRADES):
             raise entries.make_entry_error(
-                row, "the grade cannot be used",
+                row, "the grade is invalid",
                 expected="1, 2, 3, 4 or 5, or 0 for a passage that cannot be judged", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values."
             )  # fmt: skip
@@ -468,7 +468,7 @@ def save_decision_study(out: Path, study: DecisionStudy) -> None:
         if path.exists() and path.read_text("utf-8") != text:
             raise UsageError(
                 f"{out} contains another study: its {name} differs.",
-                mend="Give another --out, or use the runs, measure, guide and settings it was started with.",
+                mend="Choose another --out, or use the same runs, measure, guide and settings as before.",
             )
     out.mkdir(parents=True, exist_ok=True)
     write_file_atomically(out / POOL, rows)
@@ -491,7 +491,7 @@ def _list_pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
 
 def read_decision_study(path: Path) -> DecisionStudy:
     """The study in a folder. DataError for one that holds none."""
-    mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
+    mend = "Create one: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
         head = parse_bounded_json(read_bounded_file(path / TERMS))
         rows = [
@@ -516,9 +516,7 @@ def read_decision_study(path: Path) -> DecisionStudy:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
-        raise DataError(
-            "the folder contains no study of a decision", path=path, found=said, mend=mend
-        ) from error
+        raise DataError("the folder contains no decision study", path=path, found=said, mend=mend) from error
 
 
 def write_study_progress(
@@ -552,14 +550,16 @@ def append_passage_grades(path: Path, labels: Iterable[tuple[Key, int]]) -> None
 def _judge_until_decided(
     study: DecisionStudy,
     labels: Mapping[Key, int],
-    request: DecisionRequest,
+    request: RunDecisionRequest,
     out: Path | None,
     max_usd: float | None,
 ) -> dict[Key, int]:
     """The labels with those of the judge, asked block by block until nothing is left to decide."""
     path = Path(request.labels).expanduser()
     if path.suffix != ".jsonl":
-        raise UsageError(f"The judge's grades cannot be added to {path}.", mend="Name a --qrels FILE.jsonl.")
+        raise UsageError(
+            f"The judge's grades cannot be added to {path}.", mend="Use a .jsonl file for --qrels."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if out is None else out
     grades = dict(labels)

@@ -4,8 +4,6 @@
 imported, Python lets its name stand for the package, whatever stood there before.
 """
 
-from __future__ import annotations
-
 from embassay.registry import make_package_callable
 
 make_package_callable(__name__, "golden")

@@ -38,7 +38,7 @@ VERSION = 1
 
 @dataclass
 class QuestionRewritingStage:
-    """S1 for all questions of a run: their vectors must not depend on which of them are still to be done."""
+    """S1, which rewrites all questions of a run: vectors must not depend on which are still to do."""
 
     work: GoldenRunResources
     stage: str = "S1"
@@ -98,7 +98,7 @@ class QuestionRewritingStage:
             async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
-                    failed[key] = f"no rewriting: {outcome.reason}"
+                    failed[key] = f"not rewritten: {outcome.reason}"
                 else:
                     rewrites[key] = self._normalize_rewrite(outcome)
 
@@ -119,10 +119,10 @@ class QuestionRewritingStage:
         """Why a vector cannot be used; empty where it can."""
         encoder, dim = self.work.encoder, self.work.encoder.about["dim"]
         if rewrite in encoder.failures:
-            return f"the rewriting cannot be encoded: {encoder.failures[rewrite]}"
+            return f"the rewritten question could not be encoded: {encoder.failures[rewrite]}"
         if vector.shape != (dim,):
             return f"its vector has {len(vector)} dimensions, expected {dim}"
-        return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
+        return "" if np.isfinite(vector).all() else "its vector contains non-finite values"
 
     def _build_rewrite_product(
         self, asked: QueryWithFolder, rewrite: str, vector: NDArray[np.float32], cut: bool
@@ -160,7 +160,7 @@ Row = dict[str, Any]
 
 @dataclass
 class RetrievalStage:
-    """S2 for many questions: the corpus is encoded and indexed once."""
+    """S2, which searches for many questions: the corpus is encoded and indexed once."""
 
     work: GoldenRunResources
     stage: str = "S2"
@@ -220,7 +220,7 @@ class RetrievalStage:
                 # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
                 usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(usable):
-                    raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
+                    raise ModelError(f"{self.work.encoder.name!r} could not encode any passage.")
                 ranked = exact_search(
                     scale_rows_to_unit_length(queries), vectors[usable], min(depth, len(usable))
                 )
@@ -248,7 +248,7 @@ class RetrievalStage:
         ]
         if lost:
             self.work.warnings.append(
-                f"passages that {self.work.encoder.name} could not encode, found only by BM25: {len(lost):,} "
+                f"passages that {self.work.encoder.name} could not encode, so only BM25 can find them: {len(lost):,} "
                 f"({', '.join(lost[:3])})"
             )
 
@@ -289,7 +289,7 @@ _SOURCES = {(True, False): "dense", (False, True): "sparse", (True, True): "both
 
 @dataclass
 class FusionStage:
-    """S3 for many questions."""
+    """S3, which fuses the lists of hits of many questions."""
 
     work: GoldenRunResources
     stage: str = "S3"
@@ -321,7 +321,7 @@ class FusionStage:
             )
             fused = fuse_dense_and_sparse(dense, sparse, self.work.request.options.rrf_c)
             added = list(self._list_passages_added_by_runs(asked, fused))
-            rows = self._add_token_counts([*fused, *added])
+            rows = self._add_token_counts_to_rows([*fused, *added])
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
@@ -361,7 +361,7 @@ class FusionStage:
                 **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids)
             }  # fmt: skip
 
-    def _add_token_counts(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _add_token_counts_to_rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the tokens of question and passage together: `T_cand` of spec rag 3.1."""
         if not rows:
             return []

@@ -288,7 +288,7 @@ def judge_sample_again(
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
-        return JudgeRepeatability(reason="this judge gives everything the same answer")
+        return JudgeRepeatability(reason="this judge always repeats its first answer")
     done = {query.state.id: query for query in queries if query.is_in_golden_set}
     first = {
         (key, row["doc_id"]): row["grade"]
@@ -303,7 +303,7 @@ def judge_sample_again(
         for row in query.rows
         if (key, row["doc_id"]) in chosen
     ]
-    orders = _sample_listwise_orders(work, done, max(1, items // PER_ORDER))
+    orders = _sample_ordered_lists(work, done, max(1, items // PER_ORDER))
     work.listener.stage(f"judged again by {work.judge.name}", len(pairs) + len(orders), "items")
     with work.charge_calls_to("repeat", work.judge.name):
         second = wait_in_remote_loop(
@@ -314,7 +314,7 @@ def judge_sample_again(
     )
 
 
-def _sample_listwise_orders(
+def _sample_ordered_lists(
     work: GoldenRunResources, done: dict[str, QueryProgress], n: int
 ) -> list[ShownPassageOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
@@ -378,6 +378,7 @@ def score_human_check(
     tables = [count_grade_transitions(_list_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = estimate_grade_agreement(filled, seed=seed) if len(filled) else {}
+    # What nobody could compute has a reason in place of a value; it is never 0.
     none = Estimate(None, reason="no grade was given")
     return HumanCheckOfJudge(
         file=file,
@@ -490,7 +491,7 @@ def _count_moved_passages(questions: Iterable[Pairs]) -> int:
 def _average_kendall_tau(orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int) -> Estimate:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
-        return Estimate(None, reason="no question has two ranks")
+        return Estimate(None, reason="no question has two ranked passages")
     return bootstrap_ci(values, rng=make_seeded_generator(seed, "human check", "tau"))
 
 
@@ -525,7 +526,9 @@ def sample_lists_for_human_check(
     chosen = set(sample_question_ids([final.query_id for final in lists], sampling.share, sampling.seed))
     drawn = [final for final in lists if final.query_id in chosen]
     if out.exists():
-        raise UsageError(f"{out} already exists.", mend="Name another file: this one may have been edited.")
+        raise UsageError(
+            f"{out} already exists.", mend="Choose another file name: this file may contain edits."
+        )
     write_human_check_file(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
     return drawn
 
@@ -561,7 +564,7 @@ def read_human_checks(run: Path) -> tuple[HumanCheckOfJudge, ...]:
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
-                mend="Delete it, and score the edited file again."
+                mend="Delete it and score the edited file again."
             ) from error  # fmt: skip
         if check.lists == _fingerprint_final_lists([final for final in lists if final.query_id in checked]):
             checks.append(check)

@@ -23,7 +23,7 @@ from embassay.protocols.kernel.tables import (
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_query_rewrite
 from embassay.protocols.rag.golden.corpus import GoldenRunResources
-from embassay.protocols.rag.golden.grades import count_query_labels, summarise_label_counts
+from embassay.protocols.rag.golden.grades import count_grades_of_pool, summarise_label_counts
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import (
     STAGES,
@@ -43,7 +43,7 @@ from embassay.protocols.rag.ranking.reliability import (
     estimate_place_gains,
     list_judge_notes,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.stats import Estimate
 
 Row = Mapping[str, Any]
@@ -72,7 +72,7 @@ class QueryProgress:
 
     @property
     def grades(self) -> list[int]:
-        """Those of all passages that have one."""
+        """The grades of all passages that have one."""
         return [row["grade"] for row in self.rows if row["grade"] is not None]
 
     @property
@@ -82,7 +82,7 @@ class QueryProgress:
             (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
         )
 
-    def as_query_answers(self) -> QueryOrderAnswers:
+    def convert_to_query_answers(self) -> QueryOrderAnswers:
         """Candidates and answers as the reports of rankings take them."""
 
         rows = sorted(self.ordered_passages, key=lambda row: int(row["rank_rrf"]))
@@ -149,7 +149,7 @@ _NOISE_QUERIES = 40
 
 
 def summarise_golden_settings(work: GoldenRunResources, profile: str) -> summary.GoldenRunSettings:
-    """What was asked for."""
+    """Summarise what the run was asked for."""
     request, options = work.request, work.request.options
     return summary.GoldenRunSettings(
         corpus=request.corpus or request.dataset,
@@ -196,7 +196,7 @@ def summarise_stages(
     return tuple(stages)
 
 
-def summarise_query_progress(one: QueryProgress) -> summary.GoldenQuerySummary:
+def summarise_query_for_record(one: QueryProgress) -> summary.GoldenQuerySummary:
     """A query in the record."""
     state = one.state
     return summary.GoldenQuerySummary(
@@ -208,7 +208,7 @@ def summarise_query_progress(one: QueryProgress) -> summary.GoldenQuerySummary:
         stage=state.stage,
         reason=state.reason,
         pool=len(one.rows),
-        grades=count_query_labels(state.id, one.grades).counts if one.rows else (),
+        grades=count_grades_of_pool(state.id, one.grades).counts if one.rows else (),
         kept=one.kept,
         cut_stage=one.cut_stage,
         calls=len(one.calls),
@@ -218,7 +218,9 @@ def summarise_query_progress(one: QueryProgress) -> summary.GoldenQuerySummary:
     )
 
 
-def summarise_tokens(queries: Sequence[QueryProgress], tokenizer: str) -> summary.TokensPerCandidate | None:
+def summarise_candidate_tokens(
+    queries: Sequence[QueryProgress], tokenizer: str
+) -> summary.TokensPerCandidate | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
@@ -232,7 +234,7 @@ def summarise_tokens(queries: Sequence[QueryProgress], tokenizer: str) -> summar
 
 def summarise_labels(queries: Sequence[QueryProgress], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
-    done = [count_query_labels(query.state.id, query.grades) for query in queries if query.is_in_golden_set]
+    done = [count_grades_of_pool(query.state.id, query.grades) for query in queries if query.is_in_golden_set]
     return summarise_label_counts(done, validated=validated)
 
 
@@ -276,14 +278,16 @@ def _count_judge_calls(kind: str, rows: Sequence[Mapping[str, Any]], failed: int
     )
 
 
-def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) -> summary.PoolRankingFacts:
+def summarise_pool_ranking(
+    engine: str, queries: Sequence[QueryProgress], seed: int
+) -> summary.PoolRankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
 
     done = [query for query in queries if query.is_in_golden_set]
     calls = sum(len(query.calls) for query in done)
     names = sorted({name for query in done for name in query.claims})
     claims = {name: mean(query.claims[name] for query in done if name in query.claims) for name in names}
-    judged = [query.as_query_answers() for query in done]
+    judged = [query.convert_to_query_answers() for query in done]
     return summary.PoolRankingFacts(
         engine=engine,
         calls=calls,
@@ -292,7 +296,7 @@ def summarise_ranking(engine: str, queries: Sequence[QueryProgress], seed: int) 
         claims=claims,
         doubts=dict(Counter(doubt for query in done for doubt in query.doubts).most_common()),
         contradictions=_estimate_contradictions(judged, seed) if calls else None,
-        place_bias=_estimate_place_bias(judged, seed) if calls else (),
+        place_bias=_estimate_position_bias(judged, seed) if calls else (),
         notes=list_judge_notes(judged, seed=seed),
     )
 
@@ -305,7 +309,7 @@ def _estimate_contradictions(judged: Sequence[Any], seed: int) -> summary.Contra
     return summary.ContradictedPairShare(pairs.pairs, pairs.contradicted, pairs.share or none, noise)
 
 
-def _estimate_place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.JudgePositionBias, ...]:
+def _estimate_position_bias(judged: Sequence[Any], seed: int) -> tuple[summary.JudgePositionBias, ...]:
 
     places = estimate_place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = places.gains if places else ()
@@ -327,8 +331,8 @@ def list_golden_notes(work: GoldenRunResources, queries: Sequence[QueryProgress]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
             0,
-            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}): the set "
-            "does not represent the questions that were asked.",
+            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}), so the set "
+            "does not represent the questions asked.",
         )
     return tuple(notes)
 
@@ -359,9 +363,9 @@ def _note_ungraded_passages(queries: Sequence[QueryProgress]) -> Iterator[str]:
     total, touched = sum(map(len, pools)), sum(map(bool, missing))
     yield (
         f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no "
-        "grade, because the judge's answers could not be read. They are missing from the judgements, and measures "
-        "treat missing passages as irrelevant: systems that find them get too low a score. --failed leave-out "
-        "leaves their questions out instead."
+        "grade because the judge's answers could not be read. They are missing from the judgements, so measures "
+        "treat them as irrelevant, and systems that find them score too low. To leave out their questions "
+        "instead, use --failed leave-out."
     )
 
 
@@ -377,20 +381,20 @@ def phrase_golden_verdict(queries: Sequence[QueryProgress], labels: Mapping[str,
     if "good" not in claims:
         return f"{said}.{failed}"
     none = claims["without good"].n
-    lacking = f" {none} of them {'has' if none == 1 else 'have'} none." if none else ""
-    return f"{said}; the median question has {claims['good'].value:g} of grade 4 or 5.{lacking}{failed}"
+    lacking = f" {none} {'question has' if none == 1 else 'questions have'} none." if none else ""
+    return f"{said}, with {claims['good'].value:g} graded 4 or 5 per question (median).{lacking}{failed}"
 
 
 TASK = "golden"
 HEADLINE = GOOD
 
 
-def make_golden_result_rows(golden: GoldenRunRecord, dataset: str, lang: str) -> list[Result]:
+def make_golden_result_rows(golden: GoldenRunRecord, dataset: str, lang: str) -> list[ResultRow]:
     """One row per quantity, the headline first."""
     quantities = dict(_list_golden_quantities(golden))
     ordered = {HEADLINE: quantities[HEADLINE], **quantities} if HEADLINE in quantities else quantities
     return [
-        Result(
+        ResultRow(
             "rag", TASK, dataset, "", lang, "", golden.settings.judge, name, fig.value, fig.n, fig.low, fig.high,
             seed=golden.settings.seed, reason=fig.reason or ("" if fig.value is not None else "no question is done"),
         )
@@ -429,25 +433,29 @@ def _list_judge_quantities(golden: GoldenRunRecord) -> Iterator[tuple[str, Estim
 
 def build_golden_tables(golden: GoldenRunRecord) -> list[ColumnTable]:
     """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
-    tables = [_labels_table(golden.labels), _stages_table(golden), _queries_table(golden)]
+    tables = [
+        _make_label_summary_table(golden.labels),
+        _make_stages_table(golden),
+        _make_queries_table(golden),
+    ]
     if golden.tokens is not None:
-        tables.append(_tokens_table(golden))
+        tables.append(_make_candidate_tokens_table(golden))
     if golden.repeated is not None and golden.repeated.table:
         tables.append(_build_judge_repeats_table(golden.repeated.table))
     return tables
 
 
-def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
+def _make_label_summary_table(labels: Mapping[str, float | None]) -> ColumnTable:
     return ColumnTable.of(
         "label_summary",
-        "Labels of the golden set",
+        "Golden set labels",
         labels,
         text("quantity", str),
         number_column("value", labels.get),
     )
 
 
-def _stages_table(golden: GoldenRunRecord) -> ColumnTable:
+def _make_stages_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
         "stages", "Stages", golden.stages, text("stage", "name"), text("does", "title"),
         whole_number_column("done"), whole_number_column("kept"),
@@ -456,7 +464,7 @@ def _stages_table(golden: GoldenRunRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _queries_table(golden: GoldenRunRecord) -> ColumnTable:
+def _make_queries_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
         "queries", "Questions", golden.queries, text("query_id"), text("status"), whole_number_column("pool"),
         *map(_make_grade_count_field, (5, 4, 3, 2, 1)), whole_number_column("kept"),
@@ -471,9 +479,9 @@ def _make_grade_count_field(grade: int) -> ComputedColumn:
     )
 
 
-def _tokens_table(golden: GoldenRunRecord) -> ColumnTable:
+def _make_candidate_tokens_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_table14", "Tokens per candidate, question and passage together", [golden.tokens], text("tokenizer"),
+        "rag_table14", "Tokens per candidate (question plus passage)", [golden.tokens], text("tokenizer"),
         whole_number_column("candidates", "n"), number_column("mean", decimals=1),
         number_column("sd", decimals=1), whole_number_column("median"),
         whole_number_column("largest")
@@ -486,7 +494,7 @@ def _build_judge_repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTabl
         *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),
     )
     rows = tuple((grade, *row) for grade, row in enumerate(table, start=1))
-    return ColumnTable("judge_repeats", "The same passages graded twice", columns, rows)
+    return ColumnTable("judge_repeats", "Passages graded twice", columns, rows)
 
 
 def _phrase_counts(counts: Mapping[str, int]) -> str:

@@ -17,7 +17,13 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.documents.passages import FolderPassageSource, WholeDocumentSource
 from embassay.data.intake import SkipRecordingReader, choose_dataset_language
 from embassay.data.lines import split_reading_from_mapping
-from embassay.data.rows import Row, RowSource, make_missing_column_error, read_text_cell, read_text_list_cell
+from embassay.data.rows import (
+    RowSource,
+    SourceRow,
+    make_missing_column_error,
+    read_text_cell,
+    read_text_list_cell,
+)
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.data.tables import FORMATS, open_one_of_tables
 from embassay.data.views import FilteredRowsView, RenamedColumnsView, SmallestHashSample, TitlePrependedView
@@ -91,7 +97,7 @@ class CorpusWithQuestions:
 
 @dataclass(frozen=True)
 class _CorpusAndQueries:
-    """The two tables."""
+    """The tables of a corpus and of its queries."""
 
     corpus: RowSource
     queries: RowSource
@@ -109,7 +115,9 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
     what to read, DataError for what is wrong in the files.
     """
     tables = _open_corpus_and_queries(request)
-    check_memory_fits(estimate_corpus_memory(Path(origin.address) for origin in tables.corpus.list_origins()))
+    check_memory_fits(
+        estimate_corpus_memory(Path(origin.origin_address) for origin in tables.corpus.list_origins())
+    )
     intake = SkipRecordingReader()
     documents = intake.read(
         tables.corpus,
@@ -138,15 +146,17 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
 
 def _open_corpus_and_queries(request: GoldenRequest) -> _CorpusAndQueries:
     if request.dataset and (request.corpus or request.queries):
-        raise UsageError("Both a dataset and files are named.", mend="Use -d, or --corpus and --queries.")
+        raise UsageError(
+            "Both a dataset and files were given.", mend="Use either -d, or --corpus and --queries."
+        )
     if request.dataset:
         folder = Path(request.dataset).expanduser()
         return _open_beir_folder(folder, request) if folder.is_dir() else _open_dataset(request)
     if not (request.corpus and request.queries):
         lacking = "--queries" if request.corpus else "--corpus" if request.queries else "-d"
         raise UsageError(
-            f"There is nothing to make a golden set from: {lacking} is missing.",
-            mend="Name a dataset with -d, or two files with --corpus and --queries.",
+            f"A golden set needs documents and questions, but {lacking} is missing.",
+            mend="Give a dataset with -d, or two files with --corpus and --queries.",
         )
     if request.corpus and is_document_corpus(request.corpus):
         return _open_folder_and_questions(request)
@@ -170,7 +180,7 @@ def open_document_passages(corpus: str, options: GoldenOptions) -> tuple[RowSour
     if not isinstance(inside, FolderPassageSource):
         raise UsageError(
             f"{corpus} is a folder of tables, not of documents.",
-            mend="Name its corpus file, or the folder with -d.",
+            mend="Give its corpus file, or pass the folder with -d.",
         )
     return (WholeDocumentSource(inside) if options.chunk is not None else inside), dataset
 
@@ -227,7 +237,7 @@ def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
     if lacking:
         raise UsageError(
             f"The dataset {request.dataset!r} has no {' and no '.join(lacking)}.",
-            mend="Choose one for retrieval, or give two files with --corpus and --queries.",
+            mend="Choose a retrieval dataset, or give two files with --corpus and --queries.",
         )
     corpus, queries = dataset.parts["corpus"], dataset.parts["queries"]
     if request.split is not None and "split" in queries.columns():
@@ -253,7 +263,7 @@ def _rename_columns(source: RowSource, mapping: Mapping[str, str]) -> RowSource:
     return view
 
 
-def _read_corpus_document(row: Row, key: str, intake: SkipRecordingReader) -> CorpusDocument | None:
+def _read_corpus_document(row: SourceRow, key: str, intake: SkipRecordingReader) -> CorpusDocument | None:
     text = read_text_cell(row, "text")
     if text is None:
         intake.tally.count_skipped_item("documents without text", key)
@@ -266,23 +276,23 @@ def _read_corpus_document(row: Row, key: str, intake: SkipRecordingReader) -> Co
     return CorpusDocument(key, _read_title(row), text, metadata)
 
 
-def _read_question(row: Row, key: str, intake: SkipRecordingReader) -> GoldenQuestion | None:
+def _read_question(row: SourceRow, key: str, intake: SkipRecordingReader) -> GoldenQuestion | None:
     text = read_text_cell(row, "text")
     if text is None:
         intake.tally.count_skipped_item("questions without text", key)
         return None
     rewrite = next((value for name in _REWRITES if (value := read_text_cell(row, name))), None)
-    return GoldenQuestion(key, text, rewrite, read_text_cell(row, "bm25_query"), _read_tags(row))
+    return GoldenQuestion(key, text, rewrite, read_text_cell(row, "bm25_query"), _read_question_tags(row))
 
 
-def _read_tags(row: Row) -> tuple[str, ...]:
+def _read_question_tags(row: SourceRow) -> tuple[str, ...]:
     value = row.cells.get("tags")
     if isinstance(value, str):
         return tuple(part for piece in value.split(",") if (part := piece.strip()))
     return tuple(tag for tag in read_text_list_cell(row, "tags") if tag)
 
 
-def _read_title(row: Row) -> str:
+def _read_title(row: SourceRow) -> str:
     return (read_text_cell(row, "title") or "").strip()
 
 
@@ -296,7 +306,10 @@ def _is_storable_metadata(value: Any) -> bool:
 
 
 def _list_source_files(source: RowSource) -> tuple[StageInputFile, ...]:
-    return tuple(StageInputFile(origin.address, origin.digest().hex()) for origin in source.list_origins())
+    return tuple(
+        StageInputFile(origin.origin_address, origin.compute_content_digest().hex())
+        for origin in source.list_origins()
+    )
 
 
 @dataclass(frozen=True)
@@ -319,18 +332,18 @@ class _CorpusPassage:
     metadata: Mapping[str, Any]
 
 
-def make_passages(
+def make_passages_from_documents(
     documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
 ) -> PassagesWithMetadata:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
     pieces = (
         _cut_chunks(documents, options, tokenizer)
         if options.chunk is not None
-        else map(_keep_document_whole, documents)
+        else map(_make_whole_document_passage, documents)
     )
     ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
-        raise DataError("no passage can be made from the corpus", expected="at least one text")
+        raise DataError("the corpus yields no passages", expected="at least one text")
     return PassagesWithMetadata(
         tuple(passage.id for passage in ordered),
         tuple(passage.text for passage in ordered),
@@ -338,7 +351,7 @@ def make_passages(
     )
 
 
-def _keep_document_whole(document: CorpusDocument) -> _CorpusPassage:
+def _make_whole_document_passage(document: CorpusDocument) -> _CorpusPassage:
     return _CorpusPassage(document.id, document.title_and_text, document.metadata)
 
 
@@ -399,9 +412,9 @@ def estimate_search_memory(
     parts = {
         f"the vectors of {shard:,} passages": vector_bytes(shard + len(queries), dim) + shard * _TABLES,
         "words": estimate_word_index_bytes(passages, len(passages), queries),
-        "what was found": 2 * depth * len(queries) * _ROW,
+        "search results": 2 * depth * len(queries) * _ROW,
     }
-    return sum_memory_footprint(parts, "Judge a smaller corpus, or fewer questions (--limit)")
+    return sum_memory_footprint(parts, "Use a smaller corpus, or fewer questions (--limit)")
 
 
 def estimate_corpus_memory(files: Iterable[Path]) -> WorkMemoryEstimate:
@@ -412,7 +425,7 @@ def estimate_corpus_memory(files: Iterable[Path]) -> WorkMemoryEstimate:
         if file.is_file()
     )
     return WorkMemoryEstimate(
-        {"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus"
+        {"the corpus, which a golden set holds in memory": size}, "Use a smaller corpus"
     )
 
 
@@ -459,22 +472,22 @@ class GoldenRunResources:
 
     @cached_property
     def passages(self) -> PassagesWithMetadata:
-        """What is searched."""
-        return make_passages(self.read.documents, self.request.options, self.tokenizer)
+        """The passages that are searched."""
+        return make_passages_from_documents(self.read.documents, self.request.options, self.tokenizer)
 
     @cached_property
     def encoder(self) -> CachedGoldenEncoder:
-        """What makes vectors of texts."""
+        """The encoder that makes vectors of texts."""
         return CachedGoldenEncoder(self.request, self.ledger, self.listener.advanced_by)
 
     @cached_property
     def rewriter(self) -> QuestionRewriter:
-        """What puts questions in the words of a search."""
+        """The model that puts questions in the words of a search."""
         return open_rewriter(self.request.rewriter, ledger=self.ledger, seed=self.request.seed)
 
     @cached_property
     def judge(self) -> Judge:
-        """Who grades and orders."""
+        """The judge that grades and orders passages."""
         if not is_language_model_spec(self.request.judge):
             return open_judge(self.request.judge, seed=self.request.seed)
         passage = max(len(text.encode()) for text in self.passages.texts)
@@ -486,7 +499,7 @@ class GoldenRunResources:
         return open_judge(self.request.judge, ledger=self.ledger, seed=self.request.seed, longest=longest)
 
     def question(self, asked: QueryWithFolder, rewrite: str) -> Question:
-        """What the judge is asked."""
+        """The question that the judge is asked."""
         original = self.request.options.judge_question == "original"
         return Question(asked.id, asked.text if original else rewrite)
 
@@ -515,8 +528,8 @@ class CachedGoldenEncoder:
         )  # fmt: skip
         if not system.encoders:
             raise UsageError(
-                f"{request.encoder!r} makes no vectors, so it cannot search by vectors.",
-                mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ... Lexical search runs anyway.",
+                f"{request.encoder!r} makes no vectors, so it cannot be the encoder.",
+                mend="Use wordllama, minilm, st:ORG/MODEL or openai:NAME, for example. Lexical search always runs too.",
             )
         self.system: Any = system.system
         self.name: str = self.system.name
@@ -526,7 +539,7 @@ class CachedGoldenEncoder:
     def describe_similarity_mismatch(self) -> tuple[str, ...]:
         """What is to be said of a model that was made for another similarity than the cosine of the protocol; once its
         vectors are there."""
-        return self._opened.say_other_similarities()
+        return self._opened.describe_own_similarities()
 
     @property
     def failures(self) -> dict[str, str]:
@@ -535,7 +548,7 @@ class CachedGoldenEncoder:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a vector says of where it is from."""
+        """The facts of the encoder, which tell where a vector is from."""
         return {"dim": int(self.system.encoder.dim), "max_tokens": self.system.encoder.max_tokens}
 
     def is_text_truncated(self, text: str) -> bool:
@@ -543,6 +556,6 @@ class CachedGoldenEncoder:
         return self._cached.max_tokens is not None and bool(self._cached.count_truncated([text]))
 
     def vectors(self, texts: list[str], role: Role) -> NDArray[np.float32]:
-        """(n, dim), as the encoder gives them; NaN for what it could not encode."""
+        """The vectors of texts, (n, dim), as the encoder gives them; NaN where it could not encode."""
         vectors: NDArray[np.float32] = self.system.vectors(texts, role)
         return vectors

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any
 
 from embassay.data.lines import DelimitedTable, read_text_lines
-from embassay.data.rows import Row, escape_spreadsheet_formula, make_missing_column_error
+from embassay.data.rows import SourceRow, escape_spreadsheet_formula, make_missing_column_error
 from embassay.data.tables import find_known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import format_csv_sheet
@@ -121,11 +121,10 @@ def read_human_check_file(
         item = _read_stripped_cell(row, "item")
         if item not in items:
             raise _make_check_row_error(row, "the passage is not in any final list", "an item from the original file",
-                         item, "Restore the column `item`, and score it with the run that the file came "
-                             "from.")  # fmt: skip
+                         item, "Restore the `item` column and use the run that made the file.")  # fmt: skip
         if item in edits:
             raise _make_check_row_error(
-                row, "the passage appears twice", f"the item once; it is already on line {lines[item]}", item,
+                row, "the passage appears twice", f"each item once; this item is already on line {lines[item]}", item,
                 "Delete one of the two rows."
             )  # fmt: skip
         whose, passage = items[item]
@@ -139,7 +138,7 @@ def read_human_check_file(
         lines[item] = row.line
     if not edits:
         raise DataError(
-            "the file has no rows", path=path, mend="Write it again with `embassay rag check sample`."
+            "the file has no rows", path=path, mend="Recreate it with `embassay rag check sample`."
         )
     _require_complete_questions(path, edits, lines, lists)
     return list(edits.values()), "judge_place" not in source.columns()
@@ -159,7 +158,7 @@ def _require_complete_questions(
             missing = next(item for item in wanted if item not in edits)
             raise DataError(
                 f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
-                expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(present)),
+                expected=f"all {len(wanted)} rows of the question, including {missing}", found=str(len(present)),
                 mend="Restore the row; leave place and grade blank if you have no opinion."
             )  # fmt: skip
 
@@ -207,7 +206,7 @@ def _shorten_to_one_line(text: str, most: int) -> str:
 def _detect_delimiter(path: Path) -> str:
     ending = find_known_suffix(path.name)
     if ending not in ENDINGS:
-        raise UsageError(f"The check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
+        raise UsageError(f"The check cannot be written to {path}.", mend="Use a name ending in .csv or .tsv.")
     return "\t" if ending == ".tsv" else ","
 
 
@@ -217,11 +216,11 @@ def _open_check_table(path: Path) -> DelimitedTable:
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
-def _read_stripped_cell(row: Row, column: str) -> str:
+def _read_stripped_cell(row: SourceRow, column: str) -> str:
     return str(row.cells.get(column) or "").strip()
 
 
-def _parse_edited_place(row: Row) -> float | None:
+def _parse_edited_place(row: SourceRow) -> float | None:
     text = _read_stripped_cell(row, "place")
     if not text:
         return None
@@ -233,7 +232,7 @@ def _parse_edited_place(row: Row) -> float | None:
     return value
 
 
-def _parse_edited_grade(row: Row) -> int | None:
+def _parse_edited_grade(row: SourceRow) -> int | None:
     text = _read_stripped_cell(row, "grade")
     if not text:
         return None
@@ -245,7 +244,7 @@ def _parse_edited_grade(row: Row) -> int | None:
     return int(whole[1])
 
 
-def _make_check_row_error(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
+def _make_check_row_error(row: SourceRow, what: str, expected: str, found: str, mend: str) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
@@ -257,7 +256,7 @@ def read_final_lists(run: Path) -> list[QuestionFinalList]:
     manifest = RunFolder(run).read_manifest()
     if manifest is None or (manifest.get("protocol"), manifest.get("kind")) != ("rag", "golden"):
         raise UsageError(
-            f"There is no golden set in {run}.", mend="Give the folder that `embassay rag golden` wrote."
+            f"There is no golden set in {run}.", mend="Give the --out folder of `embassay rag golden`."
         )
     try:
         top = int(manifest["arguments"]["options"]["top"])
@@ -271,8 +270,8 @@ def read_final_lists(run: Path) -> list[QuestionFinalList]:
     done = [(query, folder) for query, folder in folders if folder.stage_success_path("S6").exists()]
     if not done:
         raise UsageError(
-            f"No question of {run} is done.",
-            mend="Finish it: the same `embassay rag golden` command resumes.",
+            f"No question in {run} is finished.",
+            mend="Run the same `embassay rag golden` command again to resume.",
         )
     return [read_final_list(query, folder.ranked(top)) for query, folder in done]
 
@@ -285,7 +284,10 @@ def read_final_list(query: str, path: Path) -> QuestionFinalList:
         question = str(rows[0]["question"]) if rows else ""
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            "the final list cannot be read", path=path, found=str(error), mend="Redo it with --from-stage S6."
+            "the final list cannot be read",
+            path=path,
+            found=str(error),
+            mend="Recreate it with --from-stage S6.",
         ) from error
     return QuestionFinalList(query, question, passages)
 
@@ -333,7 +335,7 @@ def export_golden_set(
     Rows stand by question as given, in each by final place, grade and place of fusion. DataError for an id with a tab
     or a line break, which no qrels can hold.
     """
-    rows = {question.id: sorted(question.rows, key=_final_rank_sort_key) for question in questions}
+    rows = {question.id: sorted(question.rows, key=_make_final_rank_sort_key) for question in questions}
     judged = [
         (query, row["doc_id"], int(row["grade"]))
         for query, pool in rows.items()
@@ -390,7 +392,7 @@ _SAID = ("qid", "question", "query_rewrite", "rewrite")
 """Fields of the stages' rows that stand under another name."""
 
 
-def _final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
+def _make_final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
     place = row.get("final_rank")
     return (
         place is None,
@@ -414,14 +416,14 @@ def _format_json_lines(values: Iterable[Mapping[str, Any]]) -> str:
 def _check_id_fits_qrels(folder: Path, name: str) -> None:
     if not name.strip() or any(sign in name for sign in "\t\r\n"):
         raise DataError(
-            "an id cannot be written to qrels", path=folder, expected="without a tab or line break",
-            found=repr(name), mend="Rename the questions and documents."
+            "an id cannot be written to qrels", path=folder, expected="a non-empty id without tabs or line breaks",
+            found=repr(name), mend="Rename the question or document."
         )  # fmt: skip
 
 
 def _format_readme_text(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
     facts = "".join(f"- {name}: {value}\n" for name, value in about.items())
-    trec = "`qrels.trec` the same in TREC's format, " if has_trec else ""
+    trec = "`qrels.trec` has the same grades in TREC format; " if has_trec else ""
     return f"""\
 # A golden set
 
@@ -430,8 +432,8 @@ def _format_readme_text(about: Mapping[str, Any], questions: int, judged: int, h
 {facts}
 Grades: 5 answers the question clearly or contains the key elements, 4 highly relevant, 3 partial, 2 weak, 1 irrelevant.
 
-- `qrels.tsv` has grades 1 to 5, {trec}`golden.jsonl` everything known about each passage.
-- `beir/` is a folder to retrieve from and evaluate on; its judgements are gains, grade - 1.
+- `qrels.tsv` has grades 1 to 5; {trec}`golden.jsonl` has all details of each passage.
+- `beir/` is a dataset for retrieval and evaluation; its judgements are gains (grade - 1).
 
 Score a run with it: `embassay rag score --qrels qrels.tsv --run RUN`.
 """

@@ -31,7 +31,7 @@ from embassay.protocols.rag.golden.refinement import (
     RefinedPoolOrder,
     RefinementListener,
     format_judge_call_log,
-    order_ranking_pools,
+    order_candidate_pools,
 )
 from embassay.protocols.rag.golden.stages import (
     Done,
@@ -80,7 +80,7 @@ class PassageGradingOutcome:
 
     @property
     def failed(self) -> Mapping[str, str]:
-        """Question id -> why it has failed, in one line."""
+        """The questions that failed: id -> why, in one line."""
         by_query: dict[str, list[UngradedPassage]] = {}
         for passage in self.ungraded:
             by_query.setdefault(passage.query_id, []).append(passage)
@@ -215,7 +215,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass
 class PassageGradingStage:
-    """S4 for many questions at a time."""
+    """S4, which grades the passages of many questions at a time."""
 
     work: GoldenRunResources
     stage: str = "S4"
@@ -397,21 +397,21 @@ class PoolGradeCounts:
 
     @property
     def pool(self) -> int:
-        """Passages with a grade."""
+        """The size of the pool: its passages with a grade."""
         return sum(self.counts)
 
     @property
     def good(self) -> int:
-        """Those of grade 4 or 5."""
+        """The number of passages of grade 4 or 5."""
         return sum(self.counts[GOOD - 1 :])
 
     @property
     def good_passage_share(self) -> float | None:
-        """Their share of the pool; None for an empty one."""
+        """The share of good passages in the pool; None for an empty one."""
         return self.good / self.pool if self.pool else None
 
 
-def count_query_labels(query_id: str, grades: Sequence[int]) -> PoolGradeCounts:
+def count_grades_of_pool(query_id: str, grades: Sequence[int]) -> PoolGradeCounts:
     """The counts of the grades of one question's pool (S4: all that were graded, spec rag 7.3)."""
     return PoolGradeCounts(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
@@ -499,7 +499,7 @@ def make_pruned_rows(pruned: RowsKeptByPruning, ts: str) -> list[dict[str, Any]]
 
 @dataclass
 class PruningStage:
-    """S5 for many questions."""
+    """S5, which prunes the graded lists of many questions."""
 
     work: GoldenRunResources
     stage: str = "S5"
@@ -525,7 +525,7 @@ _SHOWN = 200
 """Characters of a passage in the preview."""
 
 
-def make_ranked_rows(
+def make_final_order_rows(
     refined: RefinedPoolOrder, rows: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
     """All candidates, best first: `final_rank` (1 = best), `final_score`, `exposures` and `info`, after what `rows`
@@ -572,7 +572,7 @@ def format_ranking_preview(refined: RefinedPoolOrder, top: int) -> str:
     calls = len(refined.calls)
     answers = "answer" if calls == 1 else "answers"
     head = [f"# {_flatten_for_markdown(pool.question.text)}", "",
-            f"Question {_flatten_for_markdown(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
+            f"Question {_flatten_for_markdown(pool.question.id)}: {calls} judge {answers}, {stopped}.", "",
             "| # | passage | grade | shown | score | text |", "|--:|---|--:|--:|--:|---|"]  # fmt: skip
     lines = [
         f"| {place} | {_flatten_for_markdown(pool.ids[i])} | {_format_grade(pool.candidates[i].grade)} "
@@ -603,13 +603,13 @@ Wave = dict[str, str]
 
 @dataclass
 class PassageOrderingStage:
-    """S6 for many questions at a time."""
+    """S6, which orders the passages of many questions at a time."""
 
     work: GoldenRunResources
     stage: str = "S6"
 
     @cached_property
-    def refinement_settings(self) -> PoolOrderingSettings:
+    def pool_ordering_settings(self) -> PoolOrderingSettings:
         """Who orders, and how."""
         request = self.work.request
         engine = ENGINES.build(request.ranking_engine_spec)
@@ -620,7 +620,7 @@ class PassageOrderingStage:
         work = self.work
         return {
             "version": ORDER_VERSION,
-            "ranking": self.refinement_settings.engine.name,
+            "ranking": self.pool_ordering_settings.engine.name,
             "top": work.request.options.top,
             "seed": work.request.seed,
             "judge": [work.judge.name, work.judge.identity],
@@ -659,7 +659,9 @@ class PassageOrderingStage:
         pools = [self._make_ranking_pool(asked, rows[asked.id]) for asked in wave]
         logs = {
             pool.question.id: JudgeCallLog(
-                queries[pool.question.id].folder.calls, self.refinement_settings.about(pool), self._warn_once
+                queries[pool.question.id].folder.calls,
+                self.pool_ordering_settings.about(pool),
+                self._warn_once,
             )
             for pool in pools
         }
@@ -673,7 +675,7 @@ class PassageOrderingStage:
             if key in waiting and not asked.folder.stage_success_path("S6").exists():
                 write_file_atomically(
                     asked.folder.ranking_checkpoint_path,
-                    format_ranker_checkpoint(refined, self.refinement_settings.top),
+                    format_ranker_checkpoint(refined, self.pool_ordering_settings.top),
                 )
 
         hooks = RefinementListener(
@@ -681,7 +683,7 @@ class PassageOrderingStage:
         )
         with self.work.charge_calls_to("S6", self.work.judge.name):
             outcomes = wait_in_remote_loop(
-                lambda: order_ranking_pools(self.refinement_settings, pools, logs=logs, hooks=hooks)
+                lambda: order_candidate_pools(self.pool_ordering_settings, pools, logs=logs, hooks=hooks)
             )
         for key, outcome in outcomes.items():
             if isinstance(outcome, RefinedPoolOrder):
@@ -695,12 +697,12 @@ class PassageOrderingStage:
     def _build_order_product(
         self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]], refined: RefinedPoolOrder
     ) -> QueryStageOutput:
-        top, folder = self.refinement_settings.top, asked.folder
-        ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
+        top, folder = self.pool_ordering_settings.top, asked.folder
+        ordered = make_final_order_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
             folder.ranked(top): format_json_lines(ordered[:top]),
             folder.order: format_json_lines({name: row[name] for name in _SHORT} for row in ordered),
-            folder.calls: format_judge_calls_as_log(self.refinement_settings, refined),
+            folder.calls: format_judge_calls_as_log(self.pool_ordering_settings, refined),
             folder.ranking_checkpoint_path: format_ranker_checkpoint(refined, top),
             folder.ranking_preview_path: format_ranking_preview(refined, top),
         }
@@ -753,5 +755,8 @@ def _read_query_waves(path: Path) -> list[Wave]:
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            "the file cannot be read", path=path, found=str(error), mend="Redo the ranking: --from-stage S6."
+            "the file cannot be read",
+            path=path,
+            found=str(error),
+            mend="Redo the ranking with --from-stage S6.",
         ) from error

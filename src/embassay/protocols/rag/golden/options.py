@@ -36,26 +36,28 @@ _RANGES = (
 
 @dataclass(frozen=True)
 class GoldenOptions:
-    """The knobs; defaults are the profile `thorough` (spec rag 4)."""
+    """The options of a golden run; defaults are the profile `thorough` (spec rag 4)."""
 
-    nfc: bool = option(True, "Normalize questions to Unicode NFC.")
-    chunk: int | None = option(None, "Maximum tokens per chunk, cut at sentences; usually 430.", group=DATA)
+    nfc: bool = option(True, "Normalise questions to Unicode NFC.")
+    chunk: int | None = option(
+        None, "Maximum tokens per chunk, split between sentences; typically 430.", group=DATA
+    )
     overlap: int = option(70, "Tokens shared by neighbouring chunks.", group=DATA)
-    depth: int = option(50, "Passages from dense search, and the same number from BM25.")
+    depth: int = option(50, "Passages to retrieve by dense search, and as many again by BM25.")
     bm25_k1: float = option(1.2, "BM25 parameter k1.")
     bm25_b: float = option(0.75, "BM25 parameter b.")
     rrf_c: float = option(60.0, "Constant of reciprocal rank fusion.")
     judge_question: Literal["original", "rewrite"] = option("original", "Which question the judge sees.")
     failed: Literal["leave-out", "ungraded"] = option(
-        "ungraded", "Leave out a query with ungraded passages, or keep it without them."
+        "ungraded", "Leave out queries with ungraded passages, or keep them without those passages."
     )
-    minimum: int = option(35, "Minimum passages to keep, in whole grades.")
-    top: int = option(20, "Size of the top set whose order matters.")
+    minimum: int = option(35, "Minimum passages to keep; passages of the same grade stay together.")
+    top: int = option(20, "Number of top passages whose order matters.")
     batch: int | None = option(None, "Passages per listwise call. Default: the engine's.")
     stability_turns: int | None = option(None, "Turns without a change after which `locks` stops.")
     confirmations: int | None = option(None, "Confirmations that `locks` needs per pair.")
     repeat: int = option(0, "Items to judge twice, to measure the judge's consistency.")
-    human: float = option(0.0, "Share of queries to write to a file for a person to check; usually 0.4.")
+    human: float = option(0.0, "Share of queries to export for a person to check; typically 0.4.")
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
@@ -98,7 +100,7 @@ _STAGE_OF: Mapping[str, str | None] = {
 class GoldenRequest:
     """The arguments of a golden run. `encoder`, `judge`, `rewriter` and `ranking` are spec strings."""
 
-    encoder: str = option(MISSING, "The encoder that finds passages.", name="--system -s", group=SYSTEMS)
+    encoder: str = option(MISSING, "The encoder for dense search.", name="--system -s", group=SYSTEMS)
     judge: str = option(
         MISSING, "The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS.",
         name="--judge -j", group=SYSTEMS
@@ -111,7 +113,7 @@ class GoldenRequest:
         value="PATH", group=DATA
     )  # fmt: skip
     dataset: str = option(
-        "", "A catalogue name or a folder, instead of two files.", name="--dataset -d", group=DATA
+        "", "A catalogue dataset or a folder, instead of two files.", name="--dataset -d", group=DATA
     )
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
@@ -127,11 +129,11 @@ class GoldenRequest:
     def __post_init__(self) -> None:
         for name, flag in (("encoder", "-s"), ("judge", "--judge")):
             if not getattr(self, name):
-                raise UsageError(f"No {name} is named.", mend=f"Name one with {flag}.")
+                raise UsageError(f"No {name} was given.", mend=f"Choose one with {flag}.")
         if self.limit is not None and self.limit < 1:
             raise UsageError(
                 f"The limit is {self.limit}, but at least 1 question is needed.",
-                mend="Leave --limit out for all.",
+                mend="Omit --limit to use all questions.",
             )
 
     @property
@@ -186,13 +188,13 @@ def check_golden_set_resumable(folder: RunFolder, request: GoldenRequest, redo: 
     others = [other for other in differing if other != name]
     first = min(stage or "S1" for stage in stages)
     raise UsageError(
-        f"{folder.path} contains a golden set with other arguments: {name} "
+        f"{folder.path} contains a golden set with different arguments: {name} "
         f"was {format_value_as_json(before.get(name))}, "
         f"now {format_value_as_json(now[name])}" + (f" (and {', '.join(others)})." if others else "."),
         mend="Choose another --out, or repeat the old arguments to resume."
         if fixed
         else f"Repeat the old arguments to resume, choose another --out, or add --from-stage {first} to redo that "
-        "stage and all later ones with the new ones.",
+        "stage and all later stages with the new arguments.",
     )
 
 
@@ -231,7 +233,7 @@ def resolve_golden_settings(
     the local file and the environment may name one too. UsageError for what is no setting, DataError for a file that
     cannot be read.
     """
-    local = _find_local_settings_file(config, here or Path.cwd())
+    local = _read_local_settings_file(config, here or Path.cwd())
     variables = _read_environment_settings(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
     chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
@@ -266,8 +268,8 @@ def make_golden_request(settings: Settings) -> GoldenRequest:
             and not setting.origin.startswith("profile")
         ):
             raise UsageError(
-                f"The ranking {request.ranking!r} has no {name} ({setting.origin}).",
-                mend="Leave it out, or choose another --ranking.",
+                f"The ranking {request.ranking!r} has no option {name} (source: {setting.origin}).",
+                mend="Remove it, or choose another --ranking.",
             )
     return request
 
@@ -283,7 +285,7 @@ class _SettingsFile:
     values: Mapping[str, Any]
 
 
-def _find_local_settings_file(config: Path | None, here: Path) -> _SettingsFile:
+def _read_local_settings_file(config: Path | None, here: Path) -> _SettingsFile:
     if config is None:
         path = here / LOCAL
         return _read_golden_toml_table(path, LOCAL) if path.is_file() else _SettingsFile("", {})
@@ -305,7 +307,7 @@ def _read_settings_profile(name: str | None) -> list[tuple[str, Mapping[str, Any
         hint = f"Did you mean {near}? " if near else ""
         raise UsageError(
             f"There is no profile {name!r}.",
-            mend=f"{hint}Profiles are {' and '.join(PROFILES)}, or the path of a TOML file with a table [golden].",
+            mend=f"{hint}Use {' or '.join(PROFILES)}, or the path of a TOML file with a [golden] table.",
         )
     return [
         (
@@ -321,12 +323,12 @@ def _read_golden_toml_table(path: Path, origin: str) -> _SettingsFile:
         whole = tomllib.loads(read_bounded_file(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise DataError(
-            "the file is not TOML", path=path, found=str(error),
-            mend='Write a table [golden] with lines like depth = 30 and judge = "ollama:gemma3:27b".'
+            "the file is not valid TOML", path=path, found=str(error),
+            mend='Write a [golden] table with lines such as depth = 30 and judge = "ollama:gemma3:27b".'
         ) from error  # fmt: skip
     table = whole.get("golden", {})
     if not isinstance(table, dict):
-        raise DataError("golden is not a table", path=path, expected="[golden] and lines like depth = 30")
+        raise DataError("golden is not a table", path=path, expected="[golden] and lines such as depth = 30")
     return _SettingsFile(origin, _check_setting_types(table, str(path)))
 
 
@@ -356,7 +358,7 @@ def _check_setting_types(table: Mapping[str, Any], where: str, prefix: str = "")
         name = str(first["loc"][0])
         raise UsageError(
             f"{where}: {_spell_setting_name(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
-            mend="Correct it, or leave it out for the default.",
+            mend="Correct it, or remove it to use the default.",
         ) from error
     return {name: getattr(model, name) for name in table}
 
@@ -400,7 +402,7 @@ def _build_settings_schema() -> Any:
 class HumanCheckSampling:
     """Which questions go into a file, and what of them is shown."""
 
-    share: float = option(0.4, "Share of the questions to draw.")
+    share: float = option(0.4, "Share of questions to sample.")
     """20 of 50 in the paper."""
     blind: bool = option(
         False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
@@ -412,5 +414,5 @@ class HumanCheckSampling:
         if not 0 < self.share <= 1 or self.excerpt < 1:
             raise UsageError(
                 f"A sample cannot have share={self.share}, excerpt={self.excerpt}.",
-                mend="Give a share above 0 and at most 1, and an excerpt of 1 or more characters.",
+                mend="Use a share above 0 and at most 1, and an excerpt of at least 1 character.",
             )

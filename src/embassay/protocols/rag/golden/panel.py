@@ -142,8 +142,8 @@ def compare_judges_and_make_panel(
     names = [judge.name for judge in judges]
     if len(judges) < 2 or len(set(names)) < len(names):
         raise UsageError(
-            f"{', '.join(names) or 'Nobody'} do not make a panel.",
-            mend="Name two or more judges, each once: NAME=RUN distinguishes two of one name.",
+            f"A panel needs two or more different judges, found: {', '.join(names) or 'none'}.",
+            mend="Give each judge once; use NAME=RUN if two have the same name.",
         )
     keys = sorted({key for judge in judges for key in judge.grades})
     # Classes from 0 on; no grade becomes -1, which is MISSING.
@@ -151,7 +151,7 @@ def compare_judges_and_make_panel(
     if not ((votes != MISSING).sum(axis=1) > 1).any():
         raise UsageError(
             "No passage was graded by two of the judges.",
-            mend="Let them judge the same questions and passages.",
+            mend="Have the judges grade the same questions and passages.",
         )
     model = estimate_dawid_skene_classes(votes, GRADES)
     grades = {
@@ -274,7 +274,7 @@ def build_judge_panel_tables(panel: JudgePanelResult) -> Iterator[ColumnTable]:
     note = ""
     if any(judge.people for judge in (*panel.judges, *panel.panels)):
         figures = tuple(_list_agreement_columns("judge.people"))
-        note = "Agreement is with people's grades; shift is the mean grade minus theirs."
+        note = "Agreement is with people's grades; shift is the judge's mean grade minus people's."
     judges = [
         {"judge": judge, "kind": "judge", "right": panel.learned.get(judge.name)} for judge in panel.judges
     ]
@@ -282,7 +282,7 @@ def build_judge_panel_tables(panel: JudgePanelResult) -> Iterator[ColumnTable]:
     yield ColumnTable.of(
         "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),
         whole_number_column("Grades", "judge.items"), number_column("Mean grade", "judge.mean"), *figures,
-        number_column("Right, by the model", "right", 3), number_column("USD", "judge.usd", 4),
+        number_column("Estimated accuracy", "right", 3), number_column("USD", "judge.usd", 4),
         number_column("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
     yield ColumnTable.of(
@@ -338,10 +338,10 @@ def phrase_judge_panel_verdict(panel: JudgePanelResult) -> str:
     """What to know first: how far the judges agree, and which of all stands nearest to people."""
     figure = panel.alpha
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
-    agree = "cannot be told" if figure.value is None else f"is {figure.value:.2f}{ends}"
+    agree = "cannot be computed" if figure.value is None else f"is {figure.value:.2f}{ends}"
     text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {figure.n:,} passages."
     for claim in claim_judge_nearest_people(panel):
-        text += f" Closest to people is {claim.subject}, weighted kappa {claim.value:.2f}."
+        text += f" {claim.subject} agrees best with people (weighted kappa {claim.value:.2f})."
     return text
 
 

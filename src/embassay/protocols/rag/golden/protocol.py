@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort
 from embassay.protocols.kernel.outcome import Run, current_utc_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import (
     RunAccounts,
@@ -153,7 +154,7 @@ def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStageSta
 
     read = sum(_count_message_tokens(build_rewriting_messages(question.text)) for question in asked)
     head = CellForecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
-    return _add_model_calls(head, work.rewriter, len(asked), read, "rewrite")
+    return _add_model_call_cost(head, work.rewriter, len(asked), read, "rewrite")
 
 
 def _forecast_judging(
@@ -180,19 +181,19 @@ def _forecast_judging(
     disk = sum(size.pool for size in sizes.values()) * 6 * int(_ROW_BYTES + mean(map(len, texts)))
     cells = [
         replace(
-            _add_model_calls(
+            _add_model_call_cost(
                 replace(head, task="S4 grade"), work.judge, grades, round(grades * per_grade), "grade"
             ),
             disk_bytes=disk,
         ),
-        _add_model_calls(
+        _add_model_call_cost(
             replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"
         ),
     ]
     if items := work.request.options.repeat:
         more = replace(head, task="repeat")
         read = items * per_grade + max(1, items // 5) * per_order
-        cells.append(_add_model_calls(more, work.judge, items + max(1, items // 5), round(read), "grade"))
+        cells.append(_add_model_call_cost(more, work.judge, items + max(1, items // 5), round(read), "grade"))
     return cells
 
 
@@ -204,7 +205,7 @@ def _estimate_passage_counts(work: GoldenRunResources, state: QueryStageStatus) 
     return QueryPassageCounts(pool, state.counts.get("kept", pool))
 
 
-def _add_model_calls(head: CellForecast, asker: Any, requests: int, read: int, kind: str) -> CellForecast:
+def _add_model_call_cost(head: CellForecast, asker: Any, requests: int, read: int, kind: str) -> CellForecast:
     """`head` with so many calls that read so many tokens; calls of what is no model cost nothing."""
     model = getattr(asker, "model", None)
     if model is None:
@@ -236,9 +237,7 @@ def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    models.append(
-        _make_planned_system(work, work.request.judge, work.judge, "judges: grades and orders passages")
-    )
+    models.append(_make_planned_system(work, work.request.judge, work.judge, "grades and orders passages"))
     if hasattr(work.rewriter, "model"):
         models.append(
             _make_planned_system(
@@ -283,7 +282,7 @@ def collect_asked_questions(work: GoldenRunResources) -> AskedQuestions:
     return AskedQuestions(texts, work.request.options.depth, work.request.seed)
 
 
-def make_texts_for_hit_matching(work: GoldenRunResources) -> AnswerTextMatcher:
+def make_hit_text_matcher(work: GoldenRunResources) -> AnswerTextMatcher:
     """What the answers of engines are held against."""
     return AnswerTextMatcher(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
@@ -295,7 +294,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
     """Write down, question by question, what a run found among its first `depth`; its name, and how many passages that
     are, of how many questions, and what could not be taken. DataError for what is no run, and where nothing of it
     belongs to this set."""
-    run = read_run_entries(path, {}, make_texts_for_hit_matching(work))
+    run = read_run_entries(path, {}, make_hit_text_matcher(work))
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
     hits = rank_passages_by_question(run)
     folders = {run_query.id: run_query.folder for run_query in work.queries}
@@ -324,7 +323,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
 
 
 def make_golden_stages(work: GoldenRunResources) -> list[GoldenStage]:
-    """S1 to S6 for a run."""
+    """Make the stages S1 to S6 of a run."""
     from embassay.protocols.rag.golden.candidates import FusionStage, QuestionRewritingStage, RetrievalStage
     from embassay.protocols.rag.golden.grades import PassageGradingStage, PassageOrderingStage, PruningStage
 
@@ -356,12 +355,14 @@ def write_golden_conclusions(
     exports = _export_finished_questions(folder, work, queries)
     golden = GoldenRunRecord(
         settings=conclusions.summarise_golden_settings(work, profile),
-        queries=tuple(map(conclusions.summarise_query_progress, queries)),
+        queries=tuple(map(conclusions.summarise_query_for_record, queries)),
         stages=conclusions.summarise_stages(told, queries),
         judge=conclusions.summarise_judge(work, queries, told),
-        ranking=conclusions.summarise_ranking(work.request.ranking_engine_spec, queries, work.request.seed),
+        ranking=conclusions.summarise_pool_ranking(
+            work.request.ranking_engine_spec, queries, work.request.seed
+        ),
         labels=labels,
-        tokens=conclusions.summarise_tokens(queries, work.request.tokenizer),
+        tokens=conclusions.summarise_candidate_tokens(queries, work.request.tokenizer),
         repeated=repeated,
         rank_agreement=measure_grade_rank_agreement(queries, seed=work.request.seed) if done else None,
         human=read_human_checks(folder.path) if done else (),
@@ -435,10 +436,7 @@ def _list_exportable_passages(work: GoldenRunResources) -> list[RetrievablePassa
         return [
             RetrievablePassage(document.id, document.text, document.title) for document in work.read.documents
         ]
-    return [
-        RetrievablePassage(key, text)
-        for key, text in zip(work.passages.ids, work.passages.texts, strict=True)
-    ]
+    return list(starmap(RetrievablePassage, zip(work.passages.ids, work.passages.texts, strict=True)))
 
 
 TASK = "golden"
@@ -486,7 +484,7 @@ class GoldenSetPlan(Plan):
     work: GoldenRunResources
 
 
-class GoldenSetAttempt(Protocol):
+class GoldenSetAttempt(EvaluationProtocol):
     """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
     ones are done again; passages of `add_runs` (files) and of `retrievers`, which are asked, join the pools."""
 
@@ -505,7 +503,7 @@ class GoldenSetAttempt(Protocol):
     def check(self, folder: RunFolder, request: GoldenRequest) -> None:
         """UsageError if the folder holds a run that this one cannot go on with, or the stage is none."""
         if self.redo is not None and self.redo not in STAGES:
-            raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Stages are {', '.join(STAGES)}.")
+            raise UsageError(f"There is no stage {self.redo!r}.", mend=f"Use one of {', '.join(STAGES)}.")
         check_golden_set_resumable(folder, request, redo=self.redo)
 
     def plan_run(
@@ -530,7 +528,7 @@ class GoldenSetAttempt(Protocol):
         return GoldenSetPlan(request, tuple(systems), (dataset,), cells, work.tokenizer.identity, work=work)
 
     def forecast_cost(self, plan: GoldenSetPlan, *, measure: bool = True) -> RunForecast:
-        """What the stages take that are not done."""
+        """Forecast the cost of the stages that are not done."""
         del measure
         return forecast_golden_cost(plan.work)
 
@@ -540,7 +538,7 @@ class GoldenSetAttempt(Protocol):
         read = ", ".join(f"{name}={value!r}" for name, value in named.items() if value)
         return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
 
-    def start_attempt(
+    def start_run_attempt(
         self, plan: GoldenSetPlan, accounts: RunAccounts, workers: Workers, command: str
     ) -> GoldenSetRunAttempt:
         """Stage by stage, for all questions together."""
@@ -579,7 +577,7 @@ class GoldenSetRunAttempt(RunAttempt):
         """Query id -> stage and reason."""
         self.done_now = 0
 
-    def begin_attempt(self, listener: SilentListener) -> None:
+    def begin_run_attempt(self, listener: SilentListener) -> None:
         """Undo what is to be redone, and write down what is asked."""
         if self.redo is not None:
             for asked in self.work.queries:
@@ -611,7 +609,7 @@ class GoldenSetRunAttempt(RunAttempt):
         self.write_manifest("running")
 
     def do(self, listener: SilentListener) -> None:
-        """All stages, each for the queries that came through the ones before."""
+        """Do all stages, each for the queries that came through the ones before."""
         del listener
         going: Sequence[QueryWithFolder] = self.work.queries
         for step in make_golden_stages(self.work):
@@ -632,12 +630,12 @@ class GoldenSetRunAttempt(RunAttempt):
                 self.work, gather_query_progress(self.gather_query_states(), self.work.request.options), items
             )
 
-    def finish_attempt(self) -> None:
+    def finish_run_attempt(self) -> None:
         """Write what follows from all that is done, whatever has happened."""
         states = self.gather_query_states()
         write_golden_conclusions(
             self.folder, self.work, gather_query_progress(states, self.work.request.options), self.stages,
-            profile=self._describe_profile(), repeated=self.repeated
+            profile=self._find_profile_name(), repeated=self.repeated
         )  # fmt: skip
         for model in (self.work.judge, self.work.rewriter):
             getattr(model, "close", lambda: None)()
@@ -645,7 +643,7 @@ class GoldenSetRunAttempt(RunAttempt):
         finished = all(state.status == "done" for state in states)
         self.write_manifest("finished" if finished else "partial")
 
-    def _describe_profile(self) -> str:
+    def _find_profile_name(self) -> str:
         origins = [str(setting["from"]) for setting in self.config.values()]
         return next(
             (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
@@ -656,7 +654,7 @@ class GoldenSetRunAttempt(RunAttempt):
         return make_query_states(self.work.queries, self.failed)
 
     def facts(self) -> dict[str, Any]:
-        """What it is made of, and what its stages took."""
+        """Collect what the run is made of, and what its stages took, for the manifest."""
         return {
             "kind": "golden",
             "run_id": self.run_id,
@@ -671,7 +669,7 @@ class GoldenSetRunAttempt(RunAttempt):
         }
 
     def manifest(self, status: str) -> dict[str, Any]:
-        """With how far each question has come."""
+        """Build the manifest, with how far each question has come."""
         states = self.gather_query_states()
         self.extra = {"warnings": list(self.work.warnings)}
         self.records = {
@@ -685,7 +683,7 @@ class GoldenSetRunAttempt(RunAttempt):
         return manifest
 
     def counted(self) -> dict[str, Any]:
-        """Questions that came to their end."""
+        """Count the questions that came to their end."""
         return {"queries_done": self.done_now}
 
     def _note_stage_costs(

@@ -31,7 +31,7 @@ from embassay.errors import ModelError
 from embassay.limits import parse_record_json
 from embassay.protocols.rag.judges import Judge, Passage, PassageOrdering, Question
 from embassay.protocols.rag.ranking import CandidateRanking, JudgeOrderAnswer, PoolPassage, RankingEngine
-from embassay.protocols.rag.ranking.engines import order_by_grade
+from embassay.protocols.rag.ranking.engines import order_candidates_by_grade
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import digest_json, format_value_as_json, write_file_atomically
 
@@ -46,7 +46,7 @@ class QuestionCandidatePool:
 
     @classmethod
     def of(cls, question: Question, rows: Iterable[tuple[PoolPassage, Passage]]) -> QuestionCandidatePool:
-        """The pool of these rows; of several with one id the first counts.
+        """Make the pool of these rows; of several with one id the first counts.
 
         >>> twice = [(PoolPassage("a", grade, 1), Passage("a", "text")) for grade in (4, 5)]
         >>> QuestionCandidatePool.of(Question("q", "?"), twice).candidates
@@ -92,7 +92,7 @@ class KeptJudgeOrdering:
 
 @dataclass(frozen=True)
 class KeptQueryFailure:
-    """The query was given up in this round."""
+    """The kept failure of a query that was given up in this round."""
 
     round: int
     failed: str
@@ -141,7 +141,7 @@ class JudgeCallLog:
             self._rewrite_log_file()
 
     def append(self, entry: Entry) -> None:
-        """Keep one more, at once and in one write: a killed process leaves whole lines."""
+        """Append an entry, at once and in one write: a killed process leaves whole lines."""
         self.entries.append(entry)
         if self._path is None:
             return
@@ -155,7 +155,7 @@ class JudgeCallLog:
             os.close(file)
 
     def cut(self, entries: Iterable[Entry]) -> None:
-        """Keep only these."""
+        """Keep only these entries of the log."""
         self.entries = list(entries)
         if self._path is not None:
             self._rewrite_log_file()
@@ -278,7 +278,7 @@ class PoolOrderingSettings:
         return ordering
 
 
-async def order_ranking_pools(
+async def order_candidate_pools(
     refinement: PoolOrderingSettings,
     pools: Sequence[QuestionCandidatePool],
     *,
@@ -357,7 +357,7 @@ class _SharedRankingWork:
 
 
 class _QueryRefinement:
-    """One query on its way."""
+    """The refinement of one query's order, on its way."""
 
     def __init__(
         self,
@@ -387,7 +387,7 @@ class _QueryRefinement:
         """Look what is proposed and which answers to it are kept; false where the query is done or given up."""
         if self.failure is not None:
             return False
-        self._proposals = self.ranker.proposals()
+        self._proposals = self.ranker.propose_batches()
         kept = self._kept.get(self._round, {})
         if any(not self._is_answer_to_proposal(place, call) for place, call in kept.items()):
             self._discard_stale_answers()
@@ -422,17 +422,17 @@ class _QueryRefinement:
         )  # fmt: skip
 
     def keep(self, call: KeptJudgeOrdering) -> None:
-        """An answer has come."""
+        """Keep an answer of the judge that has come."""
         self.answers[call.place] = call
         self._log.append(call)
 
     def give_up_query(self, failure: CallFailure) -> None:
-        """No answer can be had."""
+        """Give up the query: no answer can be had."""
         self.failure = failure
         self._log.append(KeptQueryFailure(self._round, failure.reason))
 
     def forget_earlier_failure(self) -> bool:
-        """Whether the query was given up by an earlier run; then it is no more."""
+        """Whether an earlier run gave up the query; then that is forgotten."""
         given_up, self._again = self._again, False
         if given_up:
             self.failure = None
@@ -470,7 +470,7 @@ class _QueryRefinement:
         rest = [entry for entry in self._log.entries if entry.round < self._round]
         self._hooks.warn(
             f"{self.id}: {len(self._log.entries) - len(rest)} stored answers, from round {self._round} on, belong "
-            "to other requests; they are discarded."
+            "to other requests and are discarded."
         )
         self._log.cut(rest)
         self._kept, self._failures = _group_calls_by_round(self._log), []
@@ -482,7 +482,11 @@ class _QueryRefinement:
         answered, left_out = order[:-missing], set(order[-missing:])
         return [
             *answered,
-            *(position for position in order_by_grade(self.pool.candidates) if position in left_out),
+            *(
+                position
+                for position in order_candidates_by_grade(self.pool.candidates)
+                if position in left_out
+            ),
         ]
 
 

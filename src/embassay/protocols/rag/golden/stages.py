@@ -53,80 +53,80 @@ class QueryFolder:
 
     @property
     def path(self) -> Path:
-        """Its folder."""
+        """The path of the query's folder."""
         return self.run / self.name
 
     def stage(self, stage: str) -> Path:
-        """The folder of a stage: `S1` to `S6`."""
+        """The path of the folder of a stage: `S1` to `S6`."""
         return self.path / STAGES[stage]
 
     def manifest(self, stage: str) -> Path:
-        """What the stage was done with, from and to."""
+        """The path of what the stage was done with, from and to."""
         return self.stage(stage) / MANIFEST
 
     def stage_success_path(self, stage: str) -> Path:
-        """An empty file that is there when the stage is whole."""
+        """The path of an empty file that is there when the stage is whole."""
         return self.stage(stage) / SUCCESS
 
     @property
     def rewrite_path(self) -> Path:
-        """S1: the question, its rewriting and the vector of that."""
+        """The path in S1 of the question, its rewriting and the vector of that."""
         return self.stage("S1") / f"{self.name}.json"
 
     def dense_hits_path(self, k: int) -> Path:
-        """S2: the first k by cosine."""
+        """The path in S2 of the first k by cosine."""
         return self.stage("S2") / "dense" / f"{self.name}.top{k}.jsonl"
 
     def sparse_hits_path(self, k: int) -> Path:
-        """S2: the first k by BM25."""
+        """The path in S2 of the first k by BM25."""
         return self.stage("S2") / "sparse" / f"{self.name}.top{k}.jsonl"
 
     @property
     def passages_from_runs_path(self) -> Path:
-        """What runs brought, a line for each passage: `run`, `doc_id` and `rank`."""
+        """The path of what runs brought: a line of `run`, `doc_id` and `rank` for each passage."""
         return self.path / "added.jsonl"
 
     @property
     def fused_list_path(self) -> Path:
-        """S3: both lists as one, by RRF."""
+        """The path in S3 of both lists as one, by RRF."""
         return self.stage("S3") / f"{self.name}.merge.jsonl"
 
     @property
     def scores(self) -> Path:
-        """S4: the same passages with their grades."""
+        """The path in S4 of the scores: the same passages with their grades."""
         return self.stage("S4") / f"{self.name}.scores.jsonl"
 
     @property
     def kept_verdicts_path(self) -> Path:
-        """S4, while it goes on: a line for every verdict, the moment it comes."""
+        """The path in S4, while it goes on, of a line for every verdict, the moment it comes."""
         return self.stage("S4") / f"{self.name}.kept.jsonl"
 
     def pruned_list_path(self, minimum: int) -> Path:
-        """S5: the best whole buckets of grades that hold so many passages."""
+        """The path in S5 of the best whole buckets of grades that hold so many passages."""
         return self.stage("S5") / f"{self.name}.top{minimum}plus.jsonl"
 
     def ranked(self, top: int) -> Path:
-        """S6: the first `top` in their final order."""
+        """The path in S6 of the first `top` in their final order."""
         return self.stage("S6") / f"{self.name}.top{top}.jsonl"
 
     @property
     def order(self) -> Path:
-        """S6: all passages that S5 kept in their final order."""
+        """The path in S6 of all passages that S5 kept, in their final order."""
         return self.stage("S6") / f"{self.name}.order.jsonl"
 
     @property
     def calls(self) -> Path:
-        """S6: a line for every order that the judge gave, from the moment that it came."""
+        """The path in S6 of the judge's orders, a line for each from the moment that it came."""
         return self.stage("S6") / f"{self.name}.calls.jsonl"
 
     @property
     def ranking_checkpoint_path(self) -> Path:
-        """S6: the state of the ranking, for people."""
+        """The path in S6 of the state of the ranking, for people."""
         return self.stage("S6") / f"{self.name}.checkpoint.json"
 
     @property
     def ranking_preview_path(self) -> Path:
-        """S6: the final order as text to read."""
+        """The path in S6 of the final order as text to read."""
         return self.stage("S6") / f"{self.name}.preview.md"
 
 
@@ -234,7 +234,7 @@ class GoldenStage(Protocol):
 
     @property
     def stage(self) -> str:
-        """`S1` to `S6`."""
+        """The name of the stage, `S1` to `S6`."""
         ...
 
     @property
@@ -273,7 +273,7 @@ def run_stage_where_needed(
     done: list[str] = []
 
     def complete_query_stage(asked: QueryWithFolder, product: QueryStageOutput) -> None:
-        write_completed_stage(step, asked, inputs[asked.id], product, run_id)
+        write_stage_output(step, asked, inputs[asked.id], product, run_id)
         done.append(asked.id)
 
     failed = step.do(waiting, complete_query_stage) if waiting else {}
@@ -292,7 +292,7 @@ def is_stage_complete(step: GoldenStage, folder: QueryFolder, inputs: Sequence[S
     return all((folder.run / output["path"]).is_file() for output in manifest["outputs"])
 
 
-def write_completed_stage(
+def write_stage_output(
     step: GoldenStage,
     asked: QueryWithFolder,
     inputs: Sequence[StageInputFile],
@@ -362,7 +362,7 @@ def make_stage_input(path: Path, run: Path) -> StageInputFile:
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
-            mend=f"Redo that stage: --from-stage {_find_stage_of_path(path)}."
+            mend=f"Redo that stage with --from-stage {_find_stage_of_path(path)}."
         ) from error  # fmt: skip
 
 
@@ -379,15 +379,15 @@ def read_json_line_rows(path: Path) -> list[dict[str, Any]]:
                 raise ValueError("not an object")
         except ValueError as error:
             raise DataError(
-                "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
-                mend=f"Redo its stage: --from-stage {_find_stage_of_path(path)}."
+                "the line is not a JSON object", path=path, line=number, found=str(error),
+                mend=f"Redo its stage with --from-stage {_find_stage_of_path(path)}."
             ) from error  # fmt: skip
         rows.append(row)
     return rows
 
 
 def hash_sha256(content: bytes) -> str:
-    """64 hexadecimal digits."""
+    """The SHA-256 hash of the content, as 64 hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 

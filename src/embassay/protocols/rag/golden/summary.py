@@ -243,7 +243,7 @@ class GoldenRunRecord:
 
     @property
     def failed(self) -> tuple[GoldenQuerySummary, ...]:
-        """The queries that are not in the golden set."""
+        """The failed queries, which are not in the golden set."""
         return tuple(query for query in self.queries if query.status == "failed")
 
     def as_dict(self) -> dict[str, Any]:
@@ -258,5 +258,5 @@ def write_golden_record(path: Path, golden: GoldenRunRecord) -> None:
 
 def read_golden_record(path: Path) -> GoldenRunRecord:
     """The record in a `golden.json`; DataError if it holds none, or one of another schema."""
-    mend = "Run the same `embassay rag golden` command again: it writes the record."
+    mend = "Run the same `embassay rag golden` command again to write the record."
     return read_json_record(path, GoldenRunRecord, schema=SCHEMA, what="the golden set", mend=mend)

@@ -59,7 +59,7 @@ def check_first_passages_graded(judge: str, asked: int, reasons: Sequence[str]) 
     raise ModelError(
         f"{judge} graded {graded or 'none'} of the first {asked} passages: {reasons[0].rstrip('.')}.",
         mend=(
-            "Have the server enforce the format (?answers=schema at the end of --judge), or use a model "
+            "Make the server enforce the format (append ?answers=schema to --judge), or use a model "
             "that follows the prompt."
         ),
     )
@@ -77,7 +77,7 @@ def note_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator
     yield (
         f"{format_noun_count(len(passages), 'passage')} of grade 4 or 5 "
         f"mention{'s' if len(passages) == 1 else ''} grades or give{'s' if len(passages) == 1 else ''} instructions "
-        f"({names}): the judge may have obeyed. Read them before you trust their grades."
+        f"({names}), and the judge may have obeyed. Read them before you trust their grades."
     )
 
 
@@ -124,20 +124,20 @@ def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[f
 def list_judge_warnings(golden: GoldenRunRecord) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
     return (
-        *_warn_by_human_grades(golden),
-        *_warn_by_repeated_grades(golden),
-        *_warn_by_search_agreement(golden),
+        *_warn_if_judge_unlike_people(golden),
+        *_warn_if_judge_unlike_itself(golden),
+        *_warn_if_grades_unlike_search(golden),
         *_note_generous_grades(golden),
     )
 
 
 def may_judge_at_random(golden: GoldenRunRecord) -> bool:
     """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
-    signs = (_warn_by_human_grades, _warn_by_repeated_grades, _warn_by_search_agreement)
+    signs = (_warn_if_judge_unlike_people, _warn_if_judge_unlike_itself, _warn_if_grades_unlike_search)
     return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
-def _warn_by_human_grades(golden: GoldenRunRecord) -> Iterator[str]:
+def _warn_if_judge_unlike_people(golden: GoldenRunRecord) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_kappa_at_chance(kappa):
@@ -154,29 +154,29 @@ def _warn_by_human_grades(golden: GoldenRunRecord) -> Iterator[str]:
                 yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
-def _warn_by_repeated_grades(golden: GoldenRunRecord) -> Iterator[str]:
+def _warn_if_judge_unlike_itself(golden: GoldenRunRecord) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_kappa_at_chance(kappa):
         twice = (
-            f"graded twice, kappa {kappa.value:.2f}{_format_estimate_interval(kappa)} over {kappa.n} passages"
+            f"kappa {kappa.value:.2f}{_format_estimate_interval(kappa)} over {kappa.n} passages graded twice"
         )
         if kappa.value < LITTLE:
             yield (
                 f"The judge barely agrees with itself: {twice}. Its grades are close to random; use another judge."
             )
         else:
-            yield f"The judge may barely agree with itself: {twice}. Have more graded twice (--repeat)."
+            yield f"The judge may barely agree with itself: {twice}. Have more passages graded twice (--repeat)."
 
 
-def _warn_by_search_agreement(golden: GoldenRunRecord) -> Iterator[str]:
+def _warn_if_grades_unlike_search(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.rank_agreement
     if share is None or share.value is None:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
-            "The grades do not agree with the search, which ranked the passage with the higher grade higher in "
-            f"{100 * share.value:.0f}% of pairs{_format_estimate_interval(share, 100)}, at random in 50%. Either the "
-            "judge or the search is at chance: grade some passages yourself (`embassay rag check sample`)."
+            "The grades do not agree with the search, which ranked the passage with the better grade higher in "
+            f"{100 * share.value:.0f}% of pairs{_format_estimate_interval(share, 100)} (by chance: 50%). Either the "
+            "judge or the search may be random: grade some passages yourself (`embassay rag check sample`)."
         )
 
 
@@ -184,8 +184,8 @@ def _note_generous_grades(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
-            f"The judge gives {share:.0f}% of the median pool grade 4 or 5: such grades barely distinguish passages, "
-            "and measures that count them are near their maximum for any system."
+            f"In the median pool, the judge gives grade 4 or 5 to {share:.0f}% of the passages. Such grades barely "
+            "distinguish passages, and measures that count them are near their maximum for any system."
         )
 
 

@@ -185,7 +185,7 @@ class Judge(Protocol):
         ...
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
-        """How well the passage answers the question, 1 to 5 (spec rag 1.1)."""
+        """Grade how well the passage answers the question, 1 to 5 (spec rag 1.1)."""
         ...
 
     async def order(

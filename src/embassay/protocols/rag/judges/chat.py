@@ -104,13 +104,13 @@ def parse_grade_answer(text: str) -> int:
     """
     value = _parse_single_key_value(text, GRADE_KEY)
     if isinstance(value, bool):
-        raise MalformedJudgement("truth value", _shorten_json(value))
+        raise MalformedJudgement("truth value", _format_json_value(value))
     if isinstance(value, list) and not isinstance(value, _JsonObjectPairs):
-        raise MalformedJudgement("several grades", _shorten_json(value))
+        raise MalformedJudgement("several grades", _format_json_value(value))
     if isinstance(value, str):
-        raise MalformedJudgement("text instead of a grade", _shorten_json(value))
+        raise MalformedJudgement("text instead of a grade", _format_json_value(value))
     if not isinstance(value, int):
-        raise MalformedJudgement("not a whole number", _shorten_json(value))
+        raise MalformedJudgement("not a whole number", _format_json_value(value))
     if not LOWEST <= value <= HIGHEST:
         raise MalformedJudgement("out of range", str(value))
     return value
@@ -161,7 +161,7 @@ def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedPassage
 def _parse_order_labels(text: str) -> list[str]:
     value = _parse_single_key_value(text, ORDER_KEY)
     if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
-        raise MalformedJudgement("not a list of labels", _shorten_json(value))
+        raise MalformedJudgement("not a list of labels", _format_json_value(value))
     return value
 
 
@@ -173,11 +173,11 @@ def _parse_single_key_value(text: str, key: str) -> Any:
         raise MalformedJudgement(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
     if len(values) > 1:
         raise MalformedJudgement(
-            "several grades" if key == GRADE_KEY else "several orders", _shorten_json(values)
+            "several grades" if key == GRADE_KEY else "several orders", _format_json_value(values)
         )
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
-        raise MalformedJudgement("more than was requested", ", ".join(others))
+        raise MalformedJudgement("more keys than requested", ", ".join(others))
     return values[0]
 
 
@@ -192,7 +192,7 @@ def _parse_json_object(text: str) -> list[tuple[str, Any]]:
         value = _find_json_object(text)
     if not isinstance(value, _JsonObjectPairs):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        raise MalformedJudgement("a number without its name" if is_number else "no JSON object", text)
+        raise MalformedJudgement("a number without a key" if is_number else "no JSON object", text)
     return list(value)
 
 
@@ -204,7 +204,7 @@ def _find_json_object(text: str) -> Any:
     except (ValueError, RecursionError):
         value, end = None, 0
     if not isinstance(value, _JsonObjectPairs) or "{" in text[end:]:
-        raise MalformedJudgement(_explain_missing_json(text), text)
+        raise MalformedJudgement(_describe_answer_without_json(text), text)
     return value
 
 
@@ -222,7 +222,7 @@ _LONG = 12
 """Words from which on an answer can be told to go round in circles."""
 
 
-def _explain_missing_json(text: str) -> str:
+def _describe_answer_without_json(text: str) -> str:
     """The shape of an answer without JSON: a placeholder of the prompt, a grade in words, one thing over and over."""
     if _PLACEHOLDER.fullmatch(text):
         return "a placeholder"
@@ -241,7 +241,7 @@ def _explain_missing_json(text: str) -> str:
     return "text around the JSON"
 
 
-def _shorten_json(value: Any) -> str:
+def _format_json_value(value: Any) -> str:
     try:
         return json.dumps(value)
     except RecursionError:
@@ -269,7 +269,7 @@ class ChatJudgeOptions:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or not 1 <= self.attempts < _DRAWS:
             raise UsageError(
                 f"A judge cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
-                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 attempt.",
             )
 
 
@@ -299,16 +299,16 @@ class ChatJudge:
 
     @property
     def model(self) -> ChatModel:
-        """Who answers: its price and limits."""
+        """The model that answers, with its price and limits."""
         return self._chat.model
 
     @property
     def counts(self) -> ChatCallCounts:
-        """Answers that the model gave, that the cache had, and calls that failed for good."""
+        """The counts of answers from the model and the cache, and of calls that failed for good."""
         return self._chat.counts
 
     def about(self) -> Mapping[str, Any]:
-        """What a manifest says: the model as its server names it, sampling, prompts."""
+        """Describe the judge: the model as its server names it, sampling, prompts."""
         return {
             "model": ", ".join(sorted(self._models)) or self._chat.name,
             "temperature": self.options.temperature,
@@ -324,7 +324,7 @@ class ChatJudge:
         self._chat.cache.close()
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
-        """See `Judge.grade`."""
+        """Grade how well the passage answers the question, see `Judge.grade`."""
         call = _JudgementCall(
             build_grading_messages(question, passage), GRADE, draw, (question.id, passage.id)
         )
@@ -334,7 +334,7 @@ class ChatJudge:
     async def order(
         self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
     ) -> PassageOrdering:
-        """See `Judge.order`."""
+        """Order the passages for the question, best first, as a judge does."""
         names = make_letter_labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
         call = _JudgementCall(build_ordering_messages(question, passages), ORDER, draw, about)

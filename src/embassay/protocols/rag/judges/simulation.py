@@ -19,7 +19,13 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import Row, format_value_for_error, make_cell_error, read_number_cell, read_row_id
+from embassay.data.rows import (
+    SourceRow,
+    format_value_for_error,
+    make_cell_error,
+    read_number_cell,
+    read_row_id,
+)
 from embassay.data.tables import JsonLinesTable
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
@@ -77,13 +83,13 @@ class RecordedJudge:
         self.repeats = recording.has_repeated_judgements
         self.name = name
         parts = [
-            sorted(map(_plain_sort_key, part.items()))
+            sorted(map(_make_answer_sort_key, part.items()))
             for part in (recording.grades, recording.scores, recording.orders)
         ]
         self.identity = f"recorded/1:{digest_json(parts)}:unjudged={unjudged}:orders={orders}"
 
     def about(self) -> Mapping[str, Any]:
-        """What a manifest says."""
+        """Describe the recording for a manifest."""
         return {"model": self.name, "temperature": None, "top_p": None}
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
@@ -98,7 +104,7 @@ class RecordedJudge:
         draw: int = 0,
         repair: bool = False,  # noqa: ARG002 - what it answers is whole
     ) -> PassageOrdering:
-        """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
+        """Order the passages as recorded for just these, else by their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
         for number in _list_draws_to_look_up(draw):
             if order := self._said.orders.get((number, *key)):
@@ -186,17 +192,17 @@ def read_recorded_judgements(path: Path) -> RecordedJudgements:
     return recording
 
 
-def _parse_recorded_order(row: Row) -> tuple[str, ...]:
+def _parse_recorded_order(row: SourceRow) -> tuple[str, ...]:
     order = row.cells["order"]
     if not isinstance(order, list) or not order or not all(isinstance(doc, str | int) for doc in order):
         raise make_cell_error(row, "order", "a list of document ids, best first")
     ids = tuple(str(doc) for doc in order)
     if len(set(ids)) < len(ids):
-        raise make_cell_error(row, "order", "every document once")
+        raise make_cell_error(row, "order", "each document once")
     return ids
 
 
-def _parse_whole_number(row: Row, column: str, default: int) -> int:
+def _parse_whole_number(row: SourceRow, column: str, default: int) -> int:
     value = read_number_cell(row, column)
     if value is None:
         return default
@@ -205,12 +211,12 @@ def _parse_whole_number(row: Row, column: str, default: int) -> int:
     return int(value)
 
 
-def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
+def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: SourceRow) -> None:
     if answers.setdefault(key, value) != value:
         raise DataError(
             "the same question has two different answers", path=row.path, line=row.line,
             expected=format_value_for_error(answers[key]), found=format_value_for_error(value),
-            mend="Keep one answer, or number repeats with draw."
+            mend="Keep one answer, or number repeated answers with `draw`."
         )  # fmt: skip
 
 
@@ -223,7 +229,7 @@ def _make_unrecorded_error(
     )
 
 
-def _plain_sort_key(item: tuple[Any, Any]) -> str:
+def _make_answer_sort_key(item: tuple[Any, Any]) -> str:
     key, value = item
     return json.dumps([[sorted(part) if isinstance(part, frozenset) else part for part in key], value])
 
@@ -248,20 +254,20 @@ def read_known_grades(path: Path, grades: str = "identity", column: str = "") ->
             raise entries.make_entry_error(
                 row, "the judgement is not in the grade map",
                 expected=", ".join(f"{level:g}" for level in values), found=f"{value:g}",
-                mend="Name a fitting map with grades=, or write one as value=grade,..."
+                mend="Use grades= to choose a map that fits, or write one as value=grade,..."
             )  # fmt: skip
         grade = values[value]
         if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:
             raise entries.make_entry_error(
                 row, f"query {query!r} and document {doc!r} have two different judgements",
                 expected=f"grade {judged[query][doc]}, as before", found=f"grade {grade}",
-                mend="Keep one judgement of each query and document."
+                mend="Keep one judgement per query and document."
             )  # fmt: skip
     if not judged:
         raise DataError(
-            "no judgement is left",
+            "no judgements are left",
             path=path,
-            mend="The grade map drops all of them: name another with grades=.",
+            mend="The grade map drops them all. Choose another with grades=.",
         )
     return judged
 
@@ -301,13 +307,11 @@ class JudgeNoise:
     def __post_init__(self) -> None:
         if self.grade_noise < 0 or self.order_noise < 0:
             raise UsageError(
-                "Noise cannot be below 0.", mend="Give grade_noise and order_noise of 0 or more."
+                "Noise cannot be negative.", mend="Use 0 or more for grade_noise and order_noise."
             )
         for name in ("jitter", "random", "malformed", "failing"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(
-                    f"{name} is {getattr(self, name)}.", mend=f"Give {name} as a number from 0 to 1."
-                )
+                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a number from 0 to 1.")
 
 
 class SimulatedJudge:
@@ -332,7 +336,7 @@ class SimulatedJudge:
         if not 1 <= unjudged <= 5 or attempts < 1 or latency < 0:
             raise UsageError(
                 f"A simulated judge cannot use unjudged={unjudged}, attempts={attempts}, latency={latency}.",
-                mend="Use a grade from 1 to 5, 1 or more attempts, a latency of 0 or more seconds.",
+                mend="Use a grade from 1 to 5, at least 1 attempt, and a latency of 0 or more seconds.",
             )
         self._grades, self._noise, self._unjudged = grades, noise, unjudged
         self._seed, self._attempts, self._latency = seed, attempts, latency

@@ -25,7 +25,7 @@ _GIVEN = re.compile(r"[^\s-]+")
 
 @dataclass(frozen=True)
 class AuthorName:
-    """An author."""
+    """The name of an author, given and family."""
 
     given: str
     family: str
@@ -37,7 +37,7 @@ class AuthorName:
 
     @property
     def family_name_first(self) -> str:
-        """Family name first.
+        """The name with the family name first.
 
         >>> AuthorName("Alice", "Dupont").family_name_first
         'Dupont, Alice'
@@ -46,7 +46,7 @@ class AuthorName:
 
     @property
     def name_with_initials(self) -> str:
-        """Given names as initials, hyphens kept.
+        """The name with given names as initials, hyphens kept.
 
         >>> AuthorName("Jean-Pierre", "Martin").name_with_initials
         'J.-P. Martin'
@@ -95,7 +95,7 @@ def misspell_name(name: str, distance: int) -> str:
     if len(letters) < distance:
         raise UsageError(
             f"The name {name!r} has too few letters to change {distance} of them.",
-            mend="Leave it out of --people, or name other ablations with --condition.",
+            mend="Remove it from --people, or choose other ablations with --condition.",
         )
     written = list(name)
     for i in range(1, distance + 1):
@@ -231,8 +231,8 @@ class BundleAuthorsAndTopics:
         people, topics = set(self.people), set(self.topics)
         if len(people) < 4 or len(topics) < 2:
             raise UsageError(
-                f"A probe cannot be made of {len(people)} authors and {len(topics)} topics.",
-                mend="It needs at least 4 different authors and 2 different topics.",
+                f"Not enough different authors ({len(people)}) or topics ({len(topics)}).",
+                mend="Give at least 4 different authors and 2 different topics.",
             )
 
 
@@ -322,7 +322,7 @@ def _read_topic_list(path: Path) -> Iterator[str]:
     try:
         lines = path.read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read: {error}", path=path, expected="a text file in UTF-8") from None
+        raise DataError(f"cannot be read: {error}", path=path, expected="a UTF-8 text file") from None
     yield from filter(None, map(str.strip, lines))
 
 
@@ -398,7 +398,7 @@ CONDITIONS: Mapping[str, BundleWritingCondition] = {
         BundleWritingCondition(
             "base",
             "base",
-            "names, label and layout as they are",
+            "names, label and layout unchanged",
             lambda bundle, _: compose_bundle_texts(bundle),
         ),
         BundleWritingCondition(

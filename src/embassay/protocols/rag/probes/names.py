@@ -191,17 +191,18 @@ class RightPassageMargins:
     both: Floats
 
 
-def compute_name_margins(similarities: Floats) -> RightPassageMargins:
+def compute_right_passage_margins(similarities: Floats) -> RightPassageMargins:
     """The margins from the similarities of a query to C1, C2a, C2b, C3, C4: (..., 5) -> (...).
 
-    >>> one = compute_name_margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
+    >>> one = compute_right_passage_margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
     >>> round(float(one.name), 2), round(float(one.topic), 2), round(float(one.both), 2)
     (0.13, 0.29, 0.46)
     """
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
         raise UsageError(
-            f"Similarities of shape {values.shape} do not form bundles.", mend="The last axis must have 5."
+            f"Similarities of shape {values.shape} do not form bundles.",
+            mend="Give 5 per bundle, on the last axis.",
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
@@ -245,7 +246,7 @@ class AblationMarginChange:
     rows: int
 
     @property
-    def share_without_percentage(self) -> float:
+    def share_of_rows_without_percent(self) -> float:
         """The share of rows that no percentage is taken of."""
         return 1 - self.kept / self.rows
 
@@ -297,7 +298,7 @@ def make_bundle_collections(
 
 
 def rehearse_encoder_calls(texts: DistinctBundleTexts, collections: BundlesByCondition, hear: Hear) -> bool:
-    """Tell of the two calls that an encoder gets: all queries, all passages."""
+    """Rehearse the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
     hear(list(dict.fromkeys([*texts.queries, *asked])), "query")
@@ -307,7 +308,7 @@ def rehearse_encoder_calls(texts: DistinctBundleTexts, collections: BundlesByCon
 
 def measure_name_margins(system: Similarity, texts: DistinctBundleTexts) -> RightPassageMargins:
     """The margins of every bundle, each (conditions, runs, queries)."""
-    return compute_name_margins(
+    return compute_right_passage_margins(
         compare_text_pairs(system, texts.queries, texts.passages, texts.left, texts.right)
     )
 
@@ -355,7 +356,7 @@ def build_name_probe_outcome(
     scores = list(_score_base_condition(of, values, context))
     for place, name in enumerate(conditions[1:], start=1):
         scores += _score_ablation_changes(place, name, values, context)
-    scores += _correlate_conditions(values, context)
+    scores += _correlate_margin_with_recall(values, context)
     headline = scores[0]
     components = {HEADLINE: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, _make_item_value_columns(conditions, values))
@@ -426,11 +427,13 @@ def _score_percent_changes(
         OF_MEANS, sums, lambda m: 100 * (m[..., 3] / m[..., 2] - 1), variant=name, why_not=TOO_SMALL
     )
     yield ratio
-    share = measure_margin_change(base, ablated).share_without_percentage if base.size else None
+    share = measure_margin_change(base, ablated).share_of_rows_without_percent if base.size else None
     yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
 
 
-def _correlate_conditions(values: Mapping[str, Floats], context: SharedResamplesContext) -> Iterator[Score]:
+def _correlate_margin_with_recall(
+    values: Mapping[str, Floats], context: SharedResamplesContext
+) -> Iterator[Score]:
     """Over conditions: does what shrinks the margin more also cost more recall?"""
     changes = {name: _average_changes_per_query(of_rows) for name, of_rows in values.items()}
     for measure in values:
@@ -547,7 +550,7 @@ def make_name_probe_texts(
 
 
 def estimate_cell_memory(request: NamesRequest, lang: Lang, system: Similarity) -> WorkMemoryEstimate:
-    """What a cell will hold."""
+    """Estimate the memory that a cell will hold."""
     texts, collections = make_name_probe_texts(request, lang)
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
@@ -563,7 +566,7 @@ def estimate_cell_memory(request: NamesRequest, lang: Lang, system: Similarity) 
 
 
 def rehearse_cell_encoder_calls(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
-    """Tell of the calls that a cell makes of an encoder."""
+    """Rehearse the calls that a cell makes of an encoder."""
     return rehearse_encoder_calls(*make_name_probe_texts(request, lang), hear)
 
 
@@ -586,7 +589,7 @@ def plan_names_probe(
         name = f"{kind}-{lang}"
         units = _count_distinct_texts(partial(rehearse_cell_encoder_calls, request, lang))
         in_groups = group_queries_by_author_or_topic(request, lang) is not None
-        planned = PlannedTask(TASK, request.size, units, (), _note_repeated_names(of, request.size))
+        planned = PlannedTask(TASK, request.size, units, (), _note_repeated_author_topics(of, request.size))
         fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
@@ -615,11 +618,13 @@ def _check_names_can_be_misspelled(of: BundleAuthorsAndTopics) -> None:
         misspell_name(person.name, 3)
 
 
-def _note_repeated_names(of: BundleAuthorsAndTopics, queries: int) -> tuple[str, ...]:
+def _note_repeated_author_topics(of: BundleAuthorsAndTopics, queries: int) -> tuple[str, ...]:
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
-    return (f"{queries} queries of {people} authors and {topics} topics: pairs of both occur more than once",)
+    return (
+        f"{queries} queries of {people} authors and {topics} topics: some author-topic pairs occur more than once",
+    )
 
 
 def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> TaskEffort:
@@ -646,10 +651,14 @@ def build_name_probe_tables(
     yield _build_base_margins_table(rows, systems, size)
     yield _build_margin_ratios_table(rows, systems, size)
     for dataset, lang in rows.langs.items():
-        yield _ablations_table(rows, systems, dataset, lang, size)
-    yield _recall_table(rows, systems)
+        yield _make_ablations_table(rows, systems, dataset, lang, size)
+    yield _make_ablation_recall_table(rows, systems)
     yield build_correlation_table(
-        rows, systems, "name_links", "Name margin and retrieval, over queries and over conditions", ACROSS
+        rows,
+        systems,
+        "name_links",
+        "Correlations of name margin and retrieval, over queries and conditions",
+        ACROSS,
     )
 
 
@@ -663,12 +672,12 @@ def _build_base_margins_table(rows: ProbeResultRows, systems: Sequence[str], siz
 
 def _build_margin_ratios_table(rows: ProbeResultRows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable.of(
-        "rag_table11", f"Name margin over topic margin, ratio of means: {size}", rows.lines(systems), SYSTEM, LANG,
+        "rag_table11", f"Mean name margin divided by mean topic margin: {size}", rows.lines(systems), SYSTEM, LANG,
         *make_measure_interval_columns(("name/topic", "low", "high"), RATIO), note=INTERVALS
     )  # fmt: skip
 
 
-def _ablations_table(
+def _make_ablations_table(
     rows: ProbeResultRows, systems: Sequence[str], dataset: str, lang: str, size: str
 ) -> ColumnTable:
     return ColumnTable.of(
@@ -681,17 +690,16 @@ def _ablations_table(
         make_measure_column("percent of means", OF_MEANS, decimals=1, style="signed"),
         make_measure_column("rows left out", EXCLUDED),
         note="percent is the mean change over rows with a base margin of 0.02 or more (the last column has the "
-            f"share of other rows); percent of means is the change of the means of the same rows. {INTERVALS}"
+            f"share of other rows); percent of means is the change in the means of the same rows. {INTERVALS}"
     )  # fmt: skip
 
 
-def _recall_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
+def _make_ablation_recall_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
         "name_retrieval", "Retrieval under ablations", _list_ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
         make_measure_column("d_name", HEADLINE), *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
-        note="Retrieval from a collection of all bundles' passages (our addition): grade 5 right author and topic, "
-            "3 right "
-        f"author, 2 right topic, 1 neither. Change is relative to the base. {INTERVALS}"
+        note="Retrieval from the passages of all bundles (not in the paper). Grades: 5 = right author and topic, "
+        f"3 = right author, 2 = right topic, 1 = neither. Change is relative to the base. {INTERVALS}"
     )  # fmt: skip
 
 

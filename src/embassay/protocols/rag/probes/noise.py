@@ -71,7 +71,7 @@ from embassay.protocols.rag.probes.resampling import (
     retrieve_first_passages,
 )
 from embassay.protocols.rag.rewriters import open_rewriter
-from embassay.records import HeadlineComponent, Result, Score, TaskOutcome
+from embassay.records import HeadlineComponent, ResultRow, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
@@ -107,14 +107,16 @@ def collect_distinct_wordings(variants: Sequence[NoisyQuestionVariant]) -> Disti
 
 
 def rehearse_encoder_calls(questions: NoiseQuestions, asked: DistinctWordings, hear: Hear) -> bool:
-    """Tell of the calls that an encoder gets: the wordings with what is meant, and the corpus."""
+    """Rehearse the calls that an encoder gets: wordings with references, and the corpus."""
     needs = questions.references if questions.role == "query" else ()
     hear(list(dict.fromkeys([*asked.texts, *needs])), "query")
     hear(questions.corpus, "document")
     return True
 
 
-def measure_wording_cosines(system: Similarity, questions: NoiseQuestions, asked: DistinctWordings) -> Floats:
+def measure_cosines_to_reference(
+    system: Similarity, questions: NoiseQuestions, asked: DistinctWordings
+) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     meant = np.array([references.index(text) for text in questions.references])
@@ -202,7 +204,7 @@ def compute_recovered_loss_share(clean: Floats, noisy: Floats, rewritten: Floats
     sides = [np.asarray(side, dtype=np.float64) for side in (clean, noisy, rewritten)]
     if len({side.shape for side in sides}) != 1 or not sides[0].size:
         raise UsageError(
-            "The three sides do not have the same questions.", mend="Give one cosine per question for each."
+            "clean, noisy and rewritten differ in shape.", mend="Give one cosine per question in each."
         )
     return float(measure_recovery_per_question(*(side.mean() for side in sides)))
 
@@ -231,7 +233,7 @@ def build_noise_probe_outcome(
     scores = list(_score_cosine_drop(means[COSINE], by_name[name_noise_level(NOISIEST)], "", context))
     for place, variant in enumerate(variants):
         scores += _score_noise_variant(place, variant, by_name, means, context)
-    scores += _correlate_noise_levels(means, context)
+    scores += _correlate_cosine_with_recall(means, context)
     headline = scores[0]
     components = {HEADLINE: HeadlineComponent(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, _make_item_value_columns(ids, variants, values))
@@ -248,7 +250,7 @@ def _score_noise_variant(
         means[COSINE][place]
     ):
         n = len(means[COSINE][place])
-        reason = f"{lost} of {n} queries have no rewriting (over {MOST_LOST:.0%}, so no score)"
+        reason = f"{lost} of {n} queries could not be rewritten (over {MOST_LOST:.0%}, so no score)"
         yield from (make_undefined_score(name, n - lost, reason, variant=variant.name) for name in means)
         return
     for name, of_questions in means.items():
@@ -264,7 +266,7 @@ def _score_noise_variant(
             columns,
             lambda m: measure_recovery_per_question(m[..., 0], m[..., 1], m[..., 2]),
             variant=variant.name,
-            why_not="noise costs no similarity",
+            why_not="noise does not lower the similarity",
         )
     for name in MEASURES:
         yield from _score_paired_difference(
@@ -310,7 +312,9 @@ def _score_paired_difference(
     yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
-def _correlate_noise_levels(means: Mapping[str, Floats], context: SharedResamplesContext) -> Iterator[Score]:
+def _correlate_cosine_with_recall(
+    means: Mapping[str, Floats], context: SharedResamplesContext
+) -> Iterator[Score]:
     """Over levels, as asked and rewritten: does what moves a question further also cost more recall?"""
     changes = {name: of_questions[1:] - of_questions[0] for name, of_questions in means.items()}
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
@@ -355,7 +359,7 @@ def evaluate_cell(
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
     posed = load_dataset_questions(request, job.source, job.lang)
-    variants = make_noisy_rewritten_variants(
+    variants = make_all_question_variants(
         posed, request, {name: _read_rewritings(job, name) for name in job.rewriters}
     )
     asked = collect_distinct_wordings(variants)
@@ -371,7 +375,7 @@ def evaluate_cell(
     with reserve_memory(need), charge_calls_to_account(ledger, opened.system.name) as requests:
         opened.prefetch_vectors(rehearse_wording_calls)
         opened.keep_vectors_in_memory(rehearse_wording_calls)
-        near = measure_wording_cosines(opened.system, posed, asked)
+        near = measure_cosines_to_reference(opened.system, posed, asked)
         lost = find_lost_queries(
             opened.system, posed.ids, lambda q: _list_wordings_of_question(posed, variants, q)
         )
@@ -385,13 +389,13 @@ def evaluate_cell(
             result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
-            {lacking for variant in variants for lacking in _pair_texts_with_rewritings(variants, variant)}
+            {lacking for variant in variants for lacking in _list_texts_lacking_rewriting(variants, variant)}
         )
     }
     return opened.add_usage_and_warnings(result, {**requests, **missing}, compares=True)
 
 
-def make_noisy_rewritten_variants(
+def make_all_question_variants(
     own: NoiseQuestions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
 ) -> Sequence[NoisyQuestionVariant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
@@ -407,16 +411,16 @@ def rehearse_cell_encoder_calls(request: NoiseRequest, source: str, lang: Lang, 
     texts as there are wordings."""
     posed = load_dataset_questions(request, source, lang)
     return rehearse_encoder_calls(
-        posed, collect_distinct_wordings(make_noisy_rewritten_variants(posed, request, {})), hear
+        posed, collect_distinct_wordings(make_all_question_variants(posed, request, {})), hear
     )
 
 
 def estimate_cell_memory(
     request: NoiseRequest, source: str, lang: Lang, system: Similarity
 ) -> WorkMemoryEstimate:
-    """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
+    """Estimate the memory of a cell; a rewriting is taken to be as long as its question."""
     posed = load_dataset_questions(request, source, lang)
-    asked = collect_distinct_wordings(make_noisy_rewritten_variants(posed, request, {}))
+    asked = collect_distinct_wordings(make_all_question_variants(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
     return _estimate_wording_memory(
         system,
@@ -432,7 +436,7 @@ def _estimate_wording_memory(
     sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.estimate_system_memory(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
-        "Probe a smaller corpus, or fewer queries (--limit)"
+        "Use a smaller corpus, or fewer queries (--limit)"
     )  # fmt: skip
 
 
@@ -448,7 +452,7 @@ def _list_wordings_of_question(
         yield from (run[query] or "" for run in variant.texts)
 
 
-def _pair_texts_with_rewritings(
+def _list_texts_lacking_rewriting(
     variants: Sequence[NoisyQuestionVariant], variant: NoisyQuestionVariant
 ) -> Iterator[tuple[str, str | None]]:
     """The texts of which a rewriter has made nothing."""
@@ -526,34 +530,38 @@ def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units
 
 def build_noise_probe_tables(rows: ProbeResultRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of a noise probe."""
-    yield _cosines_table(rows, systems)
+    yield _make_cosines_table(rows, systems)
     yield _build_cosine_drops_table(rows, systems)
-    yield _make_end_to_end_table(rows, systems)
+    yield _make_noisy_retrieval_table(rows, systems)
     yield build_correlation_table(
-        rows, systems, "noise_links", "Similarity and retrieval, over queries and over levels", ACROSS
+        rows,
+        systems,
+        "noise_links",
+        "Correlations of similarity and retrieval, over queries and levels",
+        ACROSS,
     )
 
 
-def _name_line_wording(line: ProbeTableRow) -> str:
+def _describe_line_wording(line: ProbeTableRow) -> str:
     rewriter = _parse_variant_rewriter(line.variant)
     return f"rewritten by {rewriter}" if rewriter else "as asked"
 
 
-WORDING = text("wording", _name_line_wording)
+WORDING = text("wording", _describe_line_wording)
 
 
-def _cosines_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
+def _make_cosines_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     levels = [_make_level_cosine_column(level) for level in range(len(LEVELS))]
     lines = rows.lines(systems, [name_noise_level(0, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
-        "rag_table12", "Similarity of the question to its meaning, by level of noise",
+        "rag_table12", "Similarity of the question to its reference, by noise level",
         [line for line in lines if any(field.find(line) is not None for field in levels)],
         SYSTEM, DATASET, LANG, WORDING, *levels
     )  # fmt: skip
 
 
 def _make_level_cosine_column(level: int) -> ComputedColumn:
-    def find_cosine_at_level(line: ProbeTableRow) -> Result | None:
+    def find_cosine_at_level(line: ProbeTableRow) -> ResultRow | None:
         variant = name_noise_level(level, _parse_variant_rewriter(line.variant))
         return line.rows.find(line.dataset, line.system, variant, COSINE)
 
@@ -563,7 +571,7 @@ def _make_level_cosine_column(level: int) -> ComputedColumn:
 def _build_cosine_drops_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     lines = rows.lines(systems, [name_noise_level(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
-        "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting recovers",
+        "rag_table13", f"Drop in similarity from level 0 to level {NOISIEST}, and how much rewriting recovers",
         # Questions as asked keep their line where nothing could be measured.
         [line for line in lines if not _parse_variant_rewriter(line.variant) or line.find(HEADLINE) is not None],
         SYSTEM, DATASET, LANG, WORDING, *make_measure_interval_columns(("drop", "drop low", "drop high"), HEADLINE),
@@ -572,7 +580,7 @@ def _build_cosine_drops_table(rows: ProbeResultRows, systems: Sequence[str]) -> 
     )  # fmt: skip
 
 
-def _make_end_to_end_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
+def _make_noisy_retrieval_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     wordings = product(_list_rewriters(rows), range(len(LEVELS)))
     lines = rows.lines(systems, [name_noise_level(level, rewriter) for rewriter, level in wordings])
     changes = (
@@ -581,11 +589,11 @@ def _make_end_to_end_table(rows: ProbeResultRows, systems: Sequence[str]) -> Col
     )
     return ColumnTable.of(
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
-        SYSTEM, DATASET, LANG, whole_number_column("level", _parse_line_level), WORDING,
+        SYSTEM, DATASET, LANG, whole_number_column("level", _parse_noise_level_of_line), WORDING,
         *chain.from_iterable(changes),
         make_measure_column(OVERLAP, OVERLAP), make_measure_column(TAU, TAU),
         note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "
-            "with its ranking. "
+            "the two rankings. "
         f"{INTERVALS}"
     )  # fmt: skip
 
@@ -599,6 +607,6 @@ def _parse_variant_rewriter(variant: str) -> str:
     return variant.partition(":")[2]
 
 
-def _parse_line_level(line: ProbeTableRow) -> int:
+def _parse_noise_level_of_line(line: ProbeTableRow) -> int:
     names = [name_noise_level(level) for level in range(len(LEVELS))]
     return names.index(line.variant.partition(":")[0])

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.request import (
     parse_column_pairs,
     redeclare_option,
 )
-from embassay.protocols.live import RetrieverRequest
+from embassay.protocols.live import RetrieverRunRequest
 
 Lang = Literal["en", "fr"]
 """A language that the probes have texts in."""
@@ -53,12 +53,12 @@ class NamesRequest:
         (), "An ablation, such as gibberish_name. Default: all ten.", name="--condition"
     )
     people: str | None = option(
-        None, "Your authors: a table with columns given and family.", value="PATH", group=DATA
+        None, "Your authors: a table with columns `given` and `family`.", value="PATH", group=DATA
     )
     topics: str | None = option(
-        None, "Your topics: a table with a column topic, or a .txt file.", value="PATH", group=DATA
+        None, "Your topics: a table with a column `topic`, or a .txt file.", value="PATH", group=DATA
     )
-    queries: int = option(100, "Queries per language made from authors and topics.", least=1, group=DATA)
+    queries: int = option(100, "Queries per language, made from authors and topics.", least=1, group=DATA)
     runs: int = option(
         15,
         "Random draws of impostors and phrasings, or of small talk.",
@@ -74,7 +74,7 @@ class NamesRequest:
     )
     datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(),
-        help="Retrieval data to add author names to, to measure how much recall damaged names cost."
+        help="Retrieval data to add author names to; measures the recall lost when names are damaged."
     )  # fmt: skip
     mapping: tuple[tuple[str, str], ...] = redeclare_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
@@ -85,7 +85,7 @@ class NamesRequest:
     def __post_init__(self) -> None:
         for lang in self.langs:
             if lang not in LANGS:
-                raise UsageError(f"There are no texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
+                raise UsageError(f"There are no probe texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
         for condition in self.conditions:
             if condition not in _list_known_conditions():
                 from difflib import get_close_matches
@@ -107,16 +107,16 @@ class NamesRequest:
 
     @property
     def size(self) -> int:
-        """How many queries are made."""
+        """The size of the probe: how many queries are made."""
         return min(self.queries, self.limit or self.queries)
 
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists, as `material` takes them."""
-        return _map_material_files(self.people, self.topics)
+        return _map_author_and_topic_files(self.people, self.topics)
 
     def of_collections(self) -> NoiseRequest:
-        """How the questions of the datasets are read."""
+        """The request by which the questions of the datasets are read."""
         langs = self.langs if len(self.langs) == 1 else ()
         return NoiseRequest(
             (), self.datasets, langs, reference="passage", mapping=self.mapping, split=self.split,
@@ -137,7 +137,7 @@ def _check_counts_positive(request: NamesRequest | NoiseRequest) -> None:
             raise UsageError(f"{name} is {getattr(request, name)}.", mend="Use a positive whole number.")
 
 
-def _map_material_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
+def _map_author_and_topic_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
     return {"people": Path(people) if people else None, "topics": Path(topics) if topics else None}
 
 
@@ -192,14 +192,14 @@ class NoiseRequest:
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists of authors and topics, as `material` takes them."""
-        return _map_material_files(self.people, self.topics)
+        return _map_author_and_topic_files(self.people, self.topics)
 
     def dataset(self, source: str) -> DatasetRequest:
-        """How to read one of the datasets."""
+        """The request to read one of the datasets."""
         return DatasetRequest(source, tuple(sorted(self.mapping)), self.split, self.grades)
 
     def of_texts(self) -> NoiseRequest:
-        """The same without what makes no difference to the questions."""
+        """The same request without what makes no difference to the questions."""
         return replace(self, systems=(), rewriters=())
 
     def as_dict(self) -> dict[str, Any]:
@@ -210,14 +210,14 @@ class NoiseRequest:
 
 @dataclass(frozen=True)
 class VersionsOptions(Options):
-    """How twins are made and lists looked at."""
+    """The options of a probe of versions: how twins are made and lists looked at."""
 
     questions: int = option(
         100, "Questions whose passage gets an old version and copies.", least=1, group=DATA
     )
     copies: int = option(3, "Copies of each passage.", least=1, most=50, group=DATA)
     cutoff: int = option(10, "Passages considered per list.", name="-k", least=1, most=1_000)
-    near: float = option(0.8, "Minimum Jaccard index of near-duplicate passages.")
+    near: float = option(0.8, "Jaccard index from which passages count as near-duplicates.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -225,11 +225,11 @@ class VersionsOptions(Options):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
         if not 0.3 <= self.near <= 1:
-            raise UsageError(f"near is {self.near:g}.", mend="Use a share from 0.3 to 1.")
+            raise UsageError(f"near is {self.near:g}.", mend="Use a number from 0.3 to 1.")
 
 
 @dataclass(frozen=True)
-class VersionsProbeRequest(RetrieverRequest):
+class VersionsProbeRequest(RetrieverRunRequest):
     """The arguments of a probe of versions."""
 
     options: VersionsOptions = field(default_factory=VersionsOptions)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from embassay.protocols.kernel.forecast import TaskCostForecaster
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import (
     CellRunAttempt,
@@ -33,7 +33,7 @@ from embassay.protocols.rag.probes.signatures import (
     add_collection_cells,
     build_signature_tables,
 )
-from embassay.records import Result, TaskOutcome
+from embassay.records import ResultRow, TaskOutcome
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
@@ -97,7 +97,7 @@ def probe_names(
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
-    """Does similarity tell authors apart, and by what? Resumes what is unfinished in `out`, and returns the run.
+    """Probe whether similarity tells authors apart; resumes what is unfinished in `out`.
 
     Further arguments are those of `NamesRequest`: datasets (none), langs (("en", "fr")), conditions (all), mapping,
     split, grades, people, topics, queries (100), runs (15), limit, seed (1337), tokenizer ("cl100k"), resamples
@@ -132,8 +132,8 @@ def probe_noise(
     )
 
 
-class NameOrNoiseProbe(Protocol):
-    """Of names or of noise, whose questions are rewritten before any system sees them."""
+class NameOrNoiseProbe(EvaluationProtocol):
+    """A probe of names or of noise, whose questions are rewritten before any system sees them."""
 
     name = "rag"
     reads_folder = True
@@ -141,7 +141,7 @@ class NameOrNoiseProbe(Protocol):
     def plan_run(
         self, request: NamesRequest | NoiseRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> ProbePlan:
-        """Either probe's."""
+        """Plan a run of either probe."""
         if isinstance(request, NamesRequest):
             self.evaluate = _evaluate_name_probe_cell
             return add_collection_cells(plan_names_probe(request, cache, ledger))
@@ -155,30 +155,30 @@ class NameOrNoiseProbe(Protocol):
         return RunForecast((*_forecast_rewriting(plan), *_forecast_cells(plan, measure=timed)))
 
     def headline(self, plan: ProbePlan, record: CellRecord) -> str:
-        """A margin, a drop, or the recall of a collection."""
+        """The headline measure of a cell: a margin, a drop, or the recall of a collection."""
         if record.task == signatures.TASK:
             return RECALL
         return names.HEADLINE if plan.task == names.TASK else noise.HEADLINE
 
     def format_python_call(self, request: NamesRequest | NoiseRequest, out: Path) -> str:
-        """With `embassay.rag.probe_names` or `probe_noise`."""
+        """Format the call of `embassay.rag.probe_names` or `probe_noise` that makes the run."""
         task = names.TASK if isinstance(request, NamesRequest) else noise.TASK
         return f"embassay.rag.probe_{task}({list(request.systems)!r}, out={str(out)!r})"
 
     def check_prices_known(self, plan: ProbePlan, max_usd: float | None) -> None:
-        """Of systems, and of rewriters."""
+        """Check that the prices of systems and of rewriters are known where the cost is limited."""
         super().check_prices_known(plan, max_usd)
         for rewriter in plan.rewriters if max_usd is not None else ():
             model = getattr(rewriter, "model", None)
             if model is not None and getattr(model, "price", None) is None:
                 raise make_unknown_price_error(rewriter.name)
 
-    def describe_run(self, plan: ProbePlan) -> dict[str, Any]:
+    def list_own_manifest_fields(self, plan: ProbePlan) -> dict[str, Any]:
         """Which probe it is, and its rewriters."""
         return plan.probe_manifest_settings
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
-        """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
+        """Have noisy questions rewritten, redo cells that lacked rewritings, and run the cells."""
         plan: Any = session.plan
         if plan.rewriters:
             of_dataset = {
@@ -190,9 +190,9 @@ class NameOrNoiseProbe(Protocol):
         session.do(listener)
 
     def draw_conclusions(
-        self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]
+        self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
-        """The tables of either probe."""
+        """Draw the run's conclusions: the tables of either probe."""
         del records  # their rows say all
         systems = [system.name for system in plan.systems]
         signed = ProbeResultRows(row for row in rows if row.task == signatures.TASK)
@@ -210,7 +210,7 @@ class NameOrNoiseProbe(Protocol):
     def _rewrite_texts(
         self, session: CellRunAttempt, of_dataset: Mapping[str, set[str]], listener: SilentListener
     ) -> dict[str, Mapping[str, str]]:
-        """Why texts were not rewritten, by rewriter and text."""
+        """Have texts rewritten; returns why some were not, by rewriter and text."""
         plan: Any = session.plan
         texts = sorted({text for of_texts in of_dataset.values() for text in of_texts})
         failed: dict[str, Mapping[str, str]] = {}

@@ -119,11 +119,11 @@ class NoiseQuestions:
         return group_items_sharing_things(relevant, self.texts)
 
     def counts(self) -> NDArray[np.int64]:
-        """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""
+        """The counts of graded passages of grade 1, 2, 3, 4, 5 for each question, (q, 5)."""
         return np.array([np.bincount(list(grade.values()), minlength=6)[1:] for grade in self.grades])
 
     def top(self, indices: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The grade at each rank, from places in the corpus (q, k)."""
+        """The grades of the top passages by rank, from places in the corpus (q, k)."""
         rows = [
             [ABSENT if place < 0 else graded.get(place, UNJUDGED) for place in row]
             for graded, row in zip(self.grades, indices.tolist(), strict=True)
@@ -159,8 +159,8 @@ def list_probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...
         langs = tuple(lang for lang in LANGS if lang in dataset.langs and lang in (request.langs or LANGS))
     if not langs:
         raise UsageError(
-            f"The noise probe has no small talk for the dataset {source!r}, in {dataset.lang!r}.",
-            mend="If the data do not state their language, name it: --lang en or --lang fr.",
+            f"The noise probe has no small talk for the dataset {source!r} (language {dataset.lang!r}).",
+            mend="If the data do not state their language, set it with --lang en or --lang fr.",
         )
     return langs
 
@@ -196,8 +196,8 @@ def _find_best_passage(grades: NDArray[np.int8], passages: list[str]) -> str:
 def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     if request.reference == "need":
         raise UsageError(
-            f"The dataset {source!r} does not state its queries' needs in plain words.",
-            mend="Compare with the best passage: --reference passage.",
+            f"The dataset {source!r} has no plain statement of what each query needs.",
+            mend="Use --reference passage to compare with the best passage.",
         )
     dataset = opening.open_request_dataset(request.dataset(source))
     several = len(dataset.langs) > 1
@@ -260,11 +260,11 @@ def _map_gains_to_grades(
         levels = ", ".join(f"{gain:g}" for gain in gains[:8])
         raise DataError(
             f"it is unclear what the judgements of {loaded.dataset!r} mean", found=levels,
-            expected="grades from 1 to 5", mend="Say it: --grades VALUE=GRADE,... such as --grades 20=5,10=3,0=1."
+            expected="grades from 1 to 5", mend="Map them: --grades VALUE=GRADE,..., such as --grades 20=5,10=3,0=1."
         )  # fmt: skip
     grades = {gain: int(table[gain]) for gain in gains}
     spelled = ", ".join(f"{gain:g} is {grade}" for gain, grade in grades.items())
-    return grades, f"gains as grades from 1 to 5: {spelled}"
+    return grades, f"gains read as grades from 1 to 5: {spelled}"
 
 
 Wordings = tuple[tuple[str | None, ...], ...]
@@ -335,7 +335,7 @@ class RewritingStore:
         self.path = folder / "rewritings" / f"{digest_json(identity)[:16]}.json"
 
     def read(self) -> Mapping[str, str]:
-        """All that are there."""
+        """Read all rewritings that are there."""
         try:
             texts: Mapping[str, str] = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError):

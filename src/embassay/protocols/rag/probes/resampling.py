@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
-from embassay.measures.sets import compute_rarity_weighted_gain, n_recall_of
-from embassay.protocols.kernel.estimates import Lost, bootstrap_interval, estimate, make_undefined_score
+from embassay.measures.sets import compute_n_recall, compute_rarity_weighted_gain
+from embassay.protocols.kernel.estimates import (
+    Lost,
+    bootstrap_interval,
+    estimate,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units
 from embassay.protocols.kernel.inputs import EvaluationContext, find_rows_with_nan
 from embassay.protocols.kernel.tables import (
@@ -27,7 +32,7 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result, RetrievalSet, Score
+from embassay.records import ResultRow, RetrievalSet, Score
 from embassay.stats.resampling import (
     count_drawn_rows,
     draw_all_resample_rows,
@@ -113,7 +118,7 @@ def measure_retrieval_metrics(counts: Ints, top: NDArray[np.int8]) -> Mapping[st
     and of what was retrieved (q, 10)."""
     graded = Graded(counts, top)
     return {
-        RECALL: n_recall_of(graded, cutoff=CUTOFF, rel=4),
+        RECALL: compute_n_recall(graded, cutoff=CUTOFF, rel=4),
         GAIN: compute_rarity_weighted_gain(graded, cutoff=CUTOFF),
         NDCG: ndcg_arrays(np.maximum(top - 1.0, 0), _compute_ideal_gains(counts), CUTOFF),
     }
@@ -168,7 +173,7 @@ class SharedResamplesContext(EvaluationContext):
 
     @property
     def method(self) -> str:
-        """How intervals are made."""
+        """The method by which intervals are made."""
         return describe_bootstrap_units("queries", RetrievalSet, self.together)
 
     @property
@@ -176,7 +181,7 @@ class SharedResamplesContext(EvaluationContext):
         return self.draws
 
     def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
-        """As in `EvaluationContext`, with one draw of queries for all statistics: there are hundreds of a cell."""
+        """Bootstrap as `EvaluationContext` does, with one draw of queries for all statistics."""
         groups = self.together if groups is None else groups
         # Above this the counts of all draws would take too much memory.
         if self.draws * len(columns) > _HELD:
@@ -214,7 +219,7 @@ class SharedResamplesContext(EvaluationContext):
         with np.errstate(invalid="ignore", divide="ignore"):
             result = estimate(table, statistic, self, "queries", self.method, groups=self.together)
         if not np.isfinite(result.value):
-            return make_undefined_score(measure, result.n, why_not or "it is not defined", variant=variant)
+            return make_undefined_score(measure, result.n, why_not or "it is undefined", variant=variant)
         return result.score(measure, variant=variant)
 
     def links(self, x: Floats, y: Floats, names: tuple[str, str], variant: str = "") -> list[Score]:
@@ -255,7 +260,7 @@ class SharedResamplesContext(EvaluationContext):
         variant: str,
         n: int,
     ) -> list[Score]:
-        """Both correlations of `n` points, from the queries that are `whole_number_column`."""
+        """Both correlations of `n` points, from the queries that are `whole`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
             measure = _name_correlation(name, names)
@@ -300,27 +305,27 @@ def _name_correlation(name: str, names: tuple[str, str]) -> str:
 
 
 SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
-INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for few queries."
+INTERVALS = "Intervals: 95% bootstrap over queries, corrected for bias and for small samples."
 
 
 class ProbeResultRows:
     """Rows of results, found by what they are of."""
 
-    def __init__(self, rows: Iterable[Result]) -> None:
+    def __init__(self, rows: Iterable[ResultRow]) -> None:
         self._rows = {(row.dataset, row.system, row.variant, row.measure): row for row in rows}
         self.langs = {row.dataset: row.lang for row in self._rows.values()}
         """Dataset -> its language, in the order of the rows."""
 
-    def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:
-        """The row, or None."""
+    def find(self, dataset: str, system: str, variant: str, measure: str) -> ResultRow | None:
+        """The result row of a dataset, system, variant and measure, or None."""
         return self._rows.get((dataset, system, variant, measure))
 
     def list_variants(self, measure: str) -> tuple[str, ...]:
         """The variants that have a row of the measure, in order."""
         return tuple(dict.fromkeys(key[2] for key in self._rows if key[3] == measure))
 
-    def links(self, dataset: str, system: str) -> Iterator[Result]:
-        """Its correlations, in order."""
+    def links(self, dataset: str, system: str) -> Iterator[ResultRow]:
+        """List the correlations of a system on a dataset, in order."""
         for (of_dataset, of_system, _, measure), row in self._rows.items():
             if (of_dataset, of_system) == (dataset, system) and measure.partition("(")[0] in CORRELATIONS:
                 yield row
@@ -341,8 +346,8 @@ class ProbeTableRow:
     system: str
     variant: str
 
-    def find(self, measure: str) -> Result | None:
-        """Its row of a measure, or None."""
+    def find(self, measure: str) -> ResultRow | None:
+        """The line's result row of a measure, or None."""
         return self.rows.find(self.dataset, self.system, self.variant, measure)
 
 
@@ -375,7 +380,7 @@ def build_correlation_table(
 ) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""
 
-    def describe_resampled_unit(row: Result) -> str:
+    def describe_resampled_unit(row: ResultRow) -> str:
         return across if row.variant == across else f"queries, {row.variant or 'base'}"
 
     links = (rows.links(line.dataset, line.system) for line in rows.lines(systems))

@@ -60,7 +60,7 @@ from embassay.protocols.rag.probes.resampling import (
     retrieve_first_passages,
 )
 from embassay.randomness import draw_random_bytes
-from embassay.records import HeadlineComponent, Result, Score, TaskOutcome
+from embassay.records import HeadlineComponent, ResultRow, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
@@ -187,7 +187,7 @@ class CollectionConditions:
     names: tuple[str, ...]
     seed: int
 
-    def write_under_condition(self, condition: str) -> CollectionUnderCondition:
+    def write_conditioned_collection(self, condition: str) -> CollectionUnderCondition:
         """The collection under one of the conditions."""
         return sign_collection(self.posed, self.signatures, condition, self.seed)
 
@@ -209,9 +209,9 @@ def make_collection_conditions(request: NamesRequest, source: str, lang: Lang) -
 
 
 def rehearse_encoder_calls(damages: CollectionConditions, hear: Hear) -> bool:
-    """Tell of the calls that an encoder gets: a search under each condition."""
+    """Rehearse the calls that an encoder gets: a search under each condition."""
     for name in damages.names:
-        signed = damages.write_under_condition(name)
+        signed = damages.write_conditioned_collection(name)
         hear(list(dict.fromkeys(signed.queries)), "query")
         hear(signed.passages, "document")
     return True
@@ -224,7 +224,7 @@ def search_signed_collection(
     counts = damages.posed.counts()
     by_condition = {}
     for name in damages.names:
-        signed = damages.write_under_condition(name)
+        signed = damages.write_conditioned_collection(name)
         indices = retrieve_first_passages(system, signed.queries, signed.passages)
         by_condition[name] = measure_retrieval_metrics(counts, damages.posed.top(indices))
     return by_condition
@@ -330,12 +330,12 @@ def _score_condition_changes(
 def estimate_cell_memory(
     request: NamesRequest, source: str, lang: Lang, system: Similarity
 ) -> WorkMemoryEstimate:
-    """What a cell will hold: the collection under one condition at a time, and the texts of the probe."""
+    """Estimate the memory of a cell: the collection under one condition, and the probe's texts."""
     damages, (texts, _) = (
         make_collection_conditions(request, source, lang),
         make_name_probe_texts(request, lang),
     )
-    signed = damages.write_under_condition(BASE)
+    signed = damages.write_conditioned_collection(BASE)
     places = len(signed.queries) * len(damages.names)
     sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
     return plan.estimate_system_memory(
@@ -386,20 +386,24 @@ def build_signature_tables(
 ) -> Iterator[ColumnTable]:
     """The tables of the collections, beside the rows of the probe."""
 
-    def find_bundle_margin_change(line: ProbeTableRow) -> Result | None:
+    def find_bundle_margin_change(line: ProbeTableRow) -> ResultRow | None:
         """What the ablation does to the margin of bundles in the same language, in percent."""
         dataset = next(name for name, lang in probed.langs.items() if lang == line.lang)
         return probed.find(dataset, line.system, line.variant, PERCENT)
 
     lines = rows.lines(systems, ("", *CONDITIONS))
     yield ColumnTable.of(
-        "name_losses", "What damaged names cost in a collection",
+        "name_losses", "Retrieval lost when names are damaged",
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
         number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
         *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
-        note=("Passages get authors, and questions ask for an author. Change is relative to the base; margin % is "
+        note=("Author names are added to passages and questions. Change is relative to the base; margin % is "
             f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip
     yield build_correlation_table(
-        rows, systems, "name_forecasts", "The probe's margin and the recall lost, over conditions", ACROSS
+        rows,
+        systems,
+        "name_forecasts",
+        "Correlations of the probe's margin and recall lost, over conditions",
+        ACROSS,
     )

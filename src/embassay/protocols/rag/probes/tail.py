@@ -86,7 +86,7 @@ class IndexRecallTails:
         return asdict(self)
 
     def sentences(self) -> Iterator[str]:
-        """For each index whether its mean hides questions, and which."""
+        """A sentence for each index: whether its mean hides questions, and which."""
         for tail in self.tails:
             if tail.group != EVERY:
                 continue
@@ -96,7 +96,7 @@ class IndexRecallTails:
                 continue
             named = ", ".join(f"{query} ({value:.2f})" for query, value in tail.worst)
             yield (
-                f"{head}, least {tail.least:.3f}: {tail.bad:,} of {tail.n:,} questions are below {self.floor:g}; "
+                f"{head}, minimum {tail.least:.3f}: {tail.bad:,} of {tail.n:,} questions are below {self.floor:g}; "
                 f"the worst are {named}."
             )
 
@@ -132,21 +132,21 @@ def measure_recall_tails(request: RecallTailRequest) -> IndexRecallTails:
         lists = rank_passages_by_question(read_run_entries(path, request.mapping))
         if not lists.keys() & exact.keys():
             raise DataError(
-                "the run has none of the questions of the exact search", path=path,
+                "the run has no question in common with the exact search", path=path,
                 expected=f"questions such as {next(iter(exact))!r}", found=", ".join(list(lists)[:3]),
-                mend="Search the same questions with both."
+                mend="Use the same questions for both."
             )  # fmt: skip
         recall = compare_with_exact_lists(lists, exact, request.cutoff)
         missing = {key for key in exact if key not in lists}
         if extra := len(lists.keys() - exact.keys()):
-            notes.append(f"{name}: {extra:,} questions were not searched exactly, and do not count")
+            notes.append(f"{name}: {extra:,} questions have no exact results and do not count")
         if missing:
-            notes.append(f"{name}: {len(missing):,} questions have no list: their recall is 0")
+            notes.append(f"{name}: {len(missing):,} questions have no list, so their recall is 0")
         tails += _measure_tails_by_group(name, recall, missing, tags, request)
     short = sum(len(docs) < request.cutoff for docs in exact.values())
     if short:
         notes.append(
-            f"exact search has fewer than {request.cutoff} passages for {short:,} questions: all of them count"
+            f"exact search found fewer than {request.cutoff} passages for {short:,} questions; all of them count"
         )
     return IndexRecallTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
 

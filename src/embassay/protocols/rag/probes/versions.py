@@ -16,7 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost, estimate, make_undefined_score
+from embassay.protocols.kernel.estimates import (
+    Items,
+    Lost,
+    estimate,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
     count_vector_dimensions,
@@ -37,7 +42,7 @@ from embassay.protocols.rag.probes.twins import (
     make_version_twins,
 )
 from embassay.protocols.tasks.task import make_task_outcome
-from embassay.records import HeadlineComponent, Result, RetrievalSet, Score, TaskOutcome
+from embassay.records import HeadlineComponent, ResultRow, RetrievalSet, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.memory import WorkMemoryEstimate
 from embassay.text.semantics import parse_negation_language
@@ -57,7 +62,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
     items, ids = Items(), [data.queries.ids[twin.query] for twin in twins]
     if not twins:
         row = make_undefined_score(
-            HEADLINE, 0, "no passage of a question has a number, date, status or verb to change"
+            HEADLINE, 0, "no question has a passage with a number, date, status or verb to change"
         )
         return TaskOutcome((row,), {HEADLINE: HeadlineComponent(None, 0, reason=row.reason)}, items.columns)
     asked = [data.queries.texts[twin.query] for twin in twins]
@@ -80,7 +85,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
     known = estimate(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
     )
-    warnings = [f"{left:,} questions have no passage of their own to change"] if left else []
+    warnings = [f"skipped {left:,} questions without an unused passage that could be changed"] if left else []
     return make_task_outcome(
         HEADLINE, known if head.value is not None else head.reason, items, n=head.n,
         scores=[score for score in scores if score is not head], skipped=lost.skipped, warnings=warnings,
@@ -233,7 +238,7 @@ class OldVersionsProbe(RetrieverProtocol):
     kinds = {"versions": "search"}  # noqa: RUF012 - as the others declare it
 
     def texts(self, task: Any, data: RetrievalSet, options: Any) -> int:
-        """The corpus twice, with old versions and with copies, and the questions."""
+        """Count the texts that a system sees: the corpus with old versions and copies, and questions."""
         del task
         questions = min(int(options.questions), len(data.queries))
         return 2 * len(data.corpus) + questions * (2 + int(options.copies))
@@ -241,7 +246,7 @@ class OldVersionsProbe(RetrieverProtocol):
     def needed(
         self, task: str, system: Similarity, data: RetrievalSet, fields: Any, options: Any
     ) -> WorkMemoryEstimate:
-        """The corpus with its twins, and what they become."""
+        """Estimate the memory for the corpus with its twins, and what they become."""
         del task, fields
         dim, n = count_vector_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
         parts = {"texts": 2 * text_bytes(data.corpus.texts)}
@@ -257,8 +262,8 @@ class OldVersionsProbe(RetrieverProtocol):
             f"out={str(out)!r})"
         )
 
-    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
-        """What ranks first by remedy, by kind of change, and what copies hold."""
+    def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
+        """Make the tables: what ranks first by remedy and kind of change, and what copies hold."""
         yield from super().tables(plan, rows)
         yield build_version_remedies_table(rows)
         yield build_old_version_change_table(rows)
@@ -279,38 +284,38 @@ def probe_versions(
     return OldVersionsProbe().run(systems, datasets=datasets, out=out, **arguments)
 
 
-def build_version_remedies_table(rows: Sequence[Result]) -> ColumnTable:
+def build_version_remedies_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """How often the current version is first, and how often only the old one is there, by remedy."""
-    cells: dict[tuple[str, ...], dict[str, Result]] = {}
+    cells: dict[tuple[str, ...], dict[str, ResultRow]] = {}
     for row in rows:
         if row.measure in (HEADLINE, ONLY_OLD) and row.dataset and not row.subset:
             cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
     return ColumnTable.of(
-        "versions_remedies", "The current version against the old one", cells.values(),
+        "versions_remedies", "Current version compared with the old version", cells.values(),
         text("dataset", f"{HEADLINE}.dataset"), text("system", f"{HEADLINE}.system"),
         text("remedy", lambda cell: cell[HEADLINE].variant or "none"),
         number_column("current first", f"{HEADLINE}.value", 3), number_column("low", f"{HEADLINE}.ci_low", 3),
         number_column("high", f"{HEADLINE}.ci_high", 3), number_column("only old", f"{ONLY_OLD}.value", 3),
         whole_number_column("questions", f"{HEADLINE}.n"),
-        note="Share of questions whose current passage ranks above its old version (0.5: chance), and whose list "
-            "has only the old one, among questions whose list has either."
+        note="current first: share of questions whose current passage ranks above its old version (chance: 0.5); only "
+            "old: share whose list has only the old version. Questions whose list has neither version are left out."
     )  # fmt: skip
 
 
-def build_old_version_change_table(rows: Sequence[Result]) -> ColumnTable:
+def build_old_version_change_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """How often the current version is first, by what the old one changes."""
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
-        "versions_changes", "By what the old version changes", kept, text("dataset"), text("system"),
+        "versions_changes", "Current version first, by type of change", kept, text("dataset"), text("system"),
         text("change", "subset"), number_column("current first", "value", 3),
         number_column("low", "ci_low", 3),
-        number_column("high", "ci_high", 3), whole_number_column("questions", "n"), note="Lists as they are."
+        number_column("high", "ci_high", 3), whole_number_column("questions", "n"), note="Lists without a remedy."
     )  # fmt: skip
 
 
-def build_passage_copies_table(rows: Sequence[Result]) -> ColumnTable:
-    """Which share of the list copies hold, and how many different passages are left."""
-    cells: dict[tuple[str, ...], dict[str, Result]] = {}
+def build_passage_copies_table(rows: Sequence[ResultRow]) -> ColumnTable:
+    """Tabulate the share of the list that copies hold, and how many different passages are left."""
+    cells: dict[tuple[str, ...], dict[str, ResultRow]] = {}
     for row in rows:
         if row.measure in (COPIES, DISTINCT) and row.dataset:
             cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
@@ -320,5 +325,5 @@ def build_passage_copies_table(rows: Sequence[Result]) -> ColumnTable:
         number_column("copies", f"{COPIES}.value", 3),
         number_column("different passages", f"{DISTINCT}.value", 2),
         whole_number_column("questions", f"{COPIES}.n"),
-        note="Share of the first passages that repeat another of them, and how many different ones there are."
+        note="Share of the top passages that repeat another one, and the number of different passages."
     )  # fmt: skip

@@ -3,8 +3,6 @@
 A call of this package, which `embassay.rag.questions` is, is `protocol.questions`: see `golden`.
 """
 
-from __future__ import annotations
-
 from embassay.registry import make_package_callable
 
 make_package_callable(__name__, "questions")

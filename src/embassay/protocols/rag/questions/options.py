@@ -27,7 +27,7 @@ from embassay.protocols.questions import (
 
 
 def list_document_question_kinds() -> tuple[str, ...]:
-    """The kinds that documents ask themselves."""
+    """List the kinds of questions that documents ask of themselves."""
     from embassay.text.questions import KINDS  # a command's help needs none of it
 
     return KINDS
@@ -41,18 +41,18 @@ class QuestionsRequest:
     corpus: str = option(MISSING, "A folder of documents, a table with `text`, or a dataset.", group=DATA)
     llm: str = option(
         "",
-        "The chat model that writes: ollama:gemma3:27b. Without one, questions come from the documents.",
+        "Chat model that writes questions (ollama:gemma3:27b). Default: take them from the documents.",
         group=SYSTEMS,
     )
     checker: str = option(
         "", "The chat model that checks whether a question is answered. Default: --llm.", group=SYSTEMS
     )
     queries: str = option(
-        "", "Users' own questions: a table with `text`. They come first.", value="PATH", group=DATA
+        "", "Questions that users asked: a table with `text`. They come first.", value="PATH", group=DATA
     )
     kinds: tuple[str, ...] = option(
         (),
-        "fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
+        "Kind: fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
         name="--kind -k",
     )
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
@@ -65,7 +65,7 @@ class QuestionsRequest:
         name="--no-answer", value="near,far", read=split_comma_separated_names
     )  # fmt: skip
     far: str = option(
-        "", "With --no-answer far: questions of another domain, a table with `text`. Default: our own, in English.",
+        "", "With --no-answer far: questions from another domain (a table with `text`). Default: built-in, English.",
         value="PATH", group=DATA
     )  # fmt: skip
 
@@ -74,10 +74,10 @@ class QuestionsRequest:
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
-                f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by "
-                "a language model, but none is named.",
+                f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} need "
+                "a language model, but none was given.",
                 mend=(
-                    "Name one with --llm, or use kinds that need no model: "
+                    "Choose one with --llm, or use kinds that need no model: "
                     f"{', '.join(list_document_question_kinds())}."
                 ),
             )
@@ -85,15 +85,15 @@ class QuestionsRequest:
         for kind in self.no_answer:
             if kind not in NO_ANSWER:
                 raise UsageError(
-                    f"There is no kind of question without an answer called {kind!r}.",
-                    mend=f"Write --no-answer {','.join(NO_ANSWER)}.",
+                    f"There is no kind of unanswerable question called {kind!r}.",
+                    mend=f"Use --no-answer {','.join(NO_ANSWER)}.",
                 )
         if self.far and FAR not in self.no_answer:
-            raise UsageError("--far has questions that would not be used.", mend="Add --no-answer near,far.")
+            raise UsageError("The questions of --far would not be used.", mend="Add --no-answer near,far.")
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The kinds that are asked, in their order; without a word all that can be."""
+        """The question kinds that are asked, in their order; without a choice, all that can be asked."""
         if self.kinds:
             return tuple(kind for kind in (*OF_MODELS, *list_document_question_kinds()) if kind in self.kinds)
         if not self.llm:
@@ -102,7 +102,7 @@ class QuestionsRequest:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Who is asked."""
+        """The models that are asked: the writer and the checker of questions."""
         return tuple(dict.fromkeys(filter(None, (self.llm, self.checker))))
 
     def as_dict(self) -> dict[str, Any]:

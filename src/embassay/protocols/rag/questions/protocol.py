@@ -18,7 +18,7 @@ from embassay.data.views import RenamedColumnsView, SmallestHashSample
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener
 from embassay.protocols.kernel.tables import (
@@ -37,13 +37,13 @@ from embassay.protocols.questions.drafts import (
     OUTCOMES,
     QuestionDraft,
     QuestionWriter,
-    find_near_repeats,
+    find_near_duplicate_texts,
     load_question_prompt,
-    make_outcomes_table,
+    make_question_outcomes_table,
     read_question_drafts,
 )
 from embassay.protocols.rag.questions.options import QuestionsRequest
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord, RunCell, digest_json, write_file_atomically, write_json_lines
 from embassay.runs.forecast import CellForecast, RunForecast
@@ -103,7 +103,7 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
         writer = replace(writer, search=_make_passage_searcher(passages), corpus=dataset.fingerprint)
     drawn = drafts.draw_passages_by_kind(passages, kinds, request.options, request.seed, request.corpus)
     cells = tuple(
-        _make_question_kind_cell(kind, dataset, request, writer)
+        _make_question_kind_run_cell(kind, dataset, request, writer)
         for kind in (*request.chosen, *request.no_answer)
     )
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
@@ -117,14 +117,14 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
 
 
 def _make_passage_searcher(passages: Sequence[PlacedPassage]) -> Callable[[str], Sequence[PlacedPassage]]:
-    """The passages that share most words with a question, `drafts.SEARCHED` beside its own."""
+    """Make a search for the passages that share most words with a question, beside its own."""
     by_id = {passage.id: passage for passage in passages}
     index = BM25Index.of(list(by_id), [f"{p.title} {p.body}" for p in by_id.values()])
     return lambda question: [by_id[hit.id] for hit in index.search(question, drafts.SEARCHED + 1)]
 
 
 def read_user_questions(name: str) -> tuple[UserQuestion, ...]:
-    """The users' questions: a table with `text`, and perhaps `id`."""
+    """Read the questions of users from a table with `text`, and perhaps `id`."""
     path = Path(name).expanduser()
     if not path.is_file():
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
@@ -140,7 +140,7 @@ def read_user_questions(name: str) -> tuple[UserQuestion, ...]:
     return tuple(UserQuestion(key, texts[0]) for key, texts in rows)
 
 
-def _make_question_kind_cell(
+def _make_question_kind_run_cell(
     kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None
 ) -> RunCell:
     by = DOCUMENTS if kind in (*OF_DOCUMENTS, FAR) or writer is None else writer.chat.name
@@ -205,7 +205,7 @@ class QuestionSet:
     """Kind -> questions that the documents don't answer."""
 
     def counts(self, kind: str) -> dict[str, int]:
-        """Outcome -> drafts of a kind, in the order of OUTCOMES; of documents' kinds what was asked and what not."""
+        """Count a kind's drafts by outcome; of documents' kinds, what was asked and what not."""
         if kind in OF_DOCUMENTS:
             kept = sum(question.kind == kind for question in self.asked)
             return {KEPT: kept, **dict(self.rejected.get(kind, {}))}
@@ -219,7 +219,7 @@ class QuestionSet:
         return len(self.drafts.get(kind, ())) == self.wanted.get(kind, 0)
 
     def shares(self) -> dict[str, dict[str, float]]:
-        """Source -> its questions and their share of all."""
+        """Compute by source how many questions it asked, and their share of all."""
         tally = Counter(question.source for question in self.asked)
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
@@ -239,7 +239,7 @@ def gather_question_set(plan: QuestionSetPlan, decided: Mapping[str, Sequence[Qu
         if draft.is_kept
     ]
     every = [*users, *(question for question, _ in written), *pseudo.asked]
-    repeats = find_near_repeats([question.text for question in every], plan.request.options.near)
+    repeats = find_near_duplicate_texts([question.text for question in every], plan.request.options.near)
     gone = {every[place].id for place in repeats}
     repeated = {id(draft) for asked, draft in written if asked.id in gone}
 
@@ -319,7 +319,7 @@ class _DocumentQuestions:
 
 
 def _derive_document_questions(plan: QuestionSetPlan) -> _DocumentQuestions:
-    """What documents ask of themselves; nothing is taken out of a passage that a model was shown."""
+    """Derive the questions documents ask of themselves; a passage shown to a model loses nothing."""
     texts = [
         TitledPassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages
     ]
@@ -337,14 +337,14 @@ def _derive_document_questions(plan: QuestionSetPlan) -> _DocumentQuestions:
         numbers[question.kind] += 1
         source = sources[question.answers[0]]
         asked.append(
-            _make_question(
+            _make_question_set_entry(
                 question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id
             )
         )
     return _DocumentQuestions(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
-def _make_question(question: PseudoQuestion, key: str, document: str) -> QuestionSetEntry:
+def _make_question_set_entry(question: PseudoQuestion, key: str, document: str) -> QuestionSetEntry:
     return QuestionSetEntry(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
@@ -379,11 +379,11 @@ def export_question_set(folder: Path, plan: QuestionSetPlan, found: QuestionSet)
         write_json_lines(folder / f"{name}.jsonl", rows)
     write_file_atomically(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
     if plan.request.no_answer:
-        unanswered = _list_unanswered_rows(plan, found)
+        unanswered = _list_unanswered_question_rows(plan, found)
         write_json_lines(folder / "no_answer.jsonl", unanswered)
 
 
-def _list_unanswered_rows(plan: QuestionSetPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
+def _list_unanswered_question_rows(plan: QuestionSetPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
     for kind, questions in gathered.unanswered.items():
@@ -395,7 +395,7 @@ def _list_unanswered_rows(plan: QuestionSetPlan, gathered: QuestionSet) -> Itera
             yield row
 
 
-def make_question_result_rows(plan: QuestionSetPlan, found: QuestionSet) -> list[Result]:
+def make_kept_draft_share_rows(plan: QuestionSetPlan, found: QuestionSet) -> list[ResultRow]:
     """The share of drafts that was kept, by kind, with Wilson's interval."""
     rows = []
     for cell in plan.cells:
@@ -403,22 +403,26 @@ def make_question_result_rows(plan: QuestionSetPlan, found: QuestionSet) -> list
         n, kept = sum(counts.values()), counts.get(KEPT, 0)
         where = ("rag", TASK, cell.dataset, "", plan.lang(cell.dataset), cell.variant, cell.system, "kept")
         if not n:
-            rows.append(Result(*where, None, 0, seed=plan.request.seed, reason="nothing could be asked"))
+            rows.append(
+                ResultRow(*where, None, 0, seed=plan.request.seed, reason="no question could be drafted")
+            )
             continue
         ends = wilson(kept / n, n)
-        rows.append(Result(*where, kept / n, n, ends.low, ends.high, "Wilson over drafts", plan.request.seed))
+        rows.append(
+            ResultRow(*where, kept / n, n, ends.low, ends.high, "Wilson over drafts", plan.request.seed)
+        )
     return rows
 
 
 def build_question_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator[RunTable]:
-    """Sources of the questions, what became of the drafts, and what documents could not ask."""
+    """Build the tables of the questions' sources, of drafts' outcomes, and of what was not asked."""
     shares = found.shares()
     yield ColumnTable.of(
         "sources", "Sources of the questions", shares, text("Source", str),
         whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
         points_column("Share (%)", lambda name: shares[name]["share"]),
         whole_number_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
-        note="Users' questions come first: repeats of them are left out."
+        note="Users' questions come first; later questions that repeat them are left out."
     )  # fmt: skip
     for name, title, kinds in (
         ("drafts", "Generated questions by outcome", OF_MODELS),
@@ -429,7 +433,7 @@ def build_question_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator
         counts = {kind: found.counts(kind) for kind in every if kind in kinds}
         if counts:
             outcomes = list(dict.fromkeys(outcome for of_kind in counts.values() for outcome in of_kind))
-            yield make_outcomes_table(name, title, counts, outcomes)
+            yield make_question_outcomes_table(name, title, counts, outcomes)
 
 
 def questions(
@@ -453,7 +457,7 @@ def questions(
     return QuestionSetAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class QuestionSetAttempt(Protocol):
+class QuestionSetAttempt(EvaluationProtocol):
     """One attempt at the questions of a corpus."""
 
     name = "rag"
@@ -465,21 +469,21 @@ class QuestionSetAttempt(Protocol):
         return make_plan(request, cache, ledger)
 
     def forecast_cost(self, plan: QuestionSetPlan, *, measure: bool = True) -> RunForecast:
-        """Two calls for every draft that is not in the folder."""
+        """Forecast the cost: two calls for every draft that is not in the folder."""
         del measure
         return forecast_question_draft_calls(plan, read_question_drafts(self.folder.path / DRAFTS))
 
     def check_prices_known(self, plan: QuestionSetPlan, max_usd: float | None) -> None:
-        """Planning has looked at them."""
+        """Check nothing more, as planning has already looked at the prices."""
 
     def format_python_call(self, request: QuestionsRequest, out: Path) -> str:
-        """The call from Python that makes the run, for its manifest."""
+        """Format the call from Python that makes the run, for its manifest."""
         named = {"llm": request.llm, "checker": request.checker, "queries": request.queries}
         spelled = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         kinds = f", kinds={list(request.kinds)!r}" if request.kinds else ""
         return f"embassay.rag.questions({request.corpus!r}{spelled}{kinds}, out={str(out)!r})"
 
-    def start_attempt(
+    def start_run_attempt(
         self, plan: QuestionSetPlan, accounts: RunAccounts, workers: Workers, command: str
     ) -> QuestionSetRunAttempt:
         """All kinds together, at the pace of the model."""
@@ -500,7 +504,7 @@ class QuestionSetRunAttempt(RunAttempt):
         self.failed: dict[tuple[str, str], str] = {}
         """Kind and passage -> why it has no draft: a call that failed, which the next attempt tries again."""
 
-    def begin_attempt(self, listener: SilentListener) -> None:
+    def begin_run_attempt(self, listener: SilentListener) -> None:
         """Read the drafts that are there."""
         del listener
         self.drafts = read_question_drafts(self.folder.path / DRAFTS)
@@ -521,12 +525,12 @@ class QuestionSetRunAttempt(RunAttempt):
         )
         self.done_now = len(self.drafts) - before
 
-    def finish_attempt(self) -> None:
+    def finish_run_attempt(self) -> None:
         """Put together what is there: export, rows and tables; whatever has happened."""
         plan = self.plan
         self.found = found = gather_question_set(plan, self.decided())
         export_question_set(self.folder.path / "export", plan, found)
-        self.folder.write_results(make_question_result_rows(plan, found))
+        self.folder.write_results(make_kept_draft_share_rows(plan, found))
         write_tables(self.folder.path, build_question_tables(plan, found))
         if plan.writer is not None:
             plan.writer.chat.cache.close()
@@ -540,7 +544,7 @@ class QuestionSetRunAttempt(RunAttempt):
         self.write_manifest("finished" if len(whole) == len(plan.cells) else "partial")
 
     def _record_question_kind(self, cell: RunCell) -> CellRecord | None:
-        """What is known of a kind: None where drafts are wanting for no reason but that the work stopped."""
+        """Make the record of a question kind; None where drafts are wanting only as the work stopped."""
         assert self.found is not None
         failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
         if not failed and not self.found.has_all_drafts(cell.variant):
@@ -552,12 +556,12 @@ class QuestionSetRunAttempt(RunAttempt):
         )  # fmt: skip
 
     def decided(self) -> dict[str, list[QuestionDraft]]:
-        """Kind -> the drafts of its passages that are decided, in the order of the draw."""
+        """Collect by kind the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
         return {} if writer is None else drafts.list_decided_drafts(writer, self.plan.drawn, self.drafts)
 
     def facts(self) -> dict[str, Any]:
-        """What it is made with, and where questions came from."""
+        """Make the manifest's facts: what the set is made with, and where questions came from."""
         kinds = list(self.plan.drawn)
         into = self.plan.request.options.into
         prompts = [load_question_prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
@@ -567,5 +571,5 @@ class QuestionSetRunAttempt(RunAttempt):
         }  # fmt: skip
 
     def counted(self) -> dict[str, Any]:
-        """Drafts that were decided."""
+        """Count the drafts that were decided, for the attempt's entry in the manifest."""
         return {"drafts_done": self.done_now}

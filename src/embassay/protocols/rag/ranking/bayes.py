@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking.choice import (
     ExpectedOrderAgreement,
-    estimate_order_claims,
+    estimate_order_agreement,
     propose_disjoint_windows,
 )
 from embassay.protocols.rag.ranking.engines import (
@@ -99,7 +99,7 @@ class AnswerReliabilitySums:
         )
 
     def figures(self, favour: float) -> Mapping[str, float]:
-        """What is held against the limits, with the bias for places `favour`."""
+        """Compute the figures held against the limits, with the bias for places `favour`."""
         return {
             "steadiness": self.stayed / (self.spread + FEW["spread"]),
             "circular": self.circles / (self.triads + FEW["triads"]),
@@ -109,7 +109,7 @@ class AnswerReliabilitySums:
         }
 
     def doubts(self, favour: float) -> tuple[str, ...]:
-        """Why nothing should be claimed: `fixed errors`, `order shown`, `places`, `surprises`; none if all is well."""
+        """List why nothing should be claimed from the answers; none if all is well."""
         figures = self.figures(favour)
         reasons = {
             "fixed errors": figures["steadiness"] > STEADY and figures["circular"] > CIRCULAR,
@@ -154,14 +154,14 @@ class PoolAnswerChecks:
         self._wins[order[above], order[below]] += 1
 
     def sum_reliability_checks(self) -> AnswerReliabilitySums:
-        """The sums, with the circles that there are now."""
+        """Sum the reliability checks, with the circles that there are now."""
         over = (self._wins > self._wins.T).astype(np.int64)
         either = over + over.T
         circles, triads = np.trace(over @ over @ over) / 3, np.trace(either @ either @ either) / 6
         return self._sums + AnswerReliabilitySums(circles=float(circles), triads=float(triads))
 
     def _compute_score_order_chance(self, scores: Floats) -> float:
-        """How probable it is that an answer is the order in which `scores` (draws, m) stand."""
+        """Compute how probable it is that an answer is the order in which `scores` (draws, m) stand."""
         tails = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
         real = float(np.exp((scores - tails).sum(axis=1)).mean())
         return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
@@ -247,7 +247,7 @@ class RankingPosteriorState:
 
 
 class BayesRanker:
-    """See `PoolRanker`. Inside, candidates stand by grade, fusion rank and id, whatever order they were given in."""
+    """A Bayesian ranker of one pool; inside, candidates stand by grade, fusion rank and id."""
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class BayesRanker:
         self._looked, self._sure = 0, 0
         self._stopped = "" if len(candidates) >= options.batch else "too few to judge"
 
-    def proposals(self) -> Sequence[tuple[int, ...]]:
+    def propose_batches(self) -> Sequence[tuple[int, ...]]:
         """Batches to be judged now; none once it has stopped."""
         if self._proposed is None:
             self._decide_whether_to_stop()
@@ -289,8 +289,8 @@ class BayesRanker:
         return self._proposed
 
     def learn(self, answers: Sequence[JudgeOrderAnswer]) -> None:
-        """The answers to all proposals."""
-        check_answers_fit_proposals(self.proposals(), answers)
+        """Learn from the answers to all proposals."""
+        check_answers_fit_proposals(self.propose_batches(), answers)
         if not answers:
             return
         orders = np.array([[self._inside[i] for i in call.order] for call in answers], dtype=np.int64)
@@ -303,21 +303,21 @@ class BayesRanker:
         # add.at counts a candidate as often as it occurs, where += would count it once.
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
-        self.refresh()
+        self.forget_derived_results()
 
-    def compute_own_checks(self) -> AnswerReliabilitySums:
+    def compute_own_answer_checks(self) -> AnswerReliabilitySums:
         """What this pool's own answers say of the model; `others` is what those of other pools do."""
         return self._answers.sum_reliability_checks()
 
-    def refresh(self) -> None:
+    def forget_derived_results(self) -> None:
         """Forget what was worked out: the posterior has changed."""
         self._view = self._claims = self._proposed = None
 
     def ranking(self) -> CandidateRanking:
-        """The order at the best point of the grid; scores in standard deviations of utility, `info` their precision."""
+        """Rank at the best grid point; scores in standard deviations of utility, `info` their precision."""
         view, n = self._build_posterior_view(), len(self._given)
         sharpness = view.best.sharpness
-        precision = sharpness**2 / np.diagonal(view.best.compute_covariance())[:n]
+        precision = sharpness**2 / np.diagonal(view.best.compute_score_covariance())[:n]
         return CandidateRanking(
             order=tuple(int(i) for i in self._given[view.order]),
             scores=_convert_to_float_tuple((view.best.mode[:n] / sharpness)[self._inside]),
@@ -329,7 +329,7 @@ class BayesRanker:
         )
 
     def state(self) -> Mapping[str, Any]:
-        """Calls, the mixture's mean sharpness, reliability and bias for places, the checks, and the claims."""
+        """Describe the ranker's state: calls, the mixture's mean parameters, the checks and the claims."""
         parts = self._build_posterior_view().components
         draws = self._build_posterior_view().both
         sharpness = self._average_sharpness()
@@ -343,7 +343,7 @@ class BayesRanker:
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
-            **(self.compute_own_checks() + self.others).figures(self._estimate_place_bias()),
+            **(self.compute_own_answer_checks() + self.others).figures(self._estimate_place_bias()),
             "doubts": list(self._list_reasons_for_doubt()),
             **self._list_trusted_claims(),
         }
@@ -371,7 +371,7 @@ class BayesRanker:
             self._stopped = "cap"
 
     def _are_claims_good_enough(self) -> bool:
-        claimed, wanted = self._estimate_order_claims(), self._options
+        claimed, wanted = self._estimate_order_agreement(), self._options
         return (
             not self._list_reasons_for_doubt()
             and claimed.set_errors_at_most_1 >= wanted.surely
@@ -386,13 +386,13 @@ class BayesRanker:
             )
         return self._view
 
-    def _estimate_order_claims(self) -> ExpectedOrderAgreement:
+    def _estimate_order_agreement(self) -> ExpectedOrderAgreement:
         if self._claims is None:
             claimed, own_checks = (
-                estimate_order_claims(
+                estimate_order_agreement(
                     self._build_posterior_view().scores, self._build_posterior_view().order, self._top
                 ),
-                self.compute_own_checks(),
+                self.compute_own_answer_checks(),
             )
             checks = own_checks + self.others
             alone = own_checks.answers / max(1.0, checks.answers)
@@ -402,16 +402,16 @@ class BayesRanker:
         return self._claims
 
     def _list_trusted_claims(self) -> Mapping[str, float]:
-        """The claims, none while no answer is there or the answers are not such as the model expects."""
+        """List the claims; none without answers, or if answers are not such as the model expects."""
         return (
-            self._estimate_order_claims().as_dict()
+            self._estimate_order_agreement().as_dict()
             if self.calls and not self._list_reasons_for_doubt()
             else {}
         )
 
     def _list_reasons_for_doubt(self) -> tuple[str, ...]:
         return (
-            (self.compute_own_checks() + self.others).doubts(self._estimate_place_bias())
+            (self.compute_own_answer_checks() + self.others).doubts(self._estimate_place_bias())
             if self.calls
             else ()
         )
@@ -457,7 +457,7 @@ class BayesianRankingEngine:
         return COLON.format(Spec("bayes", params=params))
 
     def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> BayesRanker:
-        """Begin with a pool."""
+        """Start a Bayesian ranker of a pool."""
         return BayesRanker(candidates, query=query, top=top, seed=seed, options=self.options)
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
@@ -466,7 +466,7 @@ class BayesianRankingEngine:
         asked = [ranker for ranker in rankers.values() if isinstance(ranker, BayesRanker) and ranker.calls]
         if not self.options.share or len(asked) < 2:
             return
-        checks = {id(bayes_ranker): bayes_ranker.compute_own_checks() for bayes_ranker in asked}
+        checks = {id(bayes_ranker): bayes_ranker.compute_own_answer_checks() for bayes_ranker in asked}
         together = sum(checks.values(), AnswerReliabilitySums())
         for ranker, prior in zip(
             asked,
@@ -474,4 +474,4 @@ class BayesianRankingEngine:
             strict=True,
         ):
             ranker.posterior.log_prior, ranker.others = prior, together - checks[id(ranker)]
-            ranker.refresh()
+            ranker.forget_derived_results()

@@ -205,7 +205,7 @@ class ExpectedOrderAgreement:
         return dict(vars(self))
 
 
-def estimate_order_claims(scores: Floats, order: NDArray[np.intp], top: int) -> ExpectedOrderAgreement:
+def estimate_order_agreement(scores: Floats, order: NDArray[np.intp], top: int) -> ExpectedOrderAgreement:
     """What draws of the scores (draws, n) say of `order` (n,) and the set of its first `top`."""
     n, draws = len(order), len(scores)
     size = min(top, n)
@@ -220,7 +220,7 @@ def estimate_order_claims(scores: Floats, order: NDArray[np.intp], top: int) -> 
 
 
 def estimate_chance_in_top(scores: Floats, top: int) -> Floats:
-    """How probably each candidate is among the best `top`, (n,)."""
+    """Estimate how probably each candidate is among the best `top`, (n,)."""
     return np.asarray(_mark_top_of_each_draw(scores, top).mean(axis=0))
 
 
@@ -265,7 +265,7 @@ def estimate_window_values(
     times the drop it should bring in wrong pairs across each of the `borders`, places of `order`, on average; `scores`
     are draws."""
     n, m = len(order), windows.shape[1]
-    covariance = best.compute_covariance()[:n, :n]
+    covariance = best.compute_score_covariance()[:n, :n]
     if m <= LISTED:
         information, fisher = measure_window_information(_thin_draws(scores, DRAWS), windows)
     else:

@@ -52,21 +52,21 @@ class PoolRanker(Protocol):
     """The ranking of one query's pool in the making. The same seed and answers give the same proposals and ranking,
     so that a killed run is resumed by telling a new ranker the answers that were kept."""
 
-    def proposals(self) -> Sequence[tuple[int, ...]]:
+    def propose_batches(self) -> Sequence[tuple[int, ...]]:
         """Batches to be judged now, each a tuple of positions in the order they are to be shown. Several are disjoint
         and independent: they may be asked at once. None: it is done."""
         ...
 
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
-        """The answers to all proposals, in their order."""
+        """Learn from the answers to all proposals, in their order."""
         ...
 
     def ranking(self) -> CandidateRanking:
-        """The order as it stands, at any time."""
+        """Rank the candidates as it stands, at any time."""
         ...
 
     def state(self) -> Mapping[str, Any]:
-        """What a checkpoint shows to people, as plain JSON: turns, streak, locks, hyper-parameters ..."""
+        """Describe the ranker's state for checkpoints, as plain JSON: turns, streak, locks and the like."""
         ...
 
 
@@ -79,7 +79,7 @@ class RankingEngine(Protocol):
         ...
 
     def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:
-        """Begin with a pool; its first `top` places matter most. Random choices derive from `seed` and `query`."""
+        """Start ranking a pool, whose first `top` places matter most; chance is by `seed` and `query`."""
         ...
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
@@ -93,7 +93,7 @@ MIDDLE = 3.0
 
 
 def convert_grades_to_scores(candidates: Sequence[PoolPassage]) -> list[float]:
-    """Grades as scores; a candidate without one gets the mean of the pool's, 3 where nobody has one.
+    """Convert grades to scores; one without gets the mean of the pool's, 3 where nobody has one.
 
     >>> convert_grades_to_scores([PoolPassage("a", 5, 1), PoolPassage("b", None, 2),
     ... PoolPassage("c", 4, 3)])
@@ -104,10 +104,10 @@ def convert_grades_to_scores(candidates: Sequence[PoolPassage]) -> list[float]:
     return [mean if candidate.grade is None else float(candidate.grade) for candidate in candidates]
 
 
-def order_by_grade(candidates: Sequence[PoolPassage]) -> tuple[int, ...]:
+def order_candidates_by_grade(candidates: Sequence[PoolPassage]) -> tuple[int, ...]:
     """Positions by grade, best first; equal ones by their place by fusion, then by id (spec rag 4.1).
 
-    >>> order_by_grade([PoolPassage("a", 3, 2), PoolPassage("b", 4, 3), PoolPassage("c", 3, 1)])
+    >>> order_candidates_by_grade([PoolPassage("a", 3, 2), PoolPassage("b", 4, 3), PoolPassage("c", 3, 1)])
     (1, 2, 0)
     """
     scores = convert_grades_to_scores(candidates)
@@ -127,11 +127,11 @@ class RankerInputs:
     seed: int
 
 
-def is_answer_to_batch(shown: Sequence[int], call: JudgeOrderAnswer) -> bool:
+def orders_exactly_shown_batch(shown: Sequence[int], call: JudgeOrderAnswer) -> bool:
     """Whether `call` orders exactly what was `shown`, in the order it was shown in.
 
-    >>> (is_answer_to_batch((4, 2, 7), JudgeOrderAnswer((4, 2, 7), (7, 4, 2))),
-    ... is_answer_to_batch((4, 2, 7), JudgeOrderAnswer((4, 2, 7), (7, 4, 4))))
+    >>> (orders_exactly_shown_batch((4, 2, 7), JudgeOrderAnswer((4, 2, 7), (7, 4, 2))),
+    ... orders_exactly_shown_batch((4, 2, 7), JudgeOrderAnswer((4, 2, 7), (7, 4, 4))))
     (True, False)
     """
     return call.shown == tuple(shown) and sorted(call.order) == sorted(call.shown)
@@ -141,7 +141,7 @@ def check_answers_fit_proposals(
     proposals: Sequence[tuple[int, ...]], calls: Sequence[JudgeOrderAnswer]
 ) -> None:
     """ValueError unless `calls` are the answers to `proposals`, one each, in their order."""
-    if len(proposals) != len(calls) or not all(map(is_answer_to_batch, proposals, calls)):
+    if len(proposals) != len(calls) or not all(map(orders_exactly_shown_batch, proposals, calls)):
         raise ValueError(f"answers to {list(proposals)} were expected, not {list(calls)}")
 
 
@@ -149,15 +149,12 @@ ENGINES: Registry[RankingEngine] = Registry("engine", COLON, [["name", "start", 
 
 _HERE = "embassay.protocols.rag.ranking"
 ENGINES.add(
-    "grades",
-    f"{_HERE}.engines:GradeRankingEngine",
-    "The order of the grades; the judge is not asked",
-    calls="0",
+    "grades", f"{_HERE}.engines:GradeRankingEngine", "Order by grade, without further judge calls", calls="0"
 )
 ENGINES.add(
     "single_shot",
     f"{_HERE}.engines:SingleShotRankingEngine",
-    "The whole pool ordered in one answer",
+    "The whole pool ordered in a single judge call",
     calls="1",
 )
 ENGINES.add(
@@ -166,14 +163,14 @@ ENGINES.add(
 )  # fmt: skip
 ENGINES.add(
     "bayes", f"{_HERE}.bayes:BayesianRankingEngine",
-    "A posterior over all orders; asks where an answer is most informative",
+    "A posterior over all orders; makes the most informative judge calls",
     calls="at most 1.2 per candidate, 0.9 if grades differ"
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class GradeRankingEngine:
-    """By grade, then by place by fusion, then by id; nothing is judged."""
+    """A ranking engine by grade, then by place by fusion, then by id; nothing is judged."""
 
     @property
     def name(self) -> str:
@@ -183,16 +180,16 @@ class GradeRankingEngine:
         return GradesRanker(tuple(candidates))
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
-        """There is nothing to share."""
+        """Share nothing between queries, as nothing is judged."""
 
 
 @dataclass(frozen=True)
 class GradesRanker:
-    """The ranking is there from the beginning."""
+    """A ranker by grades, whose ranking is there from the beginning."""
 
     candidates: tuple[PoolPassage, ...]
 
-    def proposals(self) -> Sequence[tuple[int, ...]]:
+    def propose_batches(self) -> Sequence[tuple[int, ...]]:
         return ()
 
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
@@ -201,7 +198,9 @@ class GradesRanker:
     def ranking(self) -> CandidateRanking:
         n = len(self.candidates)
         scores = tuple(convert_grades_to_scores(self.candidates))
-        return CandidateRanking(order_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades")
+        return CandidateRanking(
+            order_candidates_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades"
+        )
 
     def state(self) -> Mapping[str, Any]:
         return {"engine": "grades", "iteration": 0, "stopped": "grades"}
@@ -225,14 +224,18 @@ class SingleShotRankingEngine:
         return COLON.format(Spec("single_shot", params=params))
 
     def start(self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int) -> PoolRanker:  # noqa: ARG002
-        return SingleShotRanker(self.name, tuple(candidates), self._order_for_prompt(candidates, query, seed))
+        return SingleShotRanker(
+            self.name, tuple(candidates), self._order_candidates_for_prompt(candidates, query, seed)
+        )
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """There is nothing to share."""
 
-    def _order_for_prompt(self, candidates: Sequence[PoolPassage], query: str, seed: int) -> tuple[int, ...]:
+    def _order_candidates_for_prompt(
+        self, candidates: Sequence[PoolPassage], query: str, seed: int
+    ) -> tuple[int, ...]:
         if self.shown == "grades":
-            return order_by_grade(candidates)
+            return order_candidates_by_grade(candidates)
         if self.shown == "fusion":
             return tuple(sorted(range(len(candidates)), key=lambda i: (candidates[i].rank, candidates[i].id)))
         keys = {i: draw_random_bytes(8, seed, "single_shot", query, str(i)) for i in range(len(candidates))}
@@ -240,15 +243,15 @@ class SingleShotRankingEngine:
 
 
 class SingleShotRanker:
-    """The order of the grades until the one answer is there."""
+    """A ranker that keeps the order of the grades until the one answer is there."""
 
     def __init__(self, name: str, candidates: tuple[PoolPassage, ...], shown: tuple[int, ...]) -> None:
         self._name, self._candidates = name, candidates
         self._proposals = (shown,) if len(shown) > 1 else ()
-        self._order = order_by_grade(candidates)
+        self._order = order_candidates_by_grade(candidates)
         self._calls = 0
 
-    def proposals(self) -> Sequence[tuple[int, ...]]:
+    def propose_batches(self) -> Sequence[tuple[int, ...]]:
         return self._proposals
 
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
@@ -306,7 +309,7 @@ class BayesRankingOptions:
             if not low <= value <= high:
                 raise UsageError(
                     f"The ranking engine 'bayes' needs {name} from {low:g} to {high:g}, found {value!r}.",
-                    mend=f"Give a {name} in that range, or leave it out for {getattr(BayesRankingOptions, name)!r}.",
+                    mend=f"Use a value in that range, or omit it to use {getattr(BayesRankingOptions, name)!r}.",
                 )
 
     def limits(self, n: int, *, graded: bool) -> BayesCallLimits:
@@ -340,7 +343,7 @@ _BAYES_RANGES = (
 
 
 def estimate_engine_calls(engine: str, pool: int) -> int:
-    """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
+    """Estimate the calls that an engine makes for a pool, by the registry; else one per candidate.
 
     >>> (estimate_engine_calls("bayes", 40), estimate_engine_calls("locks", 40),
     ... estimate_engine_calls("grades", 40), estimate_engine_calls("single_shot", 40))

@@ -19,7 +19,7 @@ from embassay.protocols.rag.ranking.engines import (
     RankerInputs,
     check_answers_fit_proposals,
     convert_grades_to_scores,
-    order_by_grade,
+    order_candidates_by_grade,
 )
 from embassay.randomness import draw_random_bytes
 from embassay.spec import COLON, Spec
@@ -191,22 +191,22 @@ def _augment_flow_path(
 Decay = Literal["inv_sqrt", "constant"]
 
 
-def step_size(turn: int, step: float, smallest: float, decay: Decay) -> float:
+def compute_step_size(turn: int, step: float, smallest: float, decay: Decay) -> float:
     """How large the step of a turn (0-based) is.
 
-    >>> [round(step_size(t, 0.05, 0.01, "inv_sqrt"), 6) for t in (0, 50, 150, 1200)]
+    >>> [round(compute_step_size(t, 0.05, 0.01, "inv_sqrt"), 6) for t in (0, 50, 150, 1200)]
     [0.05, 0.035355, 0.025, 0.01]
     """
     return max(smallest, step / sqrt(1 + turn / 50)) if decay == "inv_sqrt" else step
 
 
-def plackett_luce_step(scores: Sequence[float], size: float) -> tuple[list[float], list[float]]:
+def compute_plackett_luce_step(scores: Sequence[float], size: float) -> tuple[list[float], list[float]]:
     """How the scores (m,) of candidates in the order judged, best first, change, and what is learned of each (m,).
 
     Of all suffixes S of the order, p being the softmax of the scores in S: the first of S gains size (1 - p), the
     others lose size p, and all learn p (1 - p). Scores are those of the start of the turn for every suffix (trap T15).
 
-    >>> [round(change, 6) for change in plackett_luce_step([4.0] * 5, 0.05)[0]]
+    >>> [round(change, 6) for change in compute_plackett_luce_step([4.0] * 5, 0.05)[0]]
     [0.04, 0.0275, 0.010833, -0.014167, -0.064167]
     """
     changes, information = [0.0] * len(scores), [0.0] * len(scores)
@@ -221,7 +221,7 @@ def plackett_luce_step(scores: Sequence[float], size: float) -> tuple[list[float
     return changes, information
 
 
-def clip_change(change: float, most: float) -> float:
+def clip_score_change(change: float, most: float) -> float:
     """`change`, at most `most` in either direction."""
     return max(-most, min(most, change))
 
@@ -233,7 +233,7 @@ MOST_TURNS = 5000
 
 @dataclass(frozen=True)
 class PairLockRankingEngine:
-    """The published refinement with all its knobs; the defaults are those of its reference.
+    """A ranking engine that locks confirmed pairs, by default with its published reference's options.
 
     `batch` candidates are shown in a turn. It stops when the ordered top has stayed the same for `stability_turns`, or
     after `max_turns` (0: 5,000). A pair is locked by `confirmations`, or when the scores are apart by `margin_z`
@@ -264,7 +264,7 @@ class PairLockRankingEngine:
             if isinstance(value, int | float) and not value >= least.get(field.name, 0):
                 raise UsageError(
                     f"The engine 'locks' needs {field.name} of at least {least.get(field.name, 0)}, found {value}.",
-                    mend="Give a larger one.",
+                    mend="Use a larger value.",
                 )
 
     @property
@@ -280,11 +280,11 @@ class PairLockRankingEngine:
         return PairLockRanker(self, RankerInputs(tuple(candidates), query, top, seed))
 
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
-        """Every query is on its own."""
+        """Share nothing, as every query is on its own."""
 
     @property
     def max_turn_count(self) -> int:
-        """No more turns than this."""
+        """The most turns that there are."""
         return min(self.max_turns or MOST_TURNS, MOST_TURNS)
 
 
@@ -307,13 +307,13 @@ class PairLockRanker:
         self._turn, self._streak = 0, 0
         few = n < options.batch
         self._stopped = "few" if few else ""
-        self._order = order_by_grade(start.candidates) if few else self._sort_candidates()
+        self._order = order_candidates_by_grade(start.candidates) if few else self._sort_candidates()
 
-    def proposals(self) -> Sequence[tuple[int, ...]]:
+    def propose_batches(self) -> Sequence[tuple[int, ...]]:
         return () if self._stopped else (self._sample_candidate_batch(),)
 
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
-        check_answers_fit_proposals(self.proposals(), calls)
+        check_answers_fit_proposals(self.propose_batches(), calls)
         for call in calls:
             self._learn_judged_order(call.order)
 
@@ -395,10 +395,10 @@ class PairLockRanker:
 
     def _update_candidate_scores(self, order: tuple[int, ...]) -> None:
         options = self._options
-        size = step_size(self._turn, options.step, options.step_min, options.decay)
-        changes, information = plackett_luce_step([self._scores[i] for i in order], size)
+        size = compute_step_size(self._turn, options.step, options.step_min, options.decay)
+        changes, information = compute_plackett_luce_step([self._scores[i] for i in order], size)
         for i, change, learned in zip(order, changes, information, strict=True):
-            self._scores[i] += clip_change(change, options.clip)
+            self._scores[i] += clip_score_change(change, options.clip)
             self._information[i] += learned
             self._exposures[i] += 1
 

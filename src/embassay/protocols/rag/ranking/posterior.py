@@ -508,7 +508,7 @@ class MixtureComponent:
     mode: Floats
     factor: Floats
 
-    def compute_covariance(self) -> Floats:
+    def compute_score_covariance(self) -> Floats:
         """(n + 1, n + 1)."""
         inverse = solve_upper_triangular(self.factor, np.eye(len(self.factor)))
         return np.asarray(inverse @ inverse.T)
@@ -568,12 +568,12 @@ class CandidateRankingLearner:
         return self._evidence
 
     def compute_point_log_posteriors(self) -> Floats:
-        """Of the points, relative to the best, (points,)."""
+        """Compute the log posteriors of the points, relative to the best, (points,)."""
         log_posterior = self._evidence + self.log_prior
         return np.asarray(log_posterior - log_posterior.max())
 
     def components(self) -> list[MixtureComponent]:
-        """The mixture, the best first: weights are posteriors to the power gamma."""
+        """List the components of the mixture, best first: weights are posteriors to the power gamma."""
         log_posterior = self.compute_point_log_posteriors()
         if self._flat:
             total = np.logaddexp.reduce(log_posterior.reshape(SHAPE), axis=1)
@@ -612,7 +612,7 @@ def draw_mixture_scores(components: list[MixtureComponent], normal: Floats) -> F
 
 
 def _add_neighbouring_grid_points(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The chosen points of the grid and their neighbours."""
+    """Add their neighbours to the chosen points of the grid."""
     padded = np.pad(chosen.reshape(SHAPE), 1)
     rows, columns = SHAPE
     near = [(1, 1), (0, 1), (2, 1), (1, 0), (1, 2)]

@@ -54,7 +54,8 @@ def compare_repeated_orders(
     """
     if len(orders) < 2 or any(sorted(order) != list(range(len(orders[0]))) for order in orders):
         raise UsageError(
-            f"{len(orders)} orders cannot be compared.", mend="Give two or more, all with the same positions."
+            f"{len(orders)} orders cannot be compared.",
+            mend="Give at least two orders of the same positions.",
         )
     places = [_invert_order(order) for order in orders]
     size = min(top, len(orders[0]))
@@ -93,7 +94,7 @@ def _measure_kendall_tau(first: NDArray[np.int64], second: NDArray[np.int64]) ->
 
 
 def mean_or_none(values: Sequence[float]) -> float | None:
-    """Their mean; None where there are none."""
+    """Compute the mean of the values; None where there are none."""
     return float(np.mean(values)) if len(values) else None
 
 
@@ -109,7 +110,7 @@ class QueryOrderAnswers:
     calls: tuple[JudgeOrderAnswer, ...]
 
     def wins(self) -> NDArray[np.int64]:
-        """How often i was put before j, (n, n)."""
+        """How often candidate i was put before candidate j, (n, n)."""
         wins = np.zeros((len(self.candidates), len(self.candidates)), dtype=np.int64)
         for call in self.calls:
             order = np.array(call.order, dtype=np.intp)
@@ -121,7 +122,7 @@ class QueryOrderAnswers:
 def bootstrap_over_queries(
     columns: Sequence[Sequence[float]], statistic: Callable[[Floats], Floats], n: int, name: str, seed: int
 ) -> Estimate:
-    """A smooth function of column sums (queries, columns), with its interval by resampling queries (rows).
+    """Bootstrap a smooth function of column sums (queries, columns) by resampling queries (rows).
 
     `statistic` maps means of columns (..., columns) to values (...); `n` is the number of items behind the estimate.
     """
@@ -160,7 +161,7 @@ class JudgeConsistency:
 def count_contradictions_and_circles(
     queries: Sequence[QueryOrderAnswers], *, seed: int = 0
 ) -> JudgeConsistency:
-    """Count both over all queries; intervals resample queries."""
+    """Count contradicted pairs and circular triads over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
         wins = query.wins()
@@ -201,7 +202,7 @@ class CandidateExposureCounts:
 
 
 def count_candidate_exposure(queries: Sequence[QueryOrderAnswers]) -> CandidateExposureCounts | None:
-    """Count them; None where there is no candidate."""
+    """Count how often candidates were shown; None where there is no candidate."""
     counts: list[int] = []
     for query in queries:
         shown = [0] * len(query.candidates)
@@ -228,7 +229,7 @@ class GaussianPosteriors:
     precisions: Floats
 
     def draws(self, normal: Floats) -> Floats:
-        """Scores (points, draws, n), of standard normal numbers (draws, n)."""
+        """Draw scores (points, draws, n) by standard normal numbers (draws, n)."""
         lower = np.linalg.cholesky(self.precisions)
         spread = np.linalg.solve(
             np.swapaxes(lower, 1, 2), np.broadcast_to(normal.T, (len(lower), *normal.T.shape))
@@ -427,7 +428,9 @@ def estimate_place_gains(queries: Sequence[QueryOrderAnswers], *, seed: int = 0)
     if not sizes:
         return None
     batch = max(sizes, key=lambda size: (sizes[size], size))
-    sorted_ = [_is_shown_in_sorted_order(call, query.candidates) for query in queries for call in query.calls]
+    sorted_ = [
+        _are_passages_shown_sorted(call, query.candidates) for query in queries for call in query.calls
+    ]
     if 2 * sum(sorted_) > len(sorted_):
         return None
     by_query = [
@@ -453,7 +456,7 @@ def _weigh_gains_per_answer(means: Floats, weights: Floats) -> Floats:
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
 
 
-def _is_shown_in_sorted_order(call: JudgeOrderAnswer, candidates: Sequence[PoolPassage]) -> bool:
+def _are_passages_shown_sorted(call: JudgeOrderAnswer, candidates: Sequence[PoolPassage]) -> bool:
     """Whether passages were shown by fusion rank, or from the best grade to the worst."""
     ranks = [candidates[position].rank for position in call.shown]
     grades = [candidates[position].grade for position in call.shown]
@@ -516,5 +519,5 @@ def _note_circular_triads(counts: JudgeConsistency) -> str:
 def _note_passage_exposure(shown: CandidateExposureCounts | None) -> str:
     if shown is None:
         return ""
-    never = f"; {shown.never:,} were never shown and are ranked by their grade" if shown.never else ""
-    return f"A passage was shown {shown.least} to {shown.most} times, median {shown.median:g}{never}."
+    never = f"; {shown.never:,} were never shown and are ranked by grade" if shown.never else ""
+    return f"Passages were shown {shown.least} to {shown.most} times (median {shown.median:g}){never}."

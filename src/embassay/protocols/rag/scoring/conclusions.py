@@ -9,7 +9,7 @@ Verbs have one meaning each: *beats* (adjusted p under 0.05), *cannot be told ap
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, starmap
 from math import comb
 
 import numpy as np
@@ -103,12 +103,12 @@ MARGIN = 0.01
 """What is less than this of a score is nothing to act on."""
 
 NEXT = {
-    "pool": "Improve the pool next: hybrid retrieval (words and vectors), the index's recall, query rewriting.",
-    "ordering": "Improve the ordering next: a reranker, near-duplicates removed, metadata, shorter chunks.",
+    "pool": "Next, improve the pool: try hybrid retrieval (words and vectors), better index recall or query rewriting.",
+    "ordering": "Next, improve the ordering: try a reranker, shorter chunks, better metadata or deduplication.",
 }
 
 
-def make_run_readings(
+def make_run_interpretations(
     board: RunsOnJudgedQueries,
     facts: Iterable[RunFacts],
     cutoffs: Iterable[int],
@@ -117,25 +117,27 @@ def make_run_readings(
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
-    return tuple(_make_run_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
+    return tuple(
+        _make_run_interpretation(run, k, pools[run.name], resampled) for run in board.runs for k in ks
+    )
 
 
 def cite_resampled_quantity(
     resampled: ResampledRunQuantities, what: str, column: str, run: str
 ) -> NumberInSentence | None:
-    """A quantity as evidence; None where it is undefined."""
-    quantity = resampled.compute_quantity(column, run)
+    """Cite a resampled quantity with its interval; None where it is undefined."""
+    quantity = resampled.compute_run_quantity(column, run)
     return cite_quantity(what, quantity) if np.isfinite(quantity.value) else None
 
 
 def cite_quantity(what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE) -> NumberInSentence:
-    """The same of a quantity that has a value."""
+    """Cite a quantity that has a value, with its interval."""
     low, high = compute_quantity_interval(quantity, confidence) or (None, None)
     same = low is None and quantity.units > 1 and are_replicates_constant(quantity.replicates)
     return NumberInSentence(quantity.value, low, high, what=what, same=same)
 
 
-def _make_run_reading(
+def _make_run_interpretation(
     run: RunOnJudgedQueries, k: int, pool: str, resampled: ResampledRunQuantities
 ) -> RunInterpretation:
     names = name_loss_columns(k)
@@ -148,7 +150,9 @@ def _make_run_reading(
     }
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
-        text = f"{run.name}@{k}: no conclusion is possible: no query has a useful document in its pool."
+        text = (
+            f"{run.name}@{k}: no conclusion is possible because no query has a useful document in its pool."
+        )
         return RunInterpretation(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
         return RunInterpretation(
@@ -156,7 +160,11 @@ def _make_run_reading(
         )
     finding = _find_larger_loss(facts)
     return RunInterpretation(
-        run.name, k, finding, _phrase_run_reading(run.name, k, finding, pool, facts), tuple(facts.values())
+        run.name,
+        k,
+        finding,
+        _phrase_run_interpretation(run.name, k, finding, pool, facts),
+        tuple(facts.values()),
     )
 
 
@@ -176,28 +184,30 @@ def _find_larger_loss(facts: dict[str, NumberInSentence]) -> str:
     return "both" if all(sure) else "open"
 
 
-def _phrase_run_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]) -> str:
+def _phrase_run_interpretation(
+    run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]
+) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would give PROC "
-        f"{format_cited_number(facts['ceiling'])}; the pool loses {format_cited_number(facts['pool'])}, the ordering "
+        "pool": f"{run}@{k}: the pool loses more. A perfect order of {pool} would give PROC "
+        f"{format_cited_number(facts['ceiling'])}. The pool loses {format_cited_number(facts['pool'])}, the ordering "
         f"{format_cited_number(facts['ordering'])}; %PROC is {format_cited_number(facts['share'])}.",
-        "ordering": f"{run}@{k}: the ordering. {_capitalize_first(pool)} could give PROC "
-        f"{format_cited_number(facts['ceiling'])}, and {format_cited_number(facts['reached'])} is reached, %PROC "
-        f"{format_cited_number(facts['share'])}: the ordering loses {format_cited_number(facts['ordering'])}, "
+        "ordering": f"{run}@{k}: the ordering loses more. {_capitalize_first(pool)} could give PROC "
+        f"{format_cited_number(facts['ceiling'])}, but gives {format_cited_number(facts['reached'])}; %PROC is "
+        f"{format_cited_number(facts['share'])}. The ordering loses {format_cited_number(facts['ordering'])}, "
         f"the pool {format_cited_number(facts['pool'])}.",
-        "both": f"{run}@{k}: both. The pool loses {format_cited_number(facts['pool'])} and the ordering "
+        "both": f"{run}@{k}: both lose. The pool loses {format_cited_number(facts['pool'])} and the ordering "
         f"{format_cited_number(facts['ordering'])}; it is undecided which loses more.",
-        "little": f"{run}@{k}: little is left to improve, {format_cited_number(facts['total'])} of the ideal is lost.",
+        "little": f"{run}@{k}: little is left to improve: {format_cited_number(facts['total'])} of the ideal is lost.",
         "open": f"{run}@{k}: undecided on these queries. The pool loses {format_cited_number(facts['pool'])}, "
-        f"the ordering {format_cited_number(facts['ordering'])}.",
+        f"and the ordering {format_cited_number(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
 def _note_short_run(run: RunOnJudgedQueries, k: int, reached: NumberInSentence) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so it cannot "
-        "separate the pool from the ordering. Score a deeper run, or pass the candidates with --pool."
+        f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so the pool "
+        "cannot be separated from the ordering. Score a deeper run, or pass the candidates with --pool."
     )
 
 
@@ -209,12 +219,12 @@ _MEANING = {
     "holds": "It helps.", "does not hold": "It does not help.", "open": "Undecided on these queries."
 }  # fmt: skip
 UNTESTED = (
-    ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
-    ("rewriting", "pool", "rewriting queries and normalising to Unicode NFC: compare a run with and without."),
-    ("near-duplicates", "ordering", "removing near-duplicates and trimming before reranking: compare both runs."),
-    ("shorter chunks", "ordering", "shorter chunks and cleaner metadata: they change the documents themselves."),
-    ("int8", "cost", "int8 vectors only under hard memory limits, after looking at %PROC again."),
-    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K: compare a run from each.")
+    ("ANN index", "pool", "an HNSW index within 1-2% of a flat one (compare a run from each)."),
+    ("rewriting", "pool", "rewriting queries and normalising to Unicode NFC (compare runs with and without)."),
+    ("near-duplicates", "ordering", "removing near-duplicates and trimming before reranking (compare both runs)."),
+    ("shorter chunks", "ordering", "shorter chunks and cleaner metadata (they change the documents themselves)."),
+    ("int8", "cost", "int8 vectors only under hard memory limits, after rechecking %PROC."),
+    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K (compare a run from each).")
 )  # fmt: skip
 
 
@@ -224,23 +234,23 @@ def make_scoring_guidance(
     extra: RunResamplingColumns,
     resampled: ResampledRunQuantities,
 ) -> tuple[GuidanceVerdict, ...]:
-    """Every piece of advice with its status and numbers."""
+    """Make every piece of advice on the runs, with its status and numbers."""
     tested = [
         *_advise_on_hybrids(extra, resampled),
-        *_advise_on_depth(board, cutoffs, resampled),
+        *_advise_on_run_depth(board, cutoffs, resampled),
         *_advise_on_reranking(board, cutoffs, resampled),
     ]
     knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
-        ("hybrid", "pool", "a pool from two retrievers: score runs from both, deeper than 2K, without --pool.")
+        ("hybrid", "pool", "a pool from two retrievers (score runs from both, deeper than 2K, without --pool).")
     ]  # fmt: skip
     missing += [] if "depth" in knobs else [
-        ("depth", "pool", "50 candidates for @10 and 100 for @30: score a deeper run.")
+        ("depth", "pool", "50 candidates for @10 and 100 for @30 (score a deeper run).")
     ]  # fmt: skip
     missing += [] if "reranker" in knobs else [
-        ("reranker", "ordering", "a strong reranker: score a run and its reranked version, with the same documents.")
+        ("reranker", "ordering", "a strong reranker (score a run and its reranked version, with the same documents).")
     ]  # fmt: skip
-    return (*tested, *(_make_untested_guidance(*line) for line in (*missing, *UNTESTED)))
+    return (*tested, *starmap(_make_untested_guidance, (*missing, *UNTESTED)))
 
 
 def judge_whether_gain_holds(gain: NumberInSentence, least: float = 0.0) -> str:
@@ -260,26 +270,26 @@ def _advise_on_hybrids(
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
-        best = max(at_k, key=lambda union: resampled.compute_quantity(union.ceiling, union.a).value)
+        best = max(at_k, key=lambda union: resampled.compute_run_quantity(union.ceiling, union.a).value)
         ceiling = cite_resampled_quantity(resampled, f"PROC@{k}", best.ceiling, best.a)
-        quantity = resampled.compute_quantity(best.gain, best.a)
+        quantity = resampled.compute_run_quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
         gain = cite_quantity(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
         status = judge_whether_gain_holds(gain)
-        told_gain = f"{_phrase_gain(gain)} than the better one alone"
-        text = f"{_describe_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
+        told_gain = f"{_phrase_gain(gain)} than the better run alone"
+        text = f"{_describe_pool_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
         size = NumberInSentence(best.depth, what="distinct documents")
         yield GuidanceVerdict(
             "hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size]))
         )
 
 
-def _describe_union(union: MergedRunPool) -> str:
+def _describe_pool_union(union: MergedRunPool) -> str:
     if union.fused:
-        return f"{union.fused} joins {union.a} and {union.b}"
-    return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
+        return f"{union.fused} combines {union.a} and {union.b}"
+    return f"A hybrid pool of {union.depth} distinct documents, alternating {union.a} and {union.b}"
 
 
 def _phrase_gain(gain: NumberInSentence) -> str:
@@ -287,14 +297,14 @@ def _phrase_gain(gain: NumberInSentence) -> str:
     # What the table rounds to 0 is neither more nor less.
     if format_score(abs(gain.point)) == format_score(0.0):
         ends = "" if gain.low is None else f" ({format_interval(*gain.ends)})"
-        return f"no more{ends}"
+        return f"no higher{ends}"
     if gain.point >= 0:
-        return f"{format_cited_number(gain)} more"
+        return f"{format_cited_number(gain)} higher"
     low, high = gain.ends
-    return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} less"
+    return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} lower"
 
 
-def _advise_on_depth(
+def _advise_on_run_depth(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
 ) -> Iterable[GuidanceVerdict]:
     """The depth that the source advises, for the runs that go deeper."""
@@ -311,7 +321,7 @@ def _advise_on_depth(
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: "
-                f"cutting {run.name} there loses {format_cited_number(lost)} of PROC@{k}. "
+                f"cutting {run.name} to that depth loses {format_cited_number(lost)} of PROC@{k}. "
                 + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[
                     status
                 ]
@@ -322,7 +332,7 @@ def _advise_on_depth(
 def _advise_on_reranking(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
 ) -> Iterable[GuidanceVerdict]:
-    """Pairs of runs with the same documents in another order."""
+    """Advise on reranking, by pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if have_same_documents(a, b)]
     for k in cutoffs:
         for a, b in pairs:
@@ -341,8 +351,8 @@ def _make_untested_guidance(knob: str, finding: str, what: str) -> GuidanceVerdi
 
 
 def phrase_score_verdict(score: ScoringRecord) -> str:
-    """The heading: who may be first by the headline measure."""
-    comparison = score.find_comparison(score.headline)
+    """Phrase the verdict for the heading: who may be first by the headline measure."""
+    comparison = score.find_measure_comparison(score.headline)
     on = f"on {score.headline}"
     valued = [
         value
@@ -366,7 +376,7 @@ def phrase_score_verdict(score: ScoringRecord) -> str:
 
 
 def claim_first_runs(comparison: RunComparisonByMeasure) -> tuple[Claim, ...]:
-    """Which runs may be first by a measure."""
+    """Claim which runs may be first by a measure."""
     first = _list_possible_first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
     return make_leader_claims(comparison.measure, first, comparison.runs, alone=alone)
@@ -380,7 +390,7 @@ def is_lower_better(score: ScoringRecord, name: str) -> bool:
 def find_less_judged_run(score: ScoringRecord) -> tuple[str, float, float] | None:
     """The run that would be beaten by the leader if more of it were judged: its name, the share of the passages before
     the cutoff that have no grade, and the leader's. None where there is no such run."""
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     if comparison is None or not comparison.runs:
         return None
     best = comparison.runs[0]
@@ -395,18 +405,18 @@ def find_less_judged_run(score: ScoringRecord) -> tuple[str, float, float] | Non
 
 
 def _warn_of_uneven_judging(score: ScoringRecord) -> str:
-    """What it means for the order that a run is judged less."""
+    """Warn of what it means for the order that a run is judged less."""
     if (uneven := find_less_judged_run(score)) is None:
         return ""
     name, share, other = uneven
     return (
-        f"{name} has no grade for {format_percent(share)} of the passages that count, the leader for "
-        f"{format_percent(other)}: {MISSING_LABELS}"
+        f"{name} has no grade for {format_percent(share)} of the passages that count, compared with "
+        f"{format_percent(other)} for the leader: {MISSING_LABELS}"
     )
 
 
 def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
-    """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
+    """Phrase the sentences under the heading: the gap of the two best, and what the ceilings say."""
     best = _find_best_run_value(score)
     if best is None or best.value is None:
         value = next((value for value in score.values if value.measure == score.headline), None)
@@ -426,7 +436,7 @@ def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
 
 
 def _find_best_run_value(score: ScoringRecord) -> RunMeasureValue | None:
-    comparison = score.find_comparison(score.headline)
+    comparison = score.find_measure_comparison(score.headline)
     name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
     return score.value(name, score.headline)
 
@@ -434,14 +444,14 @@ def _find_best_run_value(score: ScoringRecord) -> RunMeasureValue | None:
 def _phrase_single_run(best: RunMeasureValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None:
-        return f"Over {over}; no interval. Add a second run to compare."
+        return f"Based on {over}, without an interval. Add a second run to compare."
     interval = numbers.format_interval(*best.ends)
-    return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
+    return f"The 95% interval is {interval}, based on {over}. Add a second run to compare."
 
 
 def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
-    """The difference between the two best, with what the test says of it."""
-    comparison = score.find_comparison(score.headline)
+    """Phrase the difference between the two best, with what the test says of it."""
+    comparison = score.find_measure_comparison(score.headline)
     if comparison is None or not comparison.pairs:
         return (
             f"{comparison.reason[:1].upper()}{comparison.reason[1:]}."
@@ -474,7 +484,7 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
 
 
 def orient_interval_upwards(pair: RunPairDifference) -> tuple[float, float] | None:
-    """The interval of a difference, taken as one above 0; None where it has none."""
+    """Orient the interval of a difference so that it is one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
     return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
@@ -491,13 +501,13 @@ def claim_run_pair(pair: RunPairDifference, measure: str) -> Claim:
 
 
 def list_score_claims(score: ScoringRecord) -> Iterator[Claim]:
-    """All that is said of runs, by every measure."""
+    """List the claims about runs, by every measure."""
     for comparison in score.comparisons:
         yield from list_comparison_claims(comparison)
 
 
 def list_comparison_claims(comparison: RunComparisonByMeasure) -> Iterator[Claim]:
-    """By one measure: who may be first, and what is said of each pair."""
+    """List the claims by one measure: who may be first, and what is said of each pair."""
     if comparison.pairs:
         yield from claim_first_runs(comparison)
     yield from (claim_run_pair(pair, comparison.measure) for pair in comparison.pairs)
@@ -510,7 +520,7 @@ def _list_possible_first_runs(comparison: RunComparisonByMeasure) -> list[str]:
 FEW = 10
 ABOVE = 1e-9
 _TREATED = {
-    "zero": "they count as worthless but harmless",
+    "zero": "they count as worth 0, but not as harmful",
     "grade1": "they count as irrelevant",
     "condense": "they are removed before the cutoff",
 }
@@ -519,7 +529,7 @@ _TREATED = {
 def note_excluded_own_documents(gone: Mapping[str, int]) -> Iterator[ScoringNote]:
     """What `exclude_self` left out of each run."""
     for name, count in gone.items():
-        text = f"{name}: {format_noun_count(count, 'line')} with a query's own document left out."
+        text = f"{name}: {format_noun_count(count, 'line')} left out (a query's own document)."
         yield ScoringNote("own document", text, name, count)
 
 
@@ -532,9 +542,8 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
     for name, (count, queries) in first.items():
         if count >= _SELF * queries:
             text = (
-                f"{name}: in {count:,} of {format_noun_count(queries, 'query')} the document with the "
-                "query's own id comes first "
-                "and is not judged relevant: --exclude-self leaves it out."
+                f"{name}: in {count:,} of {format_noun_count(queries, 'query')}, the document with the "
+                "query's own id comes first and is not judged relevant. Use --exclude-self to leave it out."
             )
             yield ScoringNote("own document first", text, name, count)
 
@@ -542,7 +551,7 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
 def note_input_oddities(
     judgements: JudgementGrades1To5, facts: Iterable[RunFacts], total: int
 ) -> Iterator[ScoringNote]:
-    """What was odd about the files."""
+    """Note what was odd about the files."""
     if judgements.dropped:
         text = f"The grade map leaves out {format_noun_count(judgements.dropped, 'judgement')}."
         yield ScoringNote("dropped", text, "", judgements.dropped)
@@ -551,29 +560,29 @@ def note_input_oddities(
         yield ScoringNote("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
-        text = f"Every judgement has grade {grades[0]}: no order is better than another."
+        text = f"Every judgement has grade {grades[0]}, so no order is better than another."
         yield ScoringNote("one grade", text, "", grades[0])
     if total < FEW:
         yield ScoringNote(
-            "few", f"Only {format_noun_count(total, 'query')}: the intervals say little.", "", total
+            "few", f"With only {format_noun_count(total, 'query')}, the intervals are unreliable.", "", total
         )
     for run in facts:
         if run.missing:
             lacking = f"{run.missing:,} of {format_noun_count(total, 'judged query')}"
-            nothing = "they count as empty results"
+            nothing = "each counts as an empty result"
             is_idle = run.queries < HARDLY * total
             text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
             yield ScoringNote("missing", text, run.name, run.missing, total)
         if run.unknown:
-            text = f"{run.name} has {format_noun_count(run.unknown, 'query')} without judgements, left out."
+            text = f"{run.name} has {format_noun_count(run.unknown, 'query')} without judgements (left out)."
             yield ScoringNote("unknown", text, run.name, run.unknown)
         if run.repeated:
             times = format_noun_count(run.repeated, "document")
-            text = f"{run.name} lists {times} of a query twice: the better ranked line counts."
+            text = f"{run.name} lists {times} twice for the same query; the better rank counts."
             yield ScoringNote("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = format_noun_count(run.tied, "document")
-            text = f"{run.name} has {equal} tied with another document of the same query: ranked by id."
+            text = f"{run.name} has {equal} tied with another document of the same query; ties are ordered by id."
             yield ScoringNote("tied", text, run.name, run.tied, run.lines)
 
 
@@ -593,9 +602,9 @@ def note_undefined_queries(
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined
         these = join_words_with_and(_shorten_measure_names([by_name[name] for name in of_n], measures))
-        text = f"{these}: over {n:,} of {format_noun_count(total, 'query')}; undefined where {why}."
+        text = f"{these}: based on {n:,} of {format_noun_count(total, 'query')}; undefined where {why}."
         yield ScoringNote("undefined", text, "", total - n, total)
-    if _has_set_measure(measures):
+    if _includes_set_measure(measures):
         yield from _note_rare_grade_weights(board, total)
     for k in sorted(
         {measure.facts.cutoff for measure in measures if measure.facts.base == "Hit" and measure.facts.cutoff}
@@ -616,7 +625,7 @@ def note_unjudged_and_odd_values(
     measures: Sequence[RequestedMeasure],
     unjudged: str,
 ) -> Iterator[ScoringNote]:
-    """Unjudged documents, values above 1 and shares above 100%, by run."""
+    """Note unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted(
         {requested_measure.facts.cutoff for requested_measure in measures if requested_measure.facts.cutoff}
     )
@@ -625,12 +634,12 @@ def note_unjudged_and_odd_values(
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
                 what = f"{measure.name} is above 1 for {format_noun_count(over, 'query')}"
-                text = f"{run.name}: {what}; its list has documents that are not in the pool."
+                text = f"{run.name}: {what}, because its list has documents that are not in the pool."
                 yield ScoringNote("above_one", text, run.name, over, len(board.queries))
-            if measure.is_ratio and (over := _count_above_ceiling(values, measure.name)):
+            if measure.is_ratio_of_means and (over := _count_queries_above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {format_noun_count(over, 'query')} above the ceiling "
-                    f"{measure.name.removeprefix('%')}; the run was not drawn from this pool."
+                    f"{run.name} exceeds the ceiling {measure.name.removeprefix('%')} on "
+                    f"{format_noun_count(over, 'query')}, because the run was not drawn from this pool."
                 )
                 yield ScoringNote("above_ceiling", text, run.name, over, len(board.queries))
 
@@ -638,7 +647,7 @@ def note_unjudged_and_odd_values(
 def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[ScoringNote]:
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
-        few = f"With {format_noun_count(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
+        few = f"With {format_noun_count(pairs, 'pair')} of runs, {resamples:,} resamples are too few for significance"
         text = f"{few}: use --resamples {_count_resamples_needed(pairs)}."
         yield ScoringNote("resamples", text, "", resamples)
 
@@ -646,18 +655,18 @@ def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[Sco
 def note_answered_queries(
     values: Sequence[RunMeasureValue], answered: int, total: int
 ) -> Iterator[ScoringNote]:
-    """How many queries the answers are about, and how many have all their evidence."""
+    """Note how many queries the answers are about, and how many have all their evidence."""
     if answered < total:
         text = f"Answers are given for {answered:,} of {format_noun_count(total, 'judged query')}."
         yield ScoringNote("answers", text, "", answered, total)
     for value in values:
         if value.measure.startswith(ANSWERS):
             whole = f"{format_noun_count(value.n, 'query')} with all evidence found and an answer"
-            text = f"{value.run}: {value.measure} is over {whole}."
+            text = f"{value.run}: {value.measure} covers {whole}."
             yield ScoringNote("answers_hit", text, value.run, value.n, total)
 
 
-def _has_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
+def _includes_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
     return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
@@ -665,11 +674,13 @@ def _note_rare_grade_weights(board: RunsOnJudgedQueries, total: int) -> Iterator
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((find_pools_without_grade_5(board.counts) & useful).sum()):
         these = f"{fallback:,} of {format_noun_count(total, 'query')}"
-        text = f"{these} have no document of grade 5: for them, grade 4 weighs 1 and grade 3 weighs 0.2."
+        text = (
+            f"{these} have no document of grade 5: for them, grade 4 has weight 1 and grade 3 has weight 0.2."
+        )
         yield ScoringNote("fallback", text, "", fallback, total)
     if inverted := int(find_inverted_weights(board.counts).sum()):
         text = (
-            f"In {inverted:,} of {format_noun_count(total, 'query')} grade 3 weighs more than grade 4 (grade "
+            f"In {inverted:,} of {format_noun_count(total, 'query')}, grade 3 weighs more than grade 4 (grade "
             "inversion)."
         )
         yield ScoringNote("grade_inversion", text, "", inverted, total)
@@ -701,7 +712,7 @@ def _shorten_measure_names(
     return list(names)
 
 
-def _count_above_ceiling(measured: MeasuredRun, name: str) -> int:
+def _count_queries_above_ceiling(measured: MeasuredRun, name: str) -> int:
     reached, ceiling = measured.columns[name].parts
     return int((reached > ceiling + ABOVE).sum())
 

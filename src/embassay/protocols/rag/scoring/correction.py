@@ -22,7 +22,7 @@ from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.errors import DataError, UsageError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_more_items_for_pair
+from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_gain_of_more_items
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import (
     NOT_FOUND,
@@ -149,7 +149,7 @@ class JudgeCorrectionResults:
         return asdict(self)
 
 
-def read_corrections(path: Path) -> JudgeCorrectionResults:
+def read_judge_corrections(path: Path) -> JudgeCorrectionResults:
     """The record in a `corrected.json`; DataError if it holds none."""
     return read_json_record(
         path,
@@ -161,7 +161,7 @@ def read_corrections(path: Path) -> JudgeCorrectionResults:
 
 
 class JudgeCorrector:
-    """People's grades beside the judge's on the same runs: `judged` are the runs' values by the judge on `queries`."""
+    """A corrector by people's grades beside the judge's; `judged` are values by the judge on `queries`."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class JudgeCorrector:
         return values
 
     def list_corrections(self) -> Iterator[CorrectedRunEstimate]:
-        """Of every run and every two, by every measure that people's grades are enough for."""
+        """List corrected values of runs and pairs, by each measure that people's grades are enough for."""
         names = list(self.judged)
         for measure in self.measures:
             for pair in [(name, "") for name in names] + list(combinations(names, 2)):
@@ -240,7 +240,7 @@ class JudgeCorrector:
     def _correct_by_whole_queries(
         self, measure: RequestedMeasure, run: str, other: str
     ) -> CorrectedRunEstimate | None:
-        """From whole queries: a mean, or a ratio of means, over those where it is defined."""
+        """Correct a measure by whole queries: a mean, or a ratio of means, over those with a value."""
         missing = self.labelled.explain_no_query_correction(measure.facts.cutoff)
         if missing is not None:
             self.lacking.setdefault(measure.name, missing)
@@ -249,21 +249,21 @@ class JudgeCorrector:
         if not self.own:
             return None
         mine, theirs = (
-            _make_mean_or_difference(held, measure.name, run, other)
+            _make_run_mean_or_difference(held, measure.name, run, other)
             for held in (self.own, self._select_judge_columns())
         )
         ratio = _correct_ratio_of_means(mine, theirs, self.fully_graded_queries, is_difference=bool(other))
         if ratio is None:
             return None
-        return _make_correction((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
+        return _make_corrected_estimate((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
 
     @property
     def cutoff(self) -> int | None:
-        """The deepest of the measures."""
+        """The deepest cutoff of the measures."""
         return max((k for measure in self.measures if (k := measure.facts.cutoff)), default=None)
 
     def gain(self, measure: str) -> str:
-        """What whole queries take and give, for a measure that lacks them."""
+        """Say what grading whole queries takes and gives, for a measure that lacks them."""
         if measure not in self.of_queries:
             return ""
         spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
@@ -309,7 +309,7 @@ class JudgeCorrector:
             groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE
         )  # fmt: skip
         queries = len(np.unique(groups[labelled]))
-        return _make_correction((run, other, measure.name), "passages", mean, 1.0, queries=queries)
+        return _make_corrected_estimate((run, other, measure.name), "passages", mean, 1.0, queries=queries)
 
     def _make_passage_population(self, measure: str) -> ComparisonItemPopulation | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
@@ -327,7 +327,7 @@ class JudgeCorrector:
             return None
 
     def measure_judge_bias(self) -> Iterator[JudgeGradeBias]:
-        """By people's grade, and by how well the runs rank a passage."""
+        """Measure the judge's bias by people's grade, and by how well the runs rank a passage."""
         ranks = self._find_best_passage_ranks()
         graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
         table = np.array(graded, dtype=np.float64)
@@ -343,7 +343,7 @@ class JudgeCorrector:
         population = self._make_passage_population(f"Precision4+@{BANDS[-1][1]}")
         if population is None:
             return {}
-        return dict(zip(population.keys, population.best_passage_ranks.tolist(), strict=True))
+        return dict(zip(population.keys, population.best_rank_of_each_passage.tolist(), strict=True))
 
 
 def _map_grades_by_passage(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
@@ -354,7 +354,7 @@ Quantity = tuple[Floats, Floats]
 """What is summed, and what it is divided by, per query; 0 and 0 where it is undefined."""
 
 
-def _make_mean_or_difference(
+def _make_run_mean_or_difference(
     held: Mapping[str, Mapping[str, RunQueryMeasureColumns]], measure: str, run: str, other: str
 ) -> Quantity:
     first = held[run][measure].parts
@@ -409,7 +409,7 @@ def _bound_query_deviation(people: Quantity, ratio: float, is_difference: bool) 
     return -ratio * most, (1 - ratio) * most
 
 
-def _make_correction(
+def _make_corrected_estimate(
     of: tuple[str, str, str], unit: str, mean: HumanAndJudgeMean, under: float, *, queries: int
 ) -> CorrectedRunEstimate | None:
     """The record `of` a run, another and a measure; ends lie within what the measure can be."""
@@ -434,7 +434,7 @@ def _make_correction(
 def make_corrections_record(
     made: JudgeCorrector, judge: RunOrQrelsEntries, headline: str
 ) -> JudgeCorrectionResults:
-    """The whole record."""
+    """Make the whole record of corrections."""
     rows = tuple(made.list_corrections())
     pairs = [(made.people[key], made.judge[key]) for key in made.shared]
     mine, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
@@ -446,7 +446,7 @@ def make_corrections_record(
     return JudgeCorrectionResults(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
         float(np.mean([a == b for a, b in pairs])), tuple(made.measure_judge_bias()), rows, ahead,
-        _phrase_use_of_judge(rows, headline), tuple(_correction_notes(made, rows)),
+        _phrase_use_of_judge(rows, headline), tuple(_list_correction_notes(made, rows)),
         _list_uncorrected_measures(made, rows)
     )  # fmt: skip
 
@@ -461,7 +461,7 @@ def _forecast_label_gains(
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.contains(0):
             half, left = correction.width / 2, correction.total - correction.n
-            steps = forecast_more_items_for_pair(
+            steps = forecast_gain_of_more_items(
                 correction.point, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
             )
             for step in steps:
@@ -481,21 +481,22 @@ def _forecast_label_gains(
 def _phrase_use_of_judge(rows: Sequence[CorrectedRunEstimate], headline: str) -> str:
     mine = [row for row in rows if row.measure == headline]
     if not mine:
-        return f"People's grades are not enough for {headline}."
+        return f"People graded too little for {headline}."
     best = max(mine, key=lambda correction: correction.effective / correction.n)
     if best.slope == 0.0:
         return "The judge does not help here: people's grades alone are as informative."
     gained = best.effective / best.n
-    return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
+    return f"The {best.n:,} {best.unit} graded by people are worth up to {best.n * gained:,.0f} with the judge's help."
 
 
 def _list_uncorrected_measures(
     made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]
 ) -> tuple[UncorrectedMeasure, ...]:
-    """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
+    """List the measures of which a run has no corrected row, with the reason where grades are it."""
     having = {row.measure for row in rows}
     nothing = MissingCorrection(
-        "it has no value on any query that people graded completely", "Grade more queries, drawn at random"
+        "the measure has no value on any query that people graded completely",
+        "Grade more queries, drawn at random",
     )
     lacking = []
     for measure in made.measures:
@@ -509,7 +510,7 @@ def _list_uncorrected_measures(
 
 
 def build_passages_to_grade_table(made: JudgeCorrector) -> ColumnTable | None:
-    """What people should grade so that every measure has a corrected value; None where all have one."""
+    """Tabulate what people should grade so that every measure has a corrected value; None if all do."""
     if not made.lacking:
         return None
     return made.labelled.build_grading_sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
@@ -527,38 +528,37 @@ def explain_uncorrected_headline(
     sentences = (
         f"{lacking.reason[:1].upper()}{lacking.reason[1:]}.",
         f"{lacking.mend}.{f' {lacking.gain}.' if lacking.gain else ''}",
-        f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its column grade from the top, and "
+        f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its grade column from the top, and "
         "score again with the copy as --qrels. With --corpus and --queries, it includes the texts.",
         others,
     )
-    return f"{headline} cannot be corrected by these grades", tuple(filter(None, sentences))
+    return f"{headline} cannot be corrected with these grades", tuple(filter(None, sentences))
 
 
 _FEW_QUERIES = 30
 """Below so many queries an interval over them is by Student's t with much wider ends, and a note says so."""
 
 
-def _correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]) -> Iterator[str]:
+def _list_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]) -> Iterator[str]:
     cutoffs = {measure.facts.cutoff for measure in made.measures}
     yield from made.labelled.warnings(max((k for k in cutoffs if k), default=None))
     single = {(row.run, row.measure): row.value for row in rows if not row.other}
     for row in rows:
         ends = [single.get((run, row.measure)) for run in (row.run, row.other)]
         if None not in ends and abs(ends[0] - ends[1] - row.value) >= 0.0005:  # type: ignore[operator]
-            yield "Each difference is corrected separately; it may not equal that of the two corrected values."
+            yield "Each difference is corrected separately, so it may not equal the difference of the corrected values."
             break
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:
         yield (
-            f"People graded only {few} queries: intervals use Student's t accordingly, and other queries would "
-            "shift them."
+            f"People graded only {few} queries: the intervals use Student's t, and other queries could shift them."
         )
     for cutoff in sorted(k for k in cutoffs if k):
         missing, total = made.labelled.ungraded(cutoff)
         if rows and 0 < missing <= MOST_REFUSED * total:
             yield (
-                f"People left {missing:,} of {total:,} passages among the first {cutoff} ungraded in their queries; "
-                "these count as worthless."
+                f"In their queries, people left {missing:,} of {total:,} passages in the top {cutoff} ungraded; "
+                "these count as worth 0."
             )
 
 
@@ -575,7 +575,7 @@ def replace_by_corrected_values(score: ScoringRecord, corrections: JudgeCorrecti
     )
     comparisons = (
         tuple(
-            _compare_by_corrections(score, measure.name, measure.direction, rows)
+            _compare_runs_by_corrections(score, measure.name, measure.direction, rows)
             for measure in score.measures
         )
         if len(score.runs) > 1
@@ -593,7 +593,7 @@ def _make_corrected_run_value(
     judge: RunMeasureValue, row: CorrectedRunEstimate | None, lacking: str
 ) -> RunMeasureValue:
     if row is None:
-        alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
+        alone = "" if judge.value is None else f" (judge alone: {judge.value:.3f})"
         reason = f"{lacking or 'people graded too little'}{alone}"
         return replace(
             judge, value=None, low=None, high=None, n=0, method="", reason=reason, error=None, df=None
@@ -609,7 +609,7 @@ def _make_corrected_run_value(
     )  # fmt: skip
 
 
-def _compare_by_corrections(
+def _compare_runs_by_corrections(
     score: ScoringRecord,
     measure: str,
     direction: str,
@@ -654,4 +654,4 @@ def _compare_by_corrections(
         )
         for pair, p in zip(pairs, adjusted, strict=True)
     )
-    return RunComparisonByMeasure.rank_by_tests(measure, ranked, tested)
+    return RunComparisonByMeasure.rank_runs_by_tests(measure, ranked, tested)

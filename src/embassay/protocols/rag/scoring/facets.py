@@ -55,7 +55,7 @@ class JudgedFacets:
 
     @property
     def facet_frame(self) -> pl.DataFrame:
-        """`query`, `doc` and `facet`."""
+        """A frame of the facets with the columns `query`, `doc` and `facet`."""
         import polars as pl
 
         rows = [(line.query, line.doc, line.facet) for line in self.lines]
@@ -73,7 +73,7 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     if not single:
         raise DataError(
             "no document has a facet", path=path, expected="a relevance above 0",
-            mend="Check that the file has facets: query, document and facet."
+            mend="Check that the file lists query, document and facet."
         )  # fmt: skip
     lines = tuple(sorted(single.values(), key=lambda line: line.line))
     return JudgedFacets(path, lines, len(read) - len(having), len(having) - len(lines))
@@ -86,10 +86,10 @@ def _read_trec_facets(path: Path) -> Iterator[tuple[DocumentFacetLine, float]]:
             continue
         if len(cells) != 4 or not cells[3].lstrip("+-").isdigit():
             raise DataError(
-                "this is not a line of TREC diversity judgements", path=path, line=number,
+                "the line is not a TREC diversity judgement", path=path, line=number,
                 expected="topic, subtopic, document and a whole number, separated by spaces",
                 found=repr(line.strip()[:80]),
-                mend="Or name the file .csv, .tsv or .jsonl, with query_id, doc_id and facet."
+                mend="Correct it, or use a .csv, .tsv or .jsonl file with query_id, doc_id and facet."
             )  # fmt: skip
         query, facet, doc, relevance = cells
         yield DocumentFacetLine(query, doc, facet, number), float(relevance)
@@ -111,7 +111,7 @@ def _read_facet_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[
         except (TypeError, ValueError):
             raise DataError(
                 "the relevance is not a number", path=path, line=row.line, found=repr(relevance),
-                mend="Write 1 if the document has the facet and 0 if it does not, or leave the column out."
+                mend="Use 1 if the document has the facet and 0 if it does not, or omit the column."
             ) from None  # fmt: skip
         yield DocumentFacetLine(query, doc, facet, row.line), value
 
@@ -180,11 +180,10 @@ def note_facet_gaps(
         total = sum(pair[0] in having for pair in relevant)
         text = (
             f"{len(bare):,} of {format_noun_count(total, 'document')} of grade 4 or 5 have no facet, such as "
-            f"{bare[0][1]!r}: "
-            "they count as covering none."
+            f"{bare[0][1]!r}; they count as covering no facet."
         )
         yield ScoringNote("facets", text, "", len(bare), total)
     if facets.worthless or facets.repeated:
         lines = format_noun_count(facets.worthless + facets.repeated, "line")
-        text = f"{facets.path.name}: {lines} left out, {facets.repeated:,} of them as repeated, others of relevance 0."
+        text = f"{facets.path.name}: {lines} left out ({facets.repeated:,} repeated, others of relevance 0)."
         yield ScoringNote("facets", text, "", facets.worthless + facets.repeated)

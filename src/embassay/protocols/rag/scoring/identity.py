@@ -27,7 +27,7 @@ ALSO = 0.1
 """Share of a run's documents that have to match in another form for it to be worth a word."""
 
 
-def make_foreign_queries_error(entries: RunOrQrelsEntries, judged: Sequence[str]) -> DataError:
+def make_no_judged_query_error(entries: RunOrQrelsEntries, judged: Sequence[str]) -> DataError:
     """The error for a run without a judged query."""
     queries = entries.frame["query"].unique(maintain_order=True).to_list()
     form = find_nearest_id_form(queries[:LOOKED_AT], judged)
@@ -35,7 +35,7 @@ def make_foreign_queries_error(entries: RunOrQrelsEntries, judged: Sequence[str]
         "no query of the run is judged", path=entries.path,
         expected=f"queries of the qrels, such as {_format_example_ids(judged)}",
         found=_format_example_ids(queries),
-        mend=form.advice if form else "Check that the run and the qrels belong together."
+        mend=form.spelling_advice if form else "Check that the run and the qrels belong together."
     )  # fmt: skip
 
 
@@ -72,14 +72,14 @@ def check_document_ids_match(
         if not (are_chunks and are_all_foreign) and not _are_ids_of_corpus(ids, corpus):
             enough = max(1, ALSO * min(len(ids.unknown), len(docs)))
             if form is not None and form.matched >= enough:
-                raise _make_foreign_documents_error(ids, form)
+                raise _make_unjudged_documents_error(ids, form)
             others = [other for other in held.values() if not other.are_mostly_unjudged]
             are_shared = any(bool(other.all.is_in(ids.all.implode()).any()) for other in others)
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
-                raise _make_foreign_documents_error(ids, None)
-        few = "Hardly a document" if ids.common else "No document"
-        such = f"its ids look like {_format_example_ids(ids.all)}, the judgements' ids like {_format_example_ids(docs)}"
-        mend = f" {form.advice}" if form is not None and are_chunks else ""
+                raise _make_unjudged_documents_error(ids, None)
+        few = "Hardly any document" if ids.common else "No document"
+        such = f"its ids look like {_format_example_ids(ids.all)}, and the judgements' like {_format_example_ids(docs)}"
+        mend = f" {form.spelling_advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
 
@@ -99,7 +99,7 @@ class _RunAndJudgedDocuments:
         return is_rare or not self.common
 
     def find_nearest_id_form(self) -> IdSpellingMatch | None:
-        """How those that are not judged may be written otherwise."""
+        """Find how those ids that are not judged may be written otherwise."""
         if not len(self.unknown) or len(self.docs) > MANY:
             return None
         return find_nearest_id_form(self.unknown.head(LOOKED_AT).to_list(), self.docs.to_list())
@@ -121,14 +121,14 @@ def _check_query_ids_match(entries: RunOrQrelsEntries, asked: pl.Series, queries
         raise DataError(
             f"almost no query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
             expected=f"queries of the qrels, such as {_format_example_ids(queries)}",
-            found=_format_example_ids(asked), mend=form.advice
+            found=_format_example_ids(asked), mend=form.spelling_advice
         )  # fmt: skip
 
 
 def _note_differently_written_ids(
     name: str, ids: _RunAndJudgedDocuments, form: IdSpellingMatch | None
 ) -> Iterator[str]:
-    """A word on documents that would be judged if they were written otherwise."""
+    """Note documents that would be judged if they were written otherwise."""
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
     yield (
@@ -137,15 +137,15 @@ def _note_differently_written_ids(
     )
 
 
-def _make_foreign_documents_error(ids: _RunAndJudgedDocuments, form: IdSpellingMatch | None) -> DataError:
+def _make_unjudged_documents_error(ids: _RunAndJudgedDocuments, form: IdSpellingMatch | None) -> DataError:
     mend = (
-        "Check that both ids name the same passages; with --corpus, the run's ids are checked against it. "
-        "Judgements of spans fit any passages (export/spans.jsonl)."
+        "Check that both use the same passage ids; with --corpus, the run's ids are checked against it. "
+        "Judgements of spans (export/spans.jsonl) fit any passages."
     )
     return DataError(
         "no document of the run is judged", path=ids.entries.path,
         expected=f"ids of the judgements, such as {_format_example_ids(ids.docs)}", found=_format_example_ids(ids.all),
-        mend=form.advice if form else mend
+        mend=form.spelling_advice if form else mend
     )  # fmt: skip
 
 

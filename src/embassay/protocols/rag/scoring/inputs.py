@@ -69,7 +69,7 @@ class DocumentSourceCodes:
     code: Ints
 
     def on(self, documents: Ints) -> Sources:
-        """Sources of ranked `documents` (q, w), codes of which those below 0 are no document."""
+        """Look up the sources of ranked `documents` (q, w); codes below 0 are no document."""
         return Sources(np.where(documents < 0, -1, self.of[documents]), self.query, self.grade, self.code)
 
 
@@ -97,7 +97,7 @@ def make_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints)
 
 
 def _escape_for_polars_regex(text: str) -> str:
-    """For a regular expression of the library that reads the ids."""
+    """Escape a text for a regular expression of polars, the library that reads the ids."""
     # By code point: `re.escape` escapes for Python, and the library's expressions are Rust's.
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
 
@@ -117,7 +117,7 @@ def parse_named_path(given: str) -> tuple[str, Path]:
 
 
 def _replace_unwritable_characters(name: str) -> str:
-    """A name that every file can hold: what is half of a surrogate pair, or no UTF-8, becomes a question mark."""
+    """Replace in a name what not every file can hold, as half a surrogate pair, by a question mark."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -173,14 +173,14 @@ def map_judgement_grades(qrels: RunOrQrelsEntries, grades: str | None) -> Judgem
     frame = qrels.frame.with_row_index("row").filter(pl.col("value").is_in(list(kept)))
     if not len(frame):
         raise qrels.make_entry_error(
-            0, "the grade map leaves no judgement", mend="Name another with --grades."
+            0, "the grade map drops every judgement", mend="Choose another with --grades."
         )
     frame = frame.with_columns(
         pl.col("value").replace_strict(list(kept), list(kept.values()), return_dtype=pl.Int8).alias("grade")
     )
     single = frame
-    if _may_have_repeats(frame):
-        _check_repeats_agree(qrels, frame)
+    if _may_have_repeated_judgements(frame):
+        _check_repeated_grades_agree(qrels, frame)
         single = frame.unique(["query", "doc"], keep="first", maintain_order=True)
     return JudgementGrades1To5(
         single.select("query", "doc", "grade"), grades or "identity",
@@ -206,7 +206,7 @@ def group_related_queries(
     )
 
 
-def count_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
+def count_documents_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     """How many are of grade 1, 2, 3, 4, 5."""
     return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
 
@@ -221,7 +221,7 @@ def _make_grade_map_error(
     if not unknown:
         return qrels.make_entry_error(
             0, "every judgement is 1, the lowest of five grades", expected="grades from 1 to 5", found="only 1",
-            mend="If 1 means relevant, add --grades binary; if they are grades, --grades identity."
+            mend="If 1 means relevant, add --grades binary; if 1 is a grade, add --grades identity."
         )  # fmt: skip
     first = int(qrels.frame["value"].is_in(unknown).arg_true()[0])
     value = qrels.frame["value"][first]
@@ -232,7 +232,7 @@ def _make_grade_map_error(
     )  # fmt: skip
 
 
-def _may_have_repeats(frame: pl.DataFrame) -> bool:
+def _may_have_repeated_judgements(frame: pl.DataFrame) -> bool:
     """False where no query and document stand there twice; by hashes, so it may be true for others as well."""
     import polars as pl
 
@@ -240,7 +240,7 @@ def _may_have_repeats(frame: pl.DataFrame) -> bool:
     return int(frame.select(pair.n_unique()).item()) < len(frame)
 
 
-def _check_repeats_agree(qrels: RunOrQrelsEntries, frame: pl.DataFrame) -> None:
+def _check_repeated_grades_agree(qrels: RunOrQrelsEntries, frame: pl.DataFrame) -> None:
     """DataError for the first line that judges a query and document otherwise than a line before."""
     import polars as pl
 
@@ -252,7 +252,7 @@ def _check_repeats_agree(qrels: RunOrQrelsEntries, frame: pl.DataFrame) -> None:
         raise qrels.make_entry_error(
             row["row"], f"query {row['query']!r} and document {row['doc']!r} have two different judgements",
             expected=f"{before:g}, as before", found=f"{row['value']:g}",
-            mend="Keep one judgement of each query and document."
+            mend="Keep one judgement per query and document."
         )  # fmt: skip
 
 
@@ -288,7 +288,7 @@ def align_answer_correctness(
     """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
     values = np.array([answers.get(query, np.nan) for query in queries], dtype=np.float64)
     if ((values < 0) | (values > 1)).any():
-        raise DataError("an answer is not between 0 and 1", path=where, mend="1 is right, 0 is wrong.")
+        raise DataError("an answer is not between 0 and 1", path=where, mend="Use 0 (wrong) to 1 (right).")
     if np.isnan(values).all():
         raise DataError(
             "no answer belongs to a judged query", path=where, expected=f"queries such as {queries[0]!r}",
@@ -332,8 +332,8 @@ def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRun] 
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
-            f"{request.qrels} is given as the judgements and as a run.",
-            mend="Give --run the retrieved documents.",
+            f"{request.qrels} was given both as judgements and as a run.",
+            mend="Use --run for the retrieved documents.",
         )
     library = open_corpus_lookup(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
@@ -362,7 +362,7 @@ def read_judged_questions(request: ScoreRequest) -> dict[str, str]:
         raise DataError(
             f"{len(missing):,} of {len(ids):,} judged questions have no text", path=request.queries,
             expected=f"the question {missing[0]!r}", found=", ".join(list(questions)[:3]),
-            mend="Give the file of all judged questions with --queries."
+            mend="Give a file with all judged questions to --queries."
         )  # fmt: skip
     return {query: questions[query] for query in ids}
 
@@ -386,7 +386,7 @@ def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
 def _make_texts_for_hit_matching(
     library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest
 ) -> AnswerTextMatcher:
-    """What the answers of engines are held against: the corpus and the questions, and what is judged."""
+    """Make what engines' answers are matched with: the corpus and questions, and what is judged."""
 
     def read_judged_texts() -> Judged:
         files = [judged.entries] if judged.entries is not None else []
@@ -404,7 +404,7 @@ def _make_texts_for_hit_matching(
 
 
 def read_texts_for_hit_matching(request: ScoreRequest) -> AnswerTextMatcher:
-    """What the answers of engines are held against, by the files of a request."""
+    """Read what the answers of engines are matched with, from the files of a request."""
     library = open_corpus_lookup(request.corpus, request.queries)
     return _make_texts_for_hit_matching(
         library, _read_judgements(Path(request.qrels).expanduser(), request), request
@@ -463,8 +463,8 @@ def _assemble_scoring_inputs(
         pools = [_pool_all_runs(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
-            "The runs have different pools, so their PROC and %PROC cannot be compared: --pool union "
-            "gives them all one pool."
+            "The runs have different pools, so their PROC and %PROC cannot be compared. Use --pool union "
+            "to give them all one pool."
         )
     assert judged is not None  # a file that is not of spans was read
     graded = request.judge_grades
@@ -491,7 +491,7 @@ UNION = "union"
 
 
 def _pool_all_runs(runs: Mapping[str, RunOrQrelsEntries]) -> RunOrQrelsEntries:
-    """What any run retrieved, each query and document once, at its best rank."""
+    """Pool what any run retrieved, each query and document once, at its best rank."""
     import polars as pl
 
     rank = pl.col("value").rank("ordinal", descending=True).over("query").cast(pl.Float64)
@@ -517,7 +517,7 @@ def _convert_to_evidence_lists(
         if evidence.unplaced == len(run.frame):
             raise DataError(
                 "the judgements are spans of documents, but the origin of the run's passages is unknown",
-                path=run.path, mend="Name the corpus they were retrieved from: --corpus DIR, or DIR?chunk=100."
+                path=run.path, mend="Give the corpus that they come from: --corpus DIR, or DIR?chunk=100."
             )  # fmt: skip
         held.append(evidence.run)
         matched = f"{evidence.matched:,} of {len(run.frame):,} passages contain judged evidence"
@@ -576,12 +576,12 @@ def read_question_tags(name: str) -> dict[str, tuple[str, ...]]:
         if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
             tagged[read_row_id(row, "id")] = tags
     if not tagged:
-        raise DataError("no question has a tag", path=name, mend="Leave --by-tag out, or add tags.")
+        raise DataError("no question has a tag", path=name, mend="Omit --by-tag, or add tags.")
     return tagged
 
 
 def read_question_texts(name: str) -> dict[str, str]:
-    """Id -> text of the questions in a table."""
+    """Read the id and text of the questions in a table."""
     source = RenamedColumnsView(open_table_file(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
@@ -593,12 +593,12 @@ def read_question_texts(name: str) -> dict[str, str]:
     }
 
 
-def make_inputs_from_objects(
+def make_scoring_inputs(
     qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest
 ) -> ScoringInputs:
     """The same from objects: each a path, query -> documents, or a polars frame."""
     if not runs:
-        raise UsageError("There is no run to score.", mend="Give name -> run.")
+        raise UsageError("There is no run to score.", mend="Give a mapping of names to runs.")
     library = open_corpus_lookup(request.corpus, request.queries)
     judged = (
         _read_judgements(Path(qrels).expanduser(), request)
@@ -619,7 +619,7 @@ def make_inputs_from_objects(
 
 
 def hash_run_or_qrels_entries(entries: Iterable[RunOrQrelsEntries]) -> str:
-    """SHA-256 of what was read, in order, whatever the files are called."""
+    """Hash with SHA-256 the entries that were read, in order, whatever the files are called."""
     import polars as pl
 
     total = hashlib.sha256()
@@ -652,7 +652,7 @@ def drop_own_documents(inputs: ScoringInputs) -> tuple[ScoringInputs, dict[str, 
     )
     if not len(qrels.frame):
         raise inputs.qrels.make_entry_error(
-            0, "every judgement is about a query's own document", mend="Leave --exclude-self out."
+            0, "every judgement is about a query's own document", mend="Omit --exclude-self."
         )
     pools = tuple(None if pool is None else drop_own_entries(pool) for pool in inputs.pools)
     gone = {name: len(inputs.runs[name].frame) - len(run.frame) for name, run in runs.items()}
@@ -689,7 +689,7 @@ def _assign_pools_to_runs(
     if len(pools) not in (0, 1, runs):
         raise UsageError(
             f"There are {len(pools)} pools for {runs} runs.",
-            mend="Give one pool for all runs, or one per run in their order.",
+            mend="Give one pool for all runs, or one per run, in the same order.",
         )
     return tuple(pools) if len(pools) == runs else (pools[0] if pools else None,) * runs
 
@@ -706,7 +706,7 @@ def make_run_names_distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(
-            f"Two runs are called {twice!r}.", mend="Name them: --run first=a.trec --run second=b.trec"
+            f"Two runs are called {twice!r}.", mend="Rename one: --run first=a.trec --run second=b.trec"
         )
     return apart
 
@@ -733,7 +733,7 @@ def retrieve_passages(
 
 
 def fuse_runs(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
-    """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
+    """Fuse rankings into one by reciprocal rank fusion, the first `k` of each query."""
     return {
         query: [
             (hit.id, hit.score)
@@ -757,7 +757,8 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
             last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
             if query.split() != [query] or key.split() != [key]:
                 raise UsageError(
-                    f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without spaces."
+                    f"A TREC run cannot contain the ids {query!r} and {key!r}.",
+                    mend="Use ids without spaces.",
                 )
             rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
     write_file_atomically(path, "".join(rows))

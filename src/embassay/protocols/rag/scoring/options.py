@@ -64,11 +64,11 @@ class ScoreRequest:
         "zero", "Treat an ungraded document as worth 0, as grade 1, as absent, or as an error."
     )
     answers: str | None = option(
-        None, "File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
+        None, "File with `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
         value="FILE", group=DATA
     )  # fmt: skip
     sensitivity: bool = option(
-        False, "Show RA-nWG under 24 settings of its constants.", name="--sensitivity", group=STATISTICS
+        False, "Show RA-nWG for 24 settings of its constants.", name="--sensitivity", group=STATISTICS
     )
     test: Test = option("bootstrap", "Paired test of two runs, over queries.", group=STATISTICS)
     resamples: int = option(
@@ -89,12 +89,12 @@ class ScoreRequest:
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
     corpus: str = option(
         "",
-        "The passages searched, if runs contain texts or judgements are spans: a folder or a table.",
+        "The corpus (a folder or a table), needed if runs contain texts or judgements are spans.",
         group=DATA,
     )
     """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
     queries: str = option(
-        "", "The questions, if runs contain their texts, or for --by-tag.", value="FILE", group=DATA
+        "", "The questions, needed if runs contain their texts, or for --by-tag.", value="FILE", group=DATA
     )
     """The questions, where runs say their texts."""
     tags: bool = option(
@@ -115,7 +115,7 @@ class ScoreRequest:
     """A file of the facets that documents have, for what lists cover, repeat and add up to."""
     depth: int | None = option(
         None,
-        "Documents to ask a --retriever for. Default: the largest cutoff.",
+        "Documents to request from a --retriever. Default: the largest cutoff.",
         name="--depth",
         least=1,
         group=DATA,
@@ -123,19 +123,17 @@ class ScoreRequest:
 
     def __post_init__(self) -> None:
         if not self.runs and not self.retrievers:
-            raise UsageError(
-                "There is no run to score.", mend="Name one with --run FILE or --retriever SPEC."
-            )
+            raise UsageError("There is no run to score.", mend="Add --run FILE or --retriever SPEC.")
         if self.retrievers and not self.queries:
             raise UsageError(
                 "A retriever needs questions, but there are none.",
-                mend="Name their file with --queries FILE.",
+                mend="Give their file with --queries FILE.",
             )
         lists = len(self.runs) + len(self.retrievers)
         if len(self.pools) not in (0, 1, lists):
             raise UsageError(
                 f"There are {len(self.pools)} pools for {lists} runs.",
-                mend="Give one --pool for all runs, or one per run in their order.",
+                mend="Give one --pool for all runs, or one per run, in the same order.",
             )
         for name, value, choices in (
             ("unjudged", self.unjudged, get_args(Unjudged)),
@@ -145,18 +143,15 @@ class ScoreRequest:
                 raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
         if unknown := sorted(set(self.mapping) - TARGETS):
             raise UsageError(
-                f"No file here has a column {unknown[0]!r} (in --map).",
-                mend=f"Map {', '.join(sorted(TARGETS))}.",
+                f"--map cannot set the column {unknown[0]!r}.", mend=f"Use {', '.join(sorted(TARGETS))}."
             )
         if not self.separator:
-            raise UsageError("The separator of sources is empty.", mend="Give --source-separator '#'.")
+            raise UsageError("--source-separator is empty.", mend="Use a character, such as '#'.")
         if self.tags and not self.queries:
-            raise UsageError(
-                "Scores by tag need the tags of the questions.", mend="Name their file with --queries."
-            )
+            raise UsageError("--by-tag needs questions with tags.", mend="Give their file with --queries.")
         if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
             raise UsageError(
-                f"There are {self.resamples} resamples and the cutoffs {list(self.cutoffs)}.",
+                f"resamples is {self.resamples}, and cutoffs is {list(self.cutoffs)}.",
                 mend="Both must be 1 or more.",
             )
         self._check_facet_options()
@@ -164,8 +159,8 @@ class ScoreRequest:
     def _check_facet_options(self) -> None:
         if self.facets is not None and self.judge_grades is not None:
             raise UsageError(
-                "--judge-grades corrects grades, and facets are not grades.",
-                mend="Score the facets separately: leave --judge-grades out.",
+                "--judge-grades corrects grades, so it cannot be used with facets.",
+                mend="Score the facets separately, without --judge-grades.",
             )
 
     def as_dict(self) -> dict[str, Any]:
@@ -191,7 +186,7 @@ class RunCalibrationRequest:
 
     def __post_init__(self) -> None:
         if self.cutoff < 1:
-            raise UsageError(f"-k is {self.cutoff}.", mend="An answer needs 1 or more passages.")
+            raise UsageError(f"-k is {self.cutoff}.", mend="Use 1 or more passages per answer.")
         if self.reranked is not None and self.no_answer is None:
             raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
         if self.reranked is not None and len(self.files.runs) + len(self.files.retrievers) > 1:
@@ -200,7 +195,7 @@ class RunCalibrationRequest:
 
     @property
     def silence_aims(self) -> SilenceAims:
-        """What a threshold of silence must keep. UsageError for a share that is none."""
+        """The aims that a threshold of silence must keep; UsageError for a share that is none."""
         from embassay.stats.silence import SilenceAims  # a command's help needs none of it
 
         return SilenceAims(self.silent, self.answered, self.options.confidence)
@@ -218,7 +213,7 @@ class RunCalibrationRequest:
 
 
 @dataclass(frozen=True)
-class DecisionRequest:
+class RunDecisionRequest:
     """`labels` is the file of grades so far, which need not exist; `guide` one of a judge's grades that steers what is
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 
@@ -226,7 +221,7 @@ class DecisionRequest:
     runs: tuple[str, ...] = redeclare_option(ScoreRequest, "runs", default=MISSING)
     measure: str = "Precision4+@10"
     bar: float | None = option(None, "With --until-decided: the value each run must reach.")
-    alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
+    alpha: float = option(0.05, "Share of wrong decisions that --until-decided allows.", group=STATISTICS)
     block: int = option(20, "Passages that --until-decided requests at a time.", name="--next", least=1)
     seed: int = redeclare_option(ScoreRequest, "seed")
     grades: str | None = redeclare_option(ScoreRequest, "grades")
@@ -249,8 +244,9 @@ class DecisionRequest:
             raise UsageError(f"--next is {self.block}.", mend="Request 1 or more passages at a time.")
         if (self.corpus is None) != (self.queries is None):
             raise UsageError(
-                "Texts can be shown only if both are given.",
-                mend="Give --corpus and --queries, or neither of them.",
+                "Showing the texts needs both --corpus and --queries.", mend="Give both or neither."
             )
         if self.judge is not None and self.corpus is None:
-            raise UsageError("A judge must read what it grades.", mend="Add --corpus FILE --queries FILE.")
+            raise UsageError(
+                "The judge needs the texts that it grades.", mend="Add --corpus FILE --queries FILE."
+            )

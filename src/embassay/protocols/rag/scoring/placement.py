@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import chain, combinations, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from embassay.data.judged_runs import RunOrQrelsEntries, rank_entries
 from embassay.measures import evaluate_graded, sensitivity_grid
 from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, DocumentFacets, Graded, treat_unjudged
 from embassay.measures.sets import SystemScoresUnderSetting
-from embassay.protocols.rag.scoring.identity import make_foreign_queries_error
+from embassay.protocols.rag.scoring.identity import make_no_judged_query_error
 from embassay.protocols.rag.scoring.inputs import (
     DocumentSourceCodes,
     JudgementGrades1To5,
@@ -85,7 +85,7 @@ class _CodedRun:
 def place_runs_on_judged_queries(
     inputs: ScoringInputs, judgements: JudgementGrades1To5, separator: str | None = None
 ) -> RunsOnJudgedQueries:
-    """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
+    """Place every run of `inputs` on the judged queries; DataError for a run or pool without any.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
     """
@@ -100,7 +100,7 @@ def place_runs_on_judged_queries(
     query_codes, doc_codes = (
         _encode_texts_as_numbers([frame[name] for frame in frames]) for name in ("query", "doc")
     )
-    coded = [_CodedRun(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
+    coded = list(starmap(_CodedRun, zip(query_codes, doc_codes, frames, strict=True)))
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
     first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()
@@ -115,7 +115,7 @@ def place_runs_on_judged_queries(
         for id_, entries in distinct.items()
     }
     runs = [
-        _attach_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
+        _attach_pool_to_run(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
     if inputs.facets is not None:
@@ -131,7 +131,7 @@ def place_runs_on_judged_queries(
 
 
 class _GradeLookup:
-    """The judgements, sorted so that the grade of a query's document is found at once."""
+    """A lookup of judgements, sorted so that the grade of a query's document is found at once."""
 
     def __init__(self, query: Ints, doc: Ints, grade: NDArray[np.int8], queries: int) -> None:
         keys = _combine_query_and_document(query, doc)
@@ -143,7 +143,7 @@ class _GradeLookup:
         self.counts = np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
 
     def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
-        """The grade of each, `UNJUDGED` where there is none."""
+        """Look up the grade of each query and document, `UNJUDGED` where there is none."""
         keys = _combine_query_and_document(query, doc)
         # What lies beyond the last key is compared with that, and differs.
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
@@ -156,10 +156,10 @@ def _place_run_on_queries(
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
-        raise make_foreign_queries_error(entries, queries.to_list())
-    ranked, tied = _rank_entries(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
+        raise make_no_judged_query_error(entries, queries.to_list())
+    ranked, tied = _rank_run_entries(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
     query_of, doc = ranked
-    single = _find_first_copies(query_of, doc)
+    single = _find_first_document_copies(query_of, doc)
     repeated = len(query_of) - len(single)
     query_of, doc = query_of[single], doc[single]
     # Rows stand query by query, so a rank is the row less the first row of its query.
@@ -183,7 +183,7 @@ def _place_run_on_queries(
     )
 
 
-def _rank_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, Ints], int]:
+def _rank_run_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, Ints], int]:
     """Queries and documents, best first within each query; and how many documents share a score with another."""
     import polars as pl
 
@@ -195,7 +195,7 @@ def _rank_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[In
     return (query, doc), tied
 
 
-def _find_first_copies(query: Ints, doc: Ints) -> Ints:
+def _find_first_document_copies(query: Ints, doc: Ints) -> Ints:
     """Where each query's document stands first."""
     import polars as pl
 
@@ -206,7 +206,7 @@ def _find_first_copies(query: Ints, doc: Ints) -> Ints:
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
-def _attach_pool(run: RunOnJudgedQueries, pool: RunOnJudgedQueries | None) -> RunOnJudgedQueries:
+def _attach_pool_to_run(run: RunOnJudgedQueries, pool: RunOnJudgedQueries | None) -> RunOnJudgedQueries:
     if pool is None:
         return run
     return replace(
@@ -219,7 +219,7 @@ def _attach_document_sources(run: RunOnJudgedQueries, sources: DocumentSourceCod
 
 
 def _attach_document_facets(run: RunOnJudgedQueries, numbers: Ints, facets: _CodedRun) -> RunOnJudgedQueries:
-    """The run with the facets that its documents, and all others, have; a document is called by its code."""
+    """Attach to a run the facets of its documents, and of all others; a document is its code."""
     query = numbers[facets.query]
     order = np.argsort(query, kind="stable")
     [facet] = _encode_texts_as_numbers([facets.frame["facet"]])
@@ -229,7 +229,7 @@ def _attach_document_facets(run: RunOnJudgedQueries, numbers: Ints, facets: _Cod
 
 
 def count_pool_grades(hits: GradedHits, graded: Graded) -> Ints:
-    """How many documents of grade 1, 2, 3, 4, 5 the hits of each query are: (q, 5)."""
+    """Count how many documents of grade 1, 2, 3, 4, 5 the hits of each query are: (q, 5)."""
     cells = hits.query * len(GRADES) + hits.grade - 1
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
 
@@ -247,14 +247,14 @@ def _combine_query_and_document(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
-def compute_sensitivity_cells(
+def compute_ra_nwg_sensitivity(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], unjudged: str
 ) -> tuple[RaNwgSensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
-    return tuple(chain.from_iterable(_compute_sensitivity_at_cutoff(board, k, unjudged) for k in cutoffs))
+    return tuple(chain.from_iterable(_compute_cutoff_sensitivity(board, k, unjudged) for k in cutoffs))
 
 
-def _compute_sensitivity_at_cutoff(
+def _compute_cutoff_sensitivity(
     board: RunsOnJudgedQueries, k: int, unjudged: str
 ) -> Iterable[RaNwgSensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
@@ -298,12 +298,12 @@ class MergedRunPool:
 
     @property
     def gain(self) -> str:
-        """The column of what it holds more than the better of the two at that depth."""
+        """The name of the column of what the pool holds more than the better of the two at that depth."""
         return f"hybrid gain {self.a} {self.b} {self.fused}@{self.cutoff}"
 
     @property
     def ceiling(self) -> str:
-        """The column of its PROC."""
+        """The name of the column of the pool's ceiling (PROC)."""
         return f"hybrid PROC {self.a} {self.b} {self.fused}@{self.cutoff}"
 
 
@@ -316,12 +316,12 @@ class RunResamplingColumns:
     wanted: tuple[tuple[str, str, str], ...]
     unions: tuple[MergedRunPool, ...]
 
-    def add_to_measured_run(self, measured: MeasuredRun) -> MeasuredRun:
+    def add_columns_to_measured_run(self, measured: MeasuredRun) -> MeasuredRun:
         """The run's values with these columns beside them."""
         return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
-def compute_reading_columns(
+def compute_interpretation_columns(
     board: RunsOnJudgedQueries, cutoffs: Sequence[int], unjudged: Any
 ) -> RunResamplingColumns:
     """All columns that readings and guidance need."""
@@ -344,7 +344,7 @@ def compute_reading_columns(
 
 
 def name_loss_columns(k: int) -> dict[str, str]:
-    """What is measured at `k` -> the name of its column."""
+    """Name the column of each loss that is measured at `k`."""
     names = ("reached", "ceiling", "share", "pool", "ordering", "excess", "total")
     return {name: f"reading {name}@{k}" for name in names}
 
@@ -368,7 +368,7 @@ def compute_loss_columns(
 
 
 def name_depth_loss_column(k: int) -> str:
-    """The column of what is lost where only the source's number of candidates is fetched for `k`."""
+    """Name the column of what is lost if only the source's number of candidates is fetched for `k`."""
     return f"depth loss@{k}"
 
 
@@ -445,7 +445,7 @@ def _find_fused_runs(
     runs: Sequence[RunOnJudgedQueries],
 ) -> list[tuple[RunOnJudgedQueries, RunOnJudgedQueries, RunOnJudgedQueries]]:
     """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
-    keys = {run.name: _list_query_document_numbers(run) for run in runs}
+    keys = {run.name: _encode_query_document_pairs(run) for run in runs}
     within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
     fusions = []
     for c in runs:
@@ -456,14 +456,14 @@ def _find_fused_runs(
     return fusions
 
 
-def _list_query_document_numbers(run: RunOnJudgedQueries) -> NDArray[np.int64]:
+def _encode_query_document_pairs(run: RunOnJudgedQueries) -> NDArray[np.int64]:
     """Query and document of all that a run has, as one number each."""
     query, rank = np.nonzero(run.documents != NOBODY)
     return np.asarray(query << 32 | run.documents[query, rank])
 
 
 def have_same_documents(a: RunOnJudgedQueries, b: RunOnJudgedQueries) -> bool:
-    """Whether one run is the other in another order: the same documents for every query."""
+    """Say whether one run is the other reordered, with the same documents for every query."""
     if a.documents.shape != b.documents.shape or not np.array_equal(a.sizes, b.sizes):
         return False
     return bool((np.sort(a.documents, axis=1) == np.sort(b.documents, axis=1)).all())

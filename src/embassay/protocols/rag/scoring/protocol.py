@@ -17,15 +17,15 @@ from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.data.rows import escape_spreadsheet_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.outcome import make_file_manifest
+from embassay.protocols.kernel.outcome import make_file_run_manifest
 from embassay.protocols.kernel.request import make_request_from_call
-from embassay.protocols.kernel.session import SilentListener, check_same_arguments
+from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments
 from embassay.protocols.kernel.tables import replace_control_characters, write_tables
 from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun, ask_retrievers_for_runs
 from embassay.protocols.rag.matrices import make_matrix_from_scored_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import (
-    make_run_readings,
+    make_run_interpretations,
     make_scoring_guidance,
     phrase_score_lede,
     phrase_score_verdict,
@@ -46,12 +46,12 @@ from embassay.protocols.rag.scoring.inputs import (
     ScoringInputs,
     align_answer_correctness,
     build_run_manifest_entries,
-    count_by_grade,
+    count_documents_by_grade,
     count_runs_finding_own_document,
     drop_own_documents,
     group_related_queries,
-    make_inputs_from_objects,
     make_run_names_distinct,
+    make_scoring_inputs,
     map_judgement_grades,
     parse_named_path,
     read_answer_correctness_file,
@@ -65,8 +65,8 @@ from embassay.protocols.rag.scoring.placement import (
     RunOnJudgedQueries,
     RunResamplingColumns,
     RunsOnJudgedQueries,
-    compute_reading_columns,
-    compute_sensitivity_cells,
+    compute_interpretation_columns,
+    compute_ra_nwg_sensitivity,
     place_runs_on_judged_queries,
 )
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE, ResampledRunQuantities, compute_run_values
@@ -119,10 +119,10 @@ def count_judgements(
     board: RunsOnJudgedQueries,
     groups: Groups | None = None,
 ) -> JudgementCounts:
-    """The qrels in counts."""
+    """Count the queries, documents and grades of the judgements."""
     return JudgementCounts(
         inputs.name, inputs.qrels.path, inputs.qrels.format, judgements.grade_map, len(board.queries),
-        len(judgements.frame), count_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
+        len(judgements.frame), count_documents_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
         0 if groups is None else int(groups.max()) + 1
     )  # fmt: skip
 
@@ -130,7 +130,7 @@ def count_judgements(
 def build_run_count_facts(
     inputs: ScoringInputs, board: RunsOnJudgedQueries, cutoffs: Sequence[int]
 ) -> tuple[RunFacts, ...]:
-    """Every run in counts."""
+    """Build the counts of every run."""
     # Kept of a single run too: another scoring may be compared with it.
     shares = compute_unjudged_shares(board, cutoffs)
     facts = (
@@ -158,7 +158,7 @@ def _mark_failed_queries(inputs: ScoringInputs, run: str, board: RunsOnJudgedQue
 
 
 def make_scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSettings:
-    """How it is done."""
+    """Make the settings that say how the scoring is done."""
     return ScoringSettings(
         request.grades or "identity", request.unjudged, request.seed, request.resamples, TESTS[request.test],
         "holm", ALPHA, CONFIDENCE, TIES, tuple(cutoffs)
@@ -193,12 +193,12 @@ class FinishedScoring:
     to_grade: ColumnTable | None = None
     """What people should grade, where a measure has no corrected value."""
 
-    def as_per_query_frame(self) -> pl.DataFrame:
+    def make_per_query_frame(self) -> pl.DataFrame:
         """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
         return per_query(self.board.queries, self.measures, self.measured)
 
     def map_queries_to_groups(self) -> dict[str, str]:
-        """Query -> the first query of its group; empty where every query is drawn by itself."""
+        """Map each query to the first query of its group; empty where every query is drawn by itself."""
         if self.groups is None:
             return {}
         first: dict[int, str] = {}
@@ -222,7 +222,7 @@ def score_all_runs(
     judgements = map_judgement_grades(inputs.qrels, request.grades)
     before = [*_note_own_documents(gone, inputs, judgements), *_note_live_runs(inputs)]
     before += note_unknown_facets(inputs, judgements)
-    separator = request.separator if any(measure.needs_sources for measure in measures) else None
+    separator = request.separator if any(measure.needs_document_sources for measure in measures) else None
     board = place_runs_on_judged_queries(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
@@ -231,11 +231,11 @@ def score_all_runs(
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
-    cutoffs = {measure.facts.cutoff for measure in measures if measure.facts.cutoff}
-    ks = tuple(sorted(cutoffs)) or request.cutoffs
-    extra = compute_reading_columns(tested, ks, request.unjudged)
+    ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs
+    extra = compute_interpretation_columns(tested, ks, request.unjudged)
     groups = group_related_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
+    compared = _compare_runs(resampled, taken, measures, request, groups)
     facts = build_run_count_facts(inputs, board, ks)
     record = ScoringRecord(
         make_scoring_settings(request, ks),
@@ -244,12 +244,10 @@ def score_all_runs(
         tuple(measure.facts for measure in measures),
         measures[0].name,
         compute_run_values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
-        spare_runs_less_judged(
-            _compare_runs(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
-        ),
+        spare_runs_less_judged(compared, board, measures, ks, request.unjudged, right),
         measure_run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
-        compute_sensitivity_cells(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
-        readings=make_run_readings(tested, facts, ks, resampled),
+        compute_ra_nwg_sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
+        readings=make_run_interpretations(tested, facts, ks, resampled),
         guidance=make_scoring_guidance(tested, ks, extra, resampled)
     )  # fmt: skip
     lost = {name: int(_mark_failed_queries(inputs, name, board).sum()) for name in inputs.live}
@@ -259,7 +257,9 @@ def score_all_runs(
     )  # fmt: skip
     record = replace(record, notes=notes)
     record = replace(record, verdict=phrase_score_verdict(record), lede=phrase_score_lede(record))
-    by_tag = _build_tag_table(taken, board, measures[0], request, groups) if request.tags else None
+    by_tag = (
+        _build_headline_by_tag_table(taken, board, measures[0], request, groups) if request.tags else None
+    )
     return FinishedScoring(record, measures, taken, board, by_tag, groups=groups)
 
 
@@ -293,7 +293,7 @@ def _measure_runs(
 
 
 def _note_live_runs(inputs: ScoringInputs) -> Iterator[ScoringNote]:
-    """What is to be said of runs for which a retriever was asked: how it answered, and lists shorter than wanted."""
+    """Note what is to be said of runs of asked retrievers: how they answered, and short lists."""
     for name, run in inputs.live.items():
         total = len(run.failed) + len(run.seconds)
         for text in run.notes():
@@ -302,12 +302,12 @@ def _note_live_runs(inputs: ScoringInputs) -> Iterator[ScoringNote]:
         short = len(run.seconds) - int((lengths >= run.depth).sum())
         if short > 0:
             text = (
-                f"{name}: {short:,} of {len(run.seconds):,} answers contain fewer than {run.depth} documents."
+                f"{name}: {short:,} of {len(run.seconds):,} lists contain fewer than {run.depth} documents."
             )
             yield ScoringNote("live", text, name, short, total)
 
 
-def _build_tag_table(
+def _build_headline_by_tag_table(
     taken: Sequence[MeasuredRun],
     board: RunsOnJudgedQueries,
     headline: RequestedMeasure,
@@ -323,7 +323,7 @@ def _build_tag_table(
 def _note_own_documents(
     gone: Mapping[str, int], inputs: ScoringInputs, judgements: JudgementGrades1To5
 ) -> Iterator[ScoringNote]:
-    """What was left out of queries' own documents, and which runs have them first."""
+    """Note what was left out of queries' own documents, and which runs have them first."""
     yield from conclusions.note_excluded_own_documents(gone)
     yield from conclusions.note_runs_finding_own_document(
         count_runs_finding_own_document(inputs, judgements.frame)
@@ -336,7 +336,7 @@ def _correct_judge_by_people(
     request: ScoreRequest,
     answers: Mapping[str, float] | None,
 ) -> FinishedScoring:
-    """A scoring by the judge, corrected by the grades of people."""
+    """Correct a scoring by the judge by the grades of people."""
     by_judge = score_all_runs(
         replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
     )
@@ -364,18 +364,18 @@ def _resample_scoring(
     request: ScoreRequest,
     groups: Groups | None,
 ) -> ResampledRunQuantities:
-    """All that is asked for and all that readings need, over one set of resamples."""
-    whole = [extra.add_to_measured_run(run) for run in taken]
+    """Resample all that is asked for and all that readings need, over one set of resamples."""
+    whole = [extra.add_columns_to_measured_run(run) for run in taken]
     resampled = ResampledRunQuantities(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
     for measure in measures:
         for run in taken:
-            resampled.request_quantity(measure.name, run.run)
+            resampled.request_run_quantity(measure.name, run.run)
         for a, b in combinations(taken, 2):
-            resampled.request_quantity(measure.name, a.run, b.run)
-            resampled.request_quantity(measure.name, b.run, a.run)
+            resampled.request_run_quantity(measure.name, a.run, b.run)
+            resampled.request_run_quantity(measure.name, b.run, a.run)
     for name, column, other in extra.wanted:
-        resampled.request_quantity(column, name, other)
-    resampled.resample_requested()
+        resampled.request_run_quantity(column, name, other)
+    resampled.resample_requested_quantities()
     return resampled
 
 
@@ -432,7 +432,7 @@ def run_and_write_scoring(
     UsageError if the folder holds a run of other arguments; nothing is read or measured then.
     """
     folder = RunFolder(out)
-    check_same_arguments(folder, request)
+    check_same_run_arguments(folder, request)
     inputs, scored = score()
     # After the scoring, which may take minutes: only writing has to be alone.
     with folder.hold_folder_lock():
@@ -444,7 +444,7 @@ def _write_scoring_folder(
     folder: RunFolder, request: ScoreRequest, inputs: ScoringInputs, scored: FinishedScoring, command: str
 ) -> None:
     score = scored.record
-    frame = scored.as_per_query_frame()
+    frame = scored.make_per_query_frame()
     for run in score.runs:
         rows = frame.filter(frame["run"] == run.name)
         _write_query_values(
@@ -471,7 +471,7 @@ def _write_scoring_folder(
 
 
 def _write_query_values(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> None:
-    """The values of a run; with the group of each query, called as its first query, where some are drawn together."""
+    """Write the values of a run; with the group of each query where some are drawn together."""
     import polars as pl
 
     buffer = io.BytesIO()
@@ -484,7 +484,7 @@ def _write_query_values(path: Path, frame: pl.DataFrame, groups: Mapping[str, st
 
 
 def _format_csv_safely(frame: pl.DataFrame) -> str:
-    """As CSV in which no name is a formula."""
+    """Format a frame as CSV in which no name is a formula."""
     import polars as pl
 
     names = pl.col("run", "query_id")
@@ -495,7 +495,7 @@ def _format_csv_safely(frame: pl.DataFrame) -> str:
 
 
 def _pivot_measures_to_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """A row per run and query, a column per measure."""
+    """Pivot measures to columns: a row per run and query, a column per measure."""
     return frame.pivot("measure", index=["run", "query_id"], values="value")
 
 
@@ -505,7 +505,7 @@ def _make_scoring_manifest(
     judged = score.judgements
     systems, datasets = build_run_manifest_entries(inputs, TASK, judged.queries, judged.path)
     cells = (_make_run_record(score, run.name) for run in score.runs)
-    return make_file_manifest(
+    return make_file_run_manifest(
         folder,
         PROTOCOL,
         command,
@@ -562,7 +562,7 @@ class Scoring:
 
     @property
     def verdict(self) -> str:
-        """The finding in one line."""
+        """The finding of the scoring in one line."""
         return self.record.verdict
 
 
@@ -595,10 +595,10 @@ def score(
         ScoreRequest,
         score,
         _convert_lists_to_tuples(arguments),
-        _describe_source(qrels),
-        tuple(f"{name}={_describe_source(run)}" for name, run in named.items()),
-        tuple(_describe_source(pool) for pool in pools),
-        answers=None if answers is None else _describe_source(answers),
+        _describe_data_source(qrels),
+        tuple(f"{name}={_describe_data_source(run)}" for name, run in named.items()),
+        tuple(_describe_data_source(pool) for pool in pools),
+        answers=None if answers is None else _describe_data_source(answers),
     )
 
     functions = {name: run for name, run in named.items() if callable(run)}
@@ -607,7 +607,7 @@ def score(
         with _ask_retriever_functions(functions, request, out) as live:
             asked = {run.name: run.path for run in live}
             inputs = replace(
-                make_inputs_from_objects(qrels, {**named, **asked}, pools, request),
+                make_scoring_inputs(qrels, {**named, **asked}, pools, request),
                 live={run.name: run for run in live},
             )
         right = (
@@ -624,9 +624,9 @@ def score(
             Path(out),
             request,
             score_given_runs,
-            f"embassay.rag.score({_describe_source(qrels)!r}, ..., out={str(out)!r})",
+            f"embassay.rag.score({_describe_data_source(qrels)!r}, ..., out={str(out)!r})",
         )
-    return Scoring(scored.record, scored.as_per_query_frame(), None if out is None else Path(out))
+    return Scoring(scored.record, scored.make_per_query_frame(), None if out is None else Path(out))
 
 
 def score_request(
@@ -665,7 +665,7 @@ def ask_retrievers(
         yield ()
         return
     if out is not None:
-        check_same_arguments(RunFolder(out), request)
+        check_same_run_arguments(RunFolder(out), request)
     questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request), request.seed)
     with ask_retrievers_for_runs(
         request.retrievers, questions, out, listener=listener, max_usd=max_usd
@@ -677,13 +677,13 @@ def ask_retrievers(
 def _ask_retriever_functions(
     functions: Mapping[str, Callable[..., Any]], request: ScoreRequest, out: str | Path | None
 ) -> Iterator[tuple[LiveRetrieverRun, ...]]:
-    """The runs of functions given as runs."""
+    """Ask the functions that are given as runs for their runs."""
     if not functions:
         yield ()
         return
     if not request.queries:
         raise UsageError(
-            "A function needs questions, but there are none.", mend="Name their file: queries=FILE."
+            "A function needs questions, but there are none.", mend="Give their file: queries=FILE."
         )
     depth = compute_retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
@@ -706,7 +706,7 @@ class StoredScoring:
         if len(self.request.pools) > 1:
             raise UsageError(
                 f"The runs of {self.path} have their own pools, but a retriever has none.",
-                mend="Score it again with one --pool, or none.",
+                mend="Score it again with a single --pool, or without.",
             )
         return replace(
             self.request, runs=(), retrievers=tuple(retrievers), queries=queries or self.request.queries
@@ -723,20 +723,20 @@ class StoredScoring:
                 raise UsageError(
                     f"{self.path} has the runs {', '.join(self.runs)}, but it is unclear which of them {name} "
                     "replaces.",
-                    mend=f"Name it so: --retriever {self.runs[0]}=SPEC, or add --as {name}={self.runs[0]}.",
+                    mend=f"Use --retriever {self.runs[0]}=SPEC, or add --as {name}={self.runs[0]}.",
                 )
             names[self.runs[0]] = name
         return names
 
 
 def read_stored_scoring(path: Path) -> StoredScoring:
-    """What a folder of `rag score --out` was asked for. UsageError where it holds anything else."""
+    """Read what a folder of `rag score --out` was asked for; UsageError where it holds anything else."""
     manifest = RunFolder(path).read_manifest() or {}
     asked = manifest.get("arguments", {})
     if manifest.get("protocol") != "rag" or "qrels" not in asked or "runs" not in asked:
         raise UsageError(
-            f"{path} contains no scoring to compare a retriever with.",
-            mend="Make one: embassay rag score --qrels FILE --run FILE --out DIR.",
+            f"{path} contains no scored runs to compare the retriever with.",
+            mend="Create one: embassay rag score --qrels FILE --run FILE --out DIR.",
         )
     known = {field.name for field in fields(ScoreRequest)}
     plain: dict[str, Any] = {
@@ -749,7 +749,7 @@ def read_stored_scoring(path: Path) -> StoredScoring:
 
 
 def compute_retrieval_depth(request: ScoreRequest) -> int:
-    """How many documents a retriever is asked for: as many as the deepest measure looks at."""
+    """Compute how many documents a retriever is asked for: as many as the deepest measure looks at."""
     if request.depth is not None:
         return request.depth
     answers, facets = request.answers is not None, request.facets is not None
@@ -764,7 +764,7 @@ def _give_runs_names(runs: Any) -> dict[str, Any]:
     return dict(make_run_names_distinct([parse_named_path(str(run)) for run in paths]))
 
 
-def _describe_source(source: Any) -> str:
+def _describe_data_source(source: Any) -> str:
     return str(source) if isinstance(source, str | Path) else HELD
 
 

@@ -51,12 +51,12 @@ class ResampledQuantity:
 
     @property
     def standard_error_freedom(self) -> Freedom:
-        """Of the standard error that its replicates have."""
+        """The degrees of freedom of the standard error that its replicates have."""
         return freedom_of_units(self.units)
 
     @property
     def standard_error(self) -> float | None:
-        """Its standard error; None from one unit, and where too many resamples have no value."""
+        """The standard error; None from one unit, and where too many resamples have no value."""
         defined = self.replicates[np.isfinite(self.replicates)]
         if self.units < 2 or len(defined) < DEFINED * len(self.replicates):
             return None
@@ -80,7 +80,7 @@ class ResampledRunQuantities:
         self._columns: list[Floats] = []
         self._means = np.empty((0, 0))
 
-    def request_quantity(self, measure: str, run: str, other: str = "") -> None:
+    def request_run_quantity(self, measure: str, run: str, other: str = "") -> None:
         """Make ready a run's quantity, and with `other` the difference of the two."""
         for side in (run, other) if other else (run,):
             mask = self._mask_defined_queries(measure, run, other)
@@ -91,7 +91,7 @@ class ResampledRunQuantities:
                     self._places[key] = len(self._columns)
                     self._columns.append(np.where(mask, column, np.nan))
 
-    def resample_requested(self) -> None:
+    def resample_requested_quantities(self) -> None:
         """Draw the resamples for all that is wanted."""
         rng = make_seeded_generator(self._seed, "resample")
         table = np.column_stack(self._columns)
@@ -99,7 +99,7 @@ class ResampledRunQuantities:
             table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
         )
 
-    def compute_quantity(self, measure: str, run: str, other: str = "") -> ResampledQuantity:
+    def compute_run_quantity(self, measure: str, run: str, other: str = "") -> ResampledQuantity:
         """A run's quantity, over the queries where it is defined for `other` too."""
         mask = self._mask_defined_queries(measure, run, other)
         parts = range(len(self._measured[run].columns[measure].parts))
@@ -116,8 +116,8 @@ class ResampledRunQuantities:
             )
 
     def difference(self, measure: str, a: str, b: str) -> ResampledQuantity:
-        """Run `a` less run `b`; what differs by rounding alone is 0."""
-        first, second = self.compute_quantity(measure, a, b), self.compute_quantity(measure, b, a)
+        """Compute run `a` less run `b` by a measure; what differs by rounding alone is 0."""
+        first, second = self.compute_run_quantity(measure, a, b), self.compute_run_quantity(measure, b, a)
         value, replicates = first.value - second.value, first.replicates - second.replicates
         # A replicate that is 0 but for rounding would count on one side of 0 in the test.
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
@@ -126,7 +126,7 @@ class ResampledRunQuantities:
         return ResampledQuantity(value, replicates, first.n, first.units, first.groups, (-reach, reach))
 
     def _count_units_and_groups(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
-        """The units of the queries of a mask, and how many groups these are in."""
+        """Count the units of the queries of a mask, and how many groups these are in."""
         if self._groups is None or not mask.any():
             return int(mask.sum()), 0
         inside = self._groups[mask]
@@ -144,7 +144,7 @@ RANGE = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)\]")
 
 
 def find_measure_bounds(measure: str) -> tuple[float, float]:
-    """What values of a measure lie between; anything for a column of ours that is none.
+    """Find the bounds of a measure's values; anything for a column of ours that is no measure.
 
     >>> find_measure_bounds("%PROC@10"), find_measure_bounds("nDCG@10"), find_measure_bounds("reading lost@10")
     ((0.0, 1.0), (0.0, 1.0), (-inf, inf))
@@ -173,7 +173,7 @@ def compute_run_values(
         RunMeasureValue(None, reason=run.reason, run=run.run, measure=measure.name, total=total)
         if run.reason
         else _make_run_value(
-            run.run, measure, resampled.compute_quantity(measure.name, run.run), total, resamples
+            run.run, measure, resampled.compute_run_quantity(measure.name, run.run), total, resamples
         )
         for run in runs
         for measure in measures
@@ -183,7 +183,7 @@ def compute_run_values(
 def compute_quantity_interval(
     quantity: ResampledQuantity, confidence: float = CONFIDENCE
 ) -> tuple[float, float] | None:
-    """The interval of a quantity by the recipe of every protocol (`stats.corrected_interval`), within its bounds.
+    """Compute a quantity's interval, within its bounds, by the recipe of every protocol.
 
     Where every resample gives the least or the most that a measure can be, as where ten queries all have 1, it is
     Wilson's of so many units: what never varied here may vary elsewhere. None where they give the same in between, from
@@ -218,7 +218,7 @@ def _make_run_value(
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
         return RunMeasureValue(None, n=quantity.n, reason=reason, run=run, measure=asked.name, total=total)
     low, high = compute_quantity_interval(quantity) or (None, None)
-    what = "ratio of means" if asked.is_ratio else "mean"
+    what = "ratio of means" if asked.is_ratio_of_means else "mean"
     interval_method = _describe_interval_method(quantity, low is not None, resamples)
     method = f"{what} over {quantity.n} of {total} queries; {interval_method}"
     error = quantity.standard_error
@@ -234,7 +234,7 @@ def _make_run_value(
 
 
 def _describe_interval_method(quantity: ResampledQuantity, has_interval: bool, resamples: int) -> str:
-    """How the interval was made, or why there is none."""
+    """Describe how the interval was made, or why there is none."""
     over = "queries"
     if 0 < quantity.groups < quantity.n:
         over = f"{format_noun_count(quantity.groups, 'group')} of queries that share a relevant document"

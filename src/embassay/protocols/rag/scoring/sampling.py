@@ -44,7 +44,7 @@ _SHOWN = 1_500
 
 @dataclass(frozen=True)
 class MissingCorrection:
-    """Why a measure has no corrected value, and the mend."""
+    """The reason that a measure has no corrected value, and the mend."""
 
     reason: str
     mend: str
@@ -65,7 +65,7 @@ class PeopleAndJudgeGrades:
         self._first: dict[int | None, dict[str, list[Key]]] = {}
 
     def first(self, cutoff: int | None) -> Mapping[str, Sequence[Key]]:
-        """The passages among the first `cutoff` (None: all) of any run, by query of the judge's."""
+        """List the passages among the first `cutoff` (None: all) of any run, by query of the judge's."""
         if cutoff not in self._first:
             depth = max(len(run.frame) for run in self._runs.values()) if cutoff is None else cutoff
             by_query: dict[str, list[Key]] = {query: [] for query in self.queries}
@@ -89,23 +89,22 @@ class PeopleAndJudgeGrades:
         return sum(key not in self.people for key in keys), len(keys)
 
     def explain_no_query_correction(self, cutoff: int | None) -> MissingCorrection | None:
-        """Why measures of whole queries have no corrected value; None where they can have one."""
+        """Explain why measures of whole queries have no corrected value; None where they can have one."""
         if (unasked := self._explain_unasked_passages()) is not None:
             return unasked
         if len(self.fully_graded_queries) < FEWEST:
             return MissingCorrection(
-                f"people graded {self._describe_grades_so_far()}, and {len(self.fully_graded_queries)} queries "
-                "completely; this measure needs complete queries",
-                f"Grade every passage of {FEWEST} or more queries drawn at random, preferably {TO_GRADE}: those that "
-                f"the judge graded and those among the first{_describe_cutoff(cutoff)} of each run",
+                f"people graded {self._describe_grades_so_far()} ({len(self.fully_graded_queries)} queries completely)"
+                ", but this measure needs completely graded queries",
+                f"Draw {FEWEST} or more queries (preferably {TO_GRADE}) at random, and grade every passage that "
+                f"the judge graded or that is among the first{_describe_cutoff(cutoff)} of each run",
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
             return MissingCorrection(
                 f"people left {missing:,} of {total:,} passages among the first{_describe_cutoff(cutoff)} "
-                "ungraded, in the "
-                "queries that they graded",
-                "The judge has no grade for them either, and it may refuse exactly the relevant ones: grade them too",
+                "ungraded in the queries that they graded",
+                "Grade them too: the judge has no grade for them either, and may refuse exactly the relevant passages",
             )
         return None
 
@@ -122,11 +121,11 @@ class PeopleAndJudgeGrades:
         return MissingCorrection(
             f"the judge graded nothing for {len(self.unasked):,} of {format_noun_count(len(asked), 'query')} "
             "that people graded",
-            "Have it grade them, or leave them out of people's grades",
+            "Have the judge grade them, or remove them from people's grades",
         )
 
     def explain_no_passage_correction(self, used: Sequence[Key]) -> MissingCorrection | None:
-        """Why a sum over the `used` passages has no corrected value; None where refusals are few or known."""
+        """Explain why a sum over the `used` passages has no corrected value; None if it can have one."""
         if (unasked := self._explain_unasked_passages()) is not None:
             return unasked
         refused = [key for key in used if key not in self.judge]
@@ -134,8 +133,8 @@ class PeopleAndJudgeGrades:
         if known >= min(FEWEST_REFUSED, len(refused)) or len(refused) <= MOST_REFUSED * len(used):
             return None
         return MissingCorrection(
-            f"the judge graded {len(used) - len(refused):,} of {len(used):,} passages among the first of the runs, "
-            f"and people {known} of the others",
+            f"the judge graded {len(used) - len(refused):,} of {len(used):,} passages at the top of the runs, "
+            f"and people graded {known} of the others",
             f"Grade {FEWEST_REFUSED} or more of the refused passages, drawn at random",
         )
 
@@ -166,12 +165,12 @@ class PeopleAndJudgeGrades:
         graded = inputs.qrels.frame.select("query", "doc", "value").iter_rows()
         known = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in graded]
         return ColumnTable.of(
-            TO_GRADE_TABLE, "What people should grade", (*wanted, *known), text("query_id", itemgetter(0)),
+            TO_GRADE_TABLE, "Passages for people to grade", (*wanted, *known), text("query_id", itemgetter(0)),
             text("doc_id", itemgetter(1)), text("grade", itemgetter(2)), text("why", itemgetter(3)),
             text("question", lambda row: _put_on_one_line(inputs.questions.get(row[0], ""))),
             text("passage", lambda row: _shorten_passage(inputs.texts.get(row[1], ""))),
-            note=("Fill in grade from the top, and finish each query: the order is random. Existing grades "
-                "follow below, so the file contains all judgements: pass it as --qrels.")
+            note=("Fill in the grade column from the top, and finish each query: the order is random. Existing grades "
+                "follow below, so you can pass the file as --qrels.")
         )  # fmt: skip
 
     def describe_gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
@@ -184,16 +183,16 @@ class PeopleAndJudgeGrades:
         few = sum(query in distinct[:FEWEST] for query in queries)
         first, whole = (spread * t_quantile(0.975, n - 1) / n**0.5 for n in (FEWEST, len(distinct)))
         return (
-            f"{FEWEST} queries are {few:,} passages and give {measure} within about {first:.2f}; {len(distinct)} are "
-            f"{len(queries):,} and give it within {whole:.2f} or less"
+            f"{FEWEST} queries ({few:,} passages) give {measure} within about {first:.2f}; {len(distinct)} queries "
+            f"({len(queries):,} passages) give it within {whole:.2f} or less"
         )
 
     def warnings(self, cutoff: int | None) -> Iterator[str]:
-        """What speaks against a random sample, and a judge who does not stay the same."""
+        """Warn of what speaks against a random sample, and of a judge who does not stay the same."""
         if len(self.unasked) and self._explain_unasked_passages() is None:
             yield (
                 f"The judge graded nothing for {format_noun_count(len(self.unasked), 'query')} that people "
-                "graded; left out."
+                "graded (left out)."
             )
         yield from self._warn_of_nonrandom_sample(cutoff)
         yield from self._warn_of_judge_drift()
@@ -204,11 +203,11 @@ class PeopleAndJudgeGrades:
         # Drawn at random, people's queries would lie along the file as the others do.
         place = np.arange(len(labelled), dtype=np.float64)
         if are_different_samples(place[labelled], place[~labelled]):
-            where = _format_thirds_of_file(place[labelled], len(labelled))
+            where = _format_counts_by_file_third(place[labelled], len(labelled))
             yield (
                 "People's queries are not spread over the judge's file like random ones: "
                 f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the "
-                "questions change along the file, the interval is invalid: grade randomly drawn queries."
+                "questions change along the file, the interval is invalid. Grade randomly drawn queries."
             )
         keys = list(self.judge)
         loose = [key for key in keys if key[0] in has_label]
@@ -221,9 +220,9 @@ class PeopleAndJudgeGrades:
             own, others = grades[graded], grades[~graded]
         if are_different_samples(own, others):
             yield (
-                f"The judge's mean grade of the {noun} that people graded is {own.mean():.2f}, of the "
-                f"others {others.mean():.2f}: people's are not a random sample, so the interval is invalid. Draw "
-                "them at random."
+                f"The judge's mean grade is {own.mean():.2f} for the {noun} that people graded and "
+                f"{others.mean():.2f} for the others. People's {noun} are not a random sample, so the interval is "
+                "invalid. Draw them at random."
             )
         yield from self._warn_of_top_ranked_sample(cutoff, has_label)
 
@@ -236,20 +235,20 @@ class PeopleAndJudgeGrades:
         own, others = best[rows][graded], best[rows][~graded]
         if are_different_samples(own, others):
             yield (
-                f"People's passages stand at rank {own.mean():.1f} on average, the others of the same "
-                f"queries at {others.mean():.1f}: they are not a random sample, so the interval is invalid. Draw "
+                f"The passages that people graded have a mean rank of {own.mean():.1f}, the others of the same "
+                f"queries {others.mean():.1f}. They are not a random sample, so the interval is invalid. Draw "
                 "them at random."
             )
 
     def _average_judge_grades(self) -> Floats:
-        """The judge's, of each query."""
+        """Average the judge's grades of each query."""
         by_query: dict[str, list[int]] = defaultdict(list)
         for key, grade in self.judge.items():
             by_query[key[0]].append(grade)
         return np.array([np.mean(by_query[query]) for query in self.queries])
 
     def _warn_of_judge_drift(self) -> Iterator[str]:
-        """Whether the judge's distance from people changes along its file."""
+        """Warn where the judge's distance from people changes along its file."""
         off: dict[str, list[int]] = defaultdict(list)
         for key in self.judge:
             if key in self.people:
@@ -263,14 +262,14 @@ class PeopleAndJudgeGrades:
         if spearmanr(place, means).pvalue < DRIFTING:
             parts = np.array_split(means, 3)
             yield (
-                f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first "
-                f"third of its file and {parts[2].mean():+.2f} in the last. Randomly drawn queries still correct "
-                "this; the first ones do not."
+                f"The judge drifts: its grades differ from people's by {parts[0].mean():+.2f} on average in the first "
+                f"third of its file and {parts[2].mean():+.2f} in the last. Grading randomly drawn queries still "
+                "corrects for this; grading only the first queries does not."
             )
 
 
 def are_different_samples(own: Floats, others: Floats) -> bool:
-    """Whether two samples are unlikely to be drawn from one (Kolmogorov and Smirnov)."""
+    """Say whether two samples are unlikely to be drawn from one (Kolmogorov and Smirnov)."""
     if min(len(own), len(others)) < 3 or len(own) + len(others) < FEWEST_TESTED:
         return False
     from scipy.stats import ks_2samp
@@ -278,7 +277,7 @@ def are_different_samples(own: Floats, others: Floats) -> bool:
     return bool(ks_2samp(own, others).pvalue < SUSPICIOUS)
 
 
-def _format_thirds_of_file(place: Floats, total: int) -> str:
+def _format_counts_by_file_third(place: Floats, total: int) -> str:
     counts = np.bincount((place * 3 // total).astype(int), minlength=3)
     return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
 

@@ -134,7 +134,7 @@ class RunComparisonByMeasure:
     unjudged: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def rank_by_tests(
+    def rank_runs_by_tests(
         cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPairDifference]
     ) -> RunComparisonByMeasure:
         """With the ranks that the tests of all pairs of `runs` (best first) allow."""
@@ -201,7 +201,7 @@ class NumberInSentence(Estimate):
 
     @property
     def interval_or_exact_value(self) -> tuple[float, float] | None:
-        """What it lies between; None where that is not known."""
+        """The interval of the number, or the number where it is exact; None where that is not known."""
         if self.low is None:
             return (self.point, self.point) if self.same else None
         return self.ends
@@ -240,7 +240,7 @@ BOOTSTRAP, BY_PEOPLE = (
 
 @dataclass(frozen=True)
 class ScoringSettings:
-    """How the scoring was done."""
+    """The settings of how the scoring was done."""
 
     grades: str
     unjudged: str
@@ -277,10 +277,10 @@ class ScoringRecord:
     schema: int = field(default=SCHEMA)
 
     def value(self, run: str, measure: str) -> RunMeasureValue | None:
-        """The value of a run, None if there is none."""
+        """Find the value of a run by a measure, None if there is none."""
         return next((value for value in self.values if (value.run, value.measure) == (run, measure)), None)
 
-    def find_comparison(self, measure: str) -> RunComparisonByMeasure | None:
+    def find_measure_comparison(self, measure: str) -> RunComparisonByMeasure | None:
         """The comparison by a measure, None if there is none."""
         return next((comparison for comparison in self.comparisons if comparison.measure == measure), None)
 
@@ -290,12 +290,12 @@ class ScoringRecord:
 
 
 def write_scoring_record(path: Path, score: ScoringRecord) -> None:
-    """Write `score.json` in one step."""
+    """Write the scoring record to `score.json` in one step."""
     write_json(path, score.as_dict())
 
 
 def read_scoring_record(path: Path) -> ScoringRecord:
-    """The record in a `score.json`; DataError if it holds none, or one of another schema."""
+    """Read the record in a `score.json`; DataError if it holds none, or one of another schema."""
     mend = "Run `embassay rag score` again with this --out."
     return read_json_record(path, ScoringRecord, schema=SCHEMA, what="the scoring", mend=mend)
 
@@ -330,7 +330,7 @@ class RequestedMeasure:
         return self.facts.name
 
     @property
-    def needs_sources(self) -> bool:
+    def needs_document_sources(self) -> bool:
         """Whether it asks which documents are of one source."""
         return self.needs_document_property("sources")
 
@@ -339,7 +339,7 @@ class RequestedMeasure:
         return any(what in dict(MEASURES.get(part.spec.name).facts)["needs"] for part in self.parts)
 
     @property
-    def is_ratio(self) -> bool:
+    def is_ratio_of_means(self) -> bool:
         """Whether its value is a ratio of two means, not a mean."""
         return len(self.parts) > 1 and not self.by_query
 
@@ -365,7 +365,7 @@ class MeasuredRun:
 
 
 def make_untested_run(measured: MeasuredRun, reason: str) -> MeasuredRun:
-    """A run whose values are left out, for a `reason`."""
+    """Make a run whose values are left out, for a `reason`."""
     columns = {
         name: RunQueryMeasureColumns(
             np.full_like(column.value, np.nan), tuple(np.full_like(part, np.nan) for part in column.parts)
@@ -376,7 +376,7 @@ def make_untested_run(measured: MeasuredRun, reason: str) -> MeasuredRun:
 
 
 def drop_failed_queries(measured: MeasuredRun, failed: NDArray[np.bool_], most: float) -> MeasuredRun:
-    """A run without values where its retriever `failed` (q,); untested where that is a share above `most`."""
+    """Drop a run's values where its retriever `failed` (q,); all where that is a share above `most`."""
     if failed.mean() > most:
         reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
         return make_untested_run(measured, reason)
@@ -393,7 +393,7 @@ def drop_failed_queries(measured: MeasuredRun, failed: NDArray[np.bool_], most: 
 def parse_requested_measures(
     measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool, facets: bool = False
 ) -> tuple[RequestedMeasure, ...]:
-    """The measures to take; the usual ones where none is named, each at every cutoff.
+    """Parse the measures to take; the usual ones where none is named, each at every cutoff.
 
     A name without a cutoff stands for one at every cutoff where the measure needs one. UsageError for a name that is
     not a measure of rankings, for Acc|Hit without `answers`, and for measures of facets without `facets`.
@@ -410,7 +410,7 @@ def parse_requested_measures(
         raise UsageError(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
         )
-    asked = tuple(_parse_measure(name) for name in dict.fromkeys(spelled))
+    asked = tuple(_parse_requested_measure(name) for name in dict.fromkeys(spelled))
     if not facets and (
         of_facets := next((measure for measure in asked if measure.needs_document_property("facets")), None)
     ):
@@ -443,7 +443,7 @@ def measure_run(
         if measure.facts.base == ANSWERS:
             columns[measure.name] = _measure_accuracy_given_hit(measure.facts.cutoff or 0, treated, answers)
         else:
-            taken = _make_query_columns([values[str(part)] for part in measure.parts])
+            taken = _make_query_measure_columns([values[str(part)] for part in measure.parts])
             columns[measure.name] = (
                 RunQueryMeasureColumns(taken.value, (taken.value,)) if measure.by_query else taken
             )
@@ -462,7 +462,7 @@ def _add_cutoffs_to_name(name: str, cutoffs: Sequence[int]) -> list[str]:
     return [f"{name}@{k}" for k in cutoffs] if needed else [name]
 
 
-def _parse_measure(name: str) -> RequestedMeasure:
+def _parse_requested_measure(name: str) -> RequestedMeasure:
     if name.startswith(ANSWERS):
         spec = CALL.parse(name)
         return RequestedMeasure(
@@ -472,8 +472,8 @@ def _parse_measure(name: str) -> RequestedMeasure:
     built = MEASURES.build(CALL.format(spec))
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
-            f"{name} is not a measure of rankings.",
-            mend="`embassay list measures` shows what each one needs.",
+            f"{name} is not a ranking measure.",
+            mend="`embassay list measures` shows what each measure needs.",
         )
     facts = dict(MEASURES.get(built.spec.name).facts)
     family = "ceiling" if built.spec.name == "PROC" else "set"
@@ -490,15 +490,15 @@ def _parse_measure(name: str) -> RequestedMeasure:
 
 
 def _strip_mean_setting(spec: Spec) -> tuple[Spec, bool]:
-    """`per_query_mean` is a matter of the mean over queries, not of PROC itself (spec rag 1.6)."""
+    """Strip `per_query_mean`, a matter of the mean over queries, from a spec of PROC (spec rag 1.6)."""
     params = {key: value for key, value in spec.params.items() if key != "per_query_mean"}
     return Spec(spec.name, spec.target, params, spec.cutoff), bool(spec.params.get("per_query_mean", False))
 
 
 def _make_measure_below_ceiling(name: str, ceiling: Spec) -> Measure:
-    """What a ceiling is the ceiling of, with the same settings."""
+    """Make the measure that a ceiling is the ceiling of, with the same settings."""
     if ceiling.name != "PROC":
-        raise UsageError(f"There is no measure called {name!r}.", mend="Write %PROC@10 or %PROC_NR4@10.")
+        raise UsageError(f"There is no measure called {name!r}.", mend="Use %PROC@10 or %PROC_NR4@10.")
     params = {key: value for key, value in ceiling.params.items() if key != "of"}
     of = str(ceiling.params.get("of", "RA-nWG"))
     return MEASURES.build(CALL.format(Spec(of, "", params, ceiling.cutoff)))
@@ -542,7 +542,7 @@ def _slice_facet_rows(facets: DocumentFacets, start: int, end: int) -> DocumentF
     )
 
 
-def _make_query_columns(parts: Sequence[Floats]) -> RunQueryMeasureColumns:
+def _make_query_measure_columns(parts: Sequence[Floats]) -> RunQueryMeasureColumns:
     if len(parts) == 1:
         return RunQueryMeasureColumns(parts[0], (parts[0],))
     reached, ceiling = parts
@@ -555,7 +555,7 @@ def _make_query_columns(parts: Sequence[Floats]) -> RunQueryMeasureColumns:
 
 
 def _measure_accuracy_given_hit(k: int, graded: Graded, answers: Floats | None) -> RunQueryMeasureColumns:
-    """Correctness of the answers to those queries whose evidence is all among the first `k`."""
+    """Measure the correctness of answers to queries whose evidence is all among the first `k`."""
     hit = evaluate_graded([f"Hit@{k}"], graded)[f"Hit@{k}"]
     value = np.where(hit == 1, np.full(len(hit), np.nan) if answers is None else answers, np.nan)
     return RunQueryMeasureColumns(value, (value,))
@@ -587,5 +587,5 @@ def per_query(
 
 def _explain_undefined_measure(asked: RequestedMeasure) -> str:
     if asked.facts.base == ANSWERS:
-        return "not all evidence is among the first, or there is no answer"
+        return "not all evidence is in the top K, or there is no answer"
     return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined

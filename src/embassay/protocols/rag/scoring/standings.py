@@ -56,7 +56,7 @@ class ScoredRuns:
 
 
 def read_scored_runs(folder: Path) -> ScoredRuns:
-    """Of the scoring in a folder. DataError for a record that is damaged."""
+    """Read the runs of the scoring in a folder; DataError for a record that is damaged."""
     score = read_scoring_record(folder / FILE)
     table = _QueryValueItems(RunFolder(folder), score)
     unpaired = {
@@ -71,7 +71,7 @@ def read_scored_runs(folder: Path) -> ScoredRuns:
             value for value in score.values if value.measure == measure.name and value.value is not None
         ]
         draws = drawn.get(measure.name) or _draw_joint_replicates(score, values)
-        standings += [_make_standing(score, value, draws[value.run]) for value in values]
+        standings += [_make_run_standing(score, value, draws[value.run]) for value in values]
     pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
     name = score.judgements.name
     # What the judge refused is a part of what people graded: it counts against nobody in a corrected value.
@@ -93,7 +93,7 @@ def _explain_missing_items(score: ScoringRecord, measure: str) -> str:
 
 
 def list_run_pair_contrasts(scored: ScoredRuns) -> Iterator[StatedSystemContrast]:
-    """The pairs of the record."""
+    """List the contrasts of the pairs of runs in the record."""
     for measure, pairs in scored.pairs.items():
         for pair in pairs:
             if pair.error is not None:
@@ -123,7 +123,7 @@ class _QueryValueItems:
             self.groups = dict(frame.select("item_id", "group").iter_rows())
 
     def draws(self, measures: Sequence[str]) -> dict[str, dict[str, Floats]]:
-        """Replicates of every run by measure: those that the scoring drew, by its seed and its groups."""
+        """Draw replicates of every run by measure: those that the scoring drew, by its seed and groups."""
         keys = [(run.name, measure) for measure in measures for run in self._score.runs]
         if not keys:
             return {}
@@ -145,7 +145,7 @@ class _QueryValueItems:
         return np.array([places.setdefault(self.groups[query], len(places)) for query in self.queries])
 
 
-def _make_standing(score: ScoringRecord, value: RunMeasureValue, draws: Floats) -> SystemStanding:
+def _make_run_standing(score: ScoringRecord, value: RunMeasureValue, draws: Floats) -> SystemStanding:
     strata = () if value.df is None else (ResampledUnitGroup(round(value.df) + 1, draws[:KEPT]),)
     replicates = np.empty(0) if value.error is None else draws
     headline = SystemHeadlineValue(
@@ -161,7 +161,7 @@ def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunMeasureValu
     runs = [value.run for value in values]
     errors = np.array([_compute_replicate_spread(value) for value in values])
     covariance = np.diag(errors**2)
-    comparison = score.find_comparison(values[0].measure) if values else None
+    comparison = score.find_measure_comparison(values[0].measure) if values else None
     by_runs = {frozenset((pair.a, pair.b)): pair for pair in (comparison.pairs if comparison else ())}
     for i, j in combinations(range(len(runs)), 2):
         pair = by_runs.get(frozenset((runs[i], runs[j])))
@@ -187,6 +187,6 @@ def _draw_whitened_normals(columns: int, seed: int) -> Floats:
 
 
 def _compute_replicate_spread(of: RunMeasureValue | RunPairDifference) -> float:
-    """Of replicates that have its error, which few units make larger than the spread (`stats.freedom_of_units`)."""
+    """Compute the spread of replicates that have its error, which few units make larger."""
     factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
     return float((of.error or 0.0) / factor)

@@ -40,7 +40,7 @@ from embassay.protocols.rag.scoring.score import (
     ScoringRecord,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.stats import Estimate
 from embassay.stats.ranks import correct_tests_by_holm, run_paired_test
 from embassay.stats.resampling import (
@@ -67,7 +67,7 @@ def compare_all_run_pairs(
     asked: RequestedMeasure,
     tests: Tests | None = None,
 ) -> RunComparisonByMeasure:
-    """Every pair of runs by one measure, and the ranks that the tests allow each run.
+    """Compare every pair of runs by one measure, and rank each run as the tests allow.
 
     A run's best rank is 1 + the number of runs that beat it, its worst their number less those that it beats; one beats
     another where Holm's p over the pairs is under 0.05. p is that of the paired bootstrap's t test, or from `tests`
@@ -75,13 +75,13 @@ def compare_all_run_pairs(
     `reason` says why there is no comparison.
     """
     lower = asked.facts.direction == "lower"
-    means = {run: resampled.compute_quantity(asked.name, run).value for run in runs}
+    means = {run: resampled.compute_run_quantity(asked.name, run).value for run in runs}
     ranked = sorted(
         (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
     )
     if len(ranked) < 2:
         return RunComparisonByMeasure(asked.name, tuple(ranked), reason="fewer than two runs with a value")
-    if tests is not None and asked.is_ratio:
+    if tests is not None and asked.is_ratio_of_means:
         return RunComparisonByMeasure(
             asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
         )
@@ -94,7 +94,7 @@ def compare_all_run_pairs(
             asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values()))
         )
     tested = _test_run_pairs(asked.name, ranked, gaps, tests, lower)
-    return RunComparisonByMeasure.rank_by_tests(asked.name, ranked, tested)
+    return RunComparisonByMeasure.rank_runs_by_tests(asked.name, ranked, tested)
 
 
 def run_randomization_tests(
@@ -108,7 +108,7 @@ def run_randomization_tests(
     """p of the paired randomisation test for each measure that is a mean and each pair of runs, both ways round."""
     keys, columns = [], []
     for measure in measures:
-        for a, b in combinations(measured, 2) if not measure.is_ratio else ():
+        for a, b in combinations(measured, 2) if not measure.is_ratio_of_means else ():
             keys.append((measure.name, a.run, b.run))
             columns.append(a.columns[measure.name].value - b.columns[measure.name].value)
     if not columns:
@@ -124,8 +124,8 @@ def run_randomization_tests(
 def _explain_untestable_pair(gaps: Sequence[ResampledQuantity]) -> str:
     """Why some pair has no test."""
     if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
-        return "all queries share a relevant document: they count as one"
-    return "too few queries where both are defined"
+        return "all queries share a relevant document, so they count as one"
+    return "too few queries where both runs have a value"
 
 
 def _test_run_pairs(
@@ -169,7 +169,7 @@ def _drop_undefined_replicates(gap: ResampledQuantity) -> NDArray[np.float64]:
 
 
 def clip_interval(low: float, high: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The interval, cut to what a difference can be: the truth lies there."""
+    """Clip the interval to what a difference can be, as the truth lies there."""
     return max(low, bounds[0]), min(high, bounds[1])
 
 
@@ -200,8 +200,8 @@ def measure_run_likeness(
             a.name,
             b.name,
             k,
-            *_average_with_interval(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
-            *_average_with_interval(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
+            *_average_values_with_interval(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
+            *_average_values_with_interval(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
         )
         for i, (a, b, k) in enumerate(asked)
     )
@@ -213,11 +213,11 @@ def measure_list_likeness(a: RunOnJudgedQueries, b: RunOnJudgedQueries, k: int) 
     first, second = a.documents[:, :k], b.documents[:, :k]
     step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
     rows = range(0, len(first), step)
-    parts = [_measure_row_likeness(first[row : row + step], second[row : row + step], k) for row in rows]
+    parts = [_measure_ranking_likeness(first[row : row + step], second[row : row + step], k) for row in rows]
     return np.concatenate([overlap for overlap, _ in parts]), np.concatenate([other for _, other in parts])
 
 
-def _measure_row_likeness(
+def _measure_ranking_likeness(
     first: NDArray[np.int64], second: NDArray[np.int64], k: int
 ) -> tuple[Floats, Floats]:
     same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] != NOBODY)
@@ -227,7 +227,7 @@ def _measure_row_likeness(
     return common.sum(axis=1) / k, compute_kendall_tau_b(rank, place)
 
 
-def _average_with_interval(
+def _average_values_with_interval(
     values: Floats, replicates: Floats, units: int, bounds: tuple[float, float]
 ) -> tuple[Any, float | None, float | None, int]:
     """The mean over the queries that have a value, with its ends, and how many these are; None where none has."""
@@ -241,10 +241,10 @@ def _average_with_interval(
 PROTOCOL, TASK = "rag", "score"
 
 
-def make_score_result_rows(score: ScoringRecord) -> list[Result]:
-    """Every value as a Result, measures by the names the user gave."""
+def make_score_result_rows(score: ScoringRecord) -> list[ResultRow]:
+    """Make every value a Result, measures by the names the user gave."""
     return [
-        Result(
+        ResultRow(
             PROTOCOL, TASK, score.judgements.name, "", "", "", value.run, value.measure, value.value, value.n,
             value.low, value.high, value.method, score.settings.seed, value.reason,
         )
@@ -253,9 +253,9 @@ def make_score_result_rows(score: ScoringRecord) -> list[Result]:
 
 
 def make_comparison_scopes(score: ScoringRecord) -> dict[str, Any]:
-    """As comparisons.json: a scope per measure, and that of the headline as `score`."""
+    """Make the scopes of comparisons.json: one per measure, and that of the headline as `score`."""
     scopes = {comparison.measure: _make_comparison_scope(comparison) for comparison in score.comparisons}
-    headline = score.find_comparison(score.headline)
+    headline = score.find_measure_comparison(score.headline)
     return {
         "alpha": score.settings.alpha,
         "correction": score.settings.correction,
@@ -265,15 +265,15 @@ def make_comparison_scopes(score: ScoringRecord) -> dict[str, Any]:
 
 
 def build_score_tables(score: ScoringRecord) -> Iterator[ColumnTable]:
-    """`rag_score`, `rag_reading`, and where they have rows `rag_pairs`, `rag_overlap` and `rag_sensitivity`."""
+    """Build the tables of scores, readings, and where they have rows pairs, overlap and sensitivity."""
     yield _build_run_values_table(score)
     if any(comparison.pairs for comparison in score.comparisons):
         yield _build_run_pairs_table(score)
     if score.likeness:
-        yield _overlap_table(score)
+        yield _build_run_overlap_table(score)
     if score.sensitivity:
-        yield _sensitivity_table(score)
-    yield _reading_table(score)
+        yield _build_sensitivity_table(score)
+    yield _build_interpretation_table(score)
 
 
 def build_tag_score_table(
@@ -291,35 +291,35 @@ def build_tag_score_table(
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
         tagged = [_select_query_values(run, asked.name, inside) for run in taken]
-        rows += [{"tag": tag, **row} for row in _list_tag_rows(tagged, asked.name, request, groups)]
+        rows += [{"tag": tag, **row} for row in _list_tag_table_rows(tagged, asked.name, request, groups)]
     return ColumnTable.of(
-        "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
+        "rag_tags", f"{asked.name} by question tag", rows, text("Tag", "tag"), text("Run", "run"),
         *interval_columns("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
         whole_number_column("Queries", "figure.n"),
         *interval_columns("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
-        note="95% bootstrap over the questions of a tag, paired."
+        note="95% paired bootstrap over the questions with a tag."
     )  # fmt: skip
 
 
-def _list_tag_rows(
+def _list_tag_table_rows(
     taken: Sequence[MeasuredRun], measure: str, request: ScoreRequest, groups: Groups | None
 ) -> Iterator[dict[str, Any]]:
     """Each run, its figure, and its difference from the first run."""
     resampled = ResampledRunQuantities(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
     first, *others = [run.run for run in taken]
-    resampled.request_quantity(measure, first)
+    resampled.request_run_quantity(measure, first)
     for run in others:
-        resampled.request_quantity(measure, run)
-        resampled.request_quantity(measure, run, first)
-        resampled.request_quantity(measure, first, run)
-    resampled.resample_requested()
+        resampled.request_run_quantity(measure, run)
+        resampled.request_run_quantity(measure, run, first)
+        resampled.request_run_quantity(measure, first, run)
+    resampled.resample_requested_quantities()
     for run in (first, *others):
         difference = (
             None if run == first else _estimate_from_quantity(resampled.difference(measure, run, first))
         )
         yield {
             "run": run,
-            "figure": _estimate_from_quantity(resampled.compute_quantity(measure, run)),
+            "figure": _estimate_from_quantity(resampled.compute_run_quantity(measure, run)),
             "difference": difference,
         }
 
@@ -359,7 +359,7 @@ def _make_comparison_scope(comparison: RunComparisonByMeasure) -> dict[str, Any]
 
 
 def name_resampled_unit(score: ScoringRecord) -> str:
-    """What was resampled, for footers: queries, or groups of them."""
+    """Name what was resampled, for footers: queries, or groups of them."""
     groups = score.judgements.groups
     if not groups:
         return "Bootstrap over queries"
@@ -407,20 +407,20 @@ def _build_run_pairs_table(score: ScoringRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _overlap_table(score: ScoringRecord) -> ColumnTable:
+def _build_run_overlap_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
-        "rag_overlap", "How similar the first K documents are", score.likeness,
+        "rag_overlap", "Similarity of two runs' first K documents", score.likeness,
         whole_number_column("K", "cutoff"), text("A", "a"),
         text("B", "b"), number_column("Overlap", "overlap", 3), number_column("95% low", "overlap_low", 3),
         number_column("95% high", "overlap_high", 3), number_column("tau-b", "tau", 3, "signed"),
         number_column("tau 95% low", "tau_low", 3, "signed"),
         number_column("tau 95% high", "tau_high", 3, "signed"),
         whole_number_column("tau queries", "tau_n"),
-        note="tau-b: over the documents that both have among their first K."
+        note="tau-b compares the documents that both runs have among their first K."
     )  # fmt: skip
 
 
-def _sensitivity_table(score: ScoringRecord) -> ColumnTable:
+def _build_sensitivity_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity,
         whole_number_column("K", "cutoff"),
@@ -428,12 +428,12 @@ def _sensitivity_table(score: ScoringRecord) -> ColumnTable:
         *(number_column(run.name, ("values", run.name), 3) for run in score.runs),
         text("Order", lambda cell: " > ".join(cell.order)), number_column("tau-b", "tau", 3, "signed"),
         number_column("Largest change", "largest_change", 3),
-        note="RA-nWG; order, tau-b and change relative to the default cell (alpha 1, cap4 1, cap3 0.25)."
+        note="Run columns show RA-nWG; tau-b and change compare with the defaults (alpha 1, cap4 1, cap3 0.25)."
     )  # fmt: skip
 
 
-def _reading_table(score: ScoringRecord) -> ColumnTable:
+def _build_interpretation_table(score: ScoringRecord) -> ColumnTable:
     columns = (Column("About", "text"), Column("Finding", "text"), Column("In words", "text"))
     rows = [(f"{reading.run}@{reading.cutoff}", reading.finding, reading.text) for reading in score.readings]
     rows += [(guidance.knob, guidance.status, guidance.text) for guidance in score.guidance]
-    return ColumnTable("rag_reading", "Pool or ordering, and what to improve next", columns, tuple(rows))
+    return ColumnTable("rag_reading", "Pool or ordering: what to improve next", columns, tuple(rows))

@@ -35,8 +35,8 @@ from embassay.protocols.calibration.protocol import (
     score_heldout_probabilities,
 )
 from embassay.protocols.calibration.shift import Reference
-from embassay.protocols.kernel.outcome import Run, make_file_manifest
-from embassay.protocols.kernel.session import SilentListener, check_same_arguments
+from embassay.protocols.kernel.outcome import Run, make_file_run_manifest
+from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun, ask_retrievers_for_runs
 from embassay.protocols.rag.scoring.inputs import (
@@ -63,7 +63,7 @@ from embassay.protocols.rag.silence import (
     read_unanswerable_questions,
 )
 from embassay.randomness import make_seeded_generator
-from embassay.records import Result, Score
+from embassay.records import ResultRow, Score
 from embassay.runs.folder import (
     RunFolder,
     format_value_as_json,
@@ -92,15 +92,15 @@ class RunBestScores:
     unanswerable: int = 0
 
 
-def list_answered_queries(
+def list_best_scores_of_runs(
     inputs: ScoringInputs, board: RunsOnJudgedQueries, cutoff: int, unanswerable: Sequence[str] = ()
 ) -> Iterator[RunBestScores]:
     """Every run, on the judged queries and on those without an answer."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
-        yield _make_answered_queries(run, entries, board.queries, cutoff, unanswerable)
+        yield _make_run_best_scores(run, entries, board.queries, cutoff, unanswerable)
 
 
-def _make_answered_queries(
+def _make_run_best_scores(
     run: RunOnJudgedQueries,
     entries: RunOrQrelsEntries,
     judged: tuple[str, ...],
@@ -126,7 +126,7 @@ def _make_answered_queries(
 def _ask_retrievers(
     request: RunCalibrationRequest, out: Path, listener: SilentListener | None, max_usd: float | None
 ) -> Iterator[tuple[LiveRetrieverRun, ...]]:
-    """The runs of the retrievers that are asked now."""
+    """Ask the retrievers now for their runs."""
     if not request.files.retrievers:
         yield ()
         return
@@ -138,7 +138,7 @@ def _ask_retrievers(
 
 
 def gather_calibration_questions(request: RunCalibrationRequest) -> AskedQuestions:
-    """The judged questions, and those without an answer."""
+    """Gather the judged questions, and those without an answer."""
     files = request.files
     texts = read_judged_questions(files)
     if request.no_answer is not None:
@@ -162,13 +162,13 @@ def calibrate_run_scores(
     BudgetExceeded where retrievers would cost more than `max_usd`.
     """
     folder = RunFolder(out)
-    check_same_arguments(folder, request)
+    check_same_run_arguments(folder, request)
     with _ask_retrievers(request, out, listener, max_usd) as live:
         inputs = read_scoring_inputs(request.files, live)
     board = place_runs_on_judged_queries(inputs, map_judgement_grades(inputs.qrels, request.files.grades))
     kinds = {} if request.no_answer is None else read_unanswerable_questions(request.no_answer)
     unanswerable = [key for ids in kinds.values() for key in ids]
-    runs = list(list_answered_queries(inputs, board, request.cutoff, unanswerable))
+    runs = list(list_best_scores_of_runs(inputs, board, request.cutoff, unanswerable))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores_not_rank_made(run, entries)
     silences = _find_silence_thresholds(runs, inputs, request, kinds)
@@ -184,7 +184,7 @@ def _find_silence_thresholds(
     request: RunCalibrationRequest,
     kinds: Mapping[str, Sequence[str]],
 ) -> dict[str, RunSilence]:
-    """Run -> when it should say nothing; empty without questions that have no answer."""
+    """Find when each run should say nothing; empty without questions that have no answer."""
     if request.no_answer is None:
         return {}
     reranked = None
@@ -222,7 +222,7 @@ def _check_scores_not_rank_made(run: RunBestScores, entries: RunOrQrelsEntries) 
         raise DataError(
             "the run has no scores to set a threshold on", path=entries.path,
             expected="the similarity or probability of each passage", found=why,
-            mend="Write the engine's own scores into the run, distances with a minus sign."
+            mend="Write the engine's own scores to the run (distances with a minus sign)."
         )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _look_like_rank_fusion_scores(best: Values) -> bool:
 
 
 class _RunCalibration:
-    """What a calibration found of one run."""
+    """The calibration of one run, and what it found."""
 
     def __init__(
         self,
@@ -271,17 +271,17 @@ class _RunCalibration:
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be known of the run."""
+        """Warnings of what is to be known of the run."""
         said = []
         if self.of.empty:
             which = "queries" if self.silence is not None else "judged queries"
             said.append(
-                f"{self.of.empty:,} {which} have no list: they are never answered, whatever the threshold"
+                f"{self.of.empty:,} {which} have no list, so they are never answered at any threshold"
             )
         if self.silence is not None:
             mix = f"{self.of.unanswerable:,} of {len(self.of.ids) + self.of.empty:,} questions have no answer"
             said.append(
-                f"{mix}: precision, unlike silence, holds only if the same share of your questions has none"
+                f"{mix}; precision, unlike silence, applies only if the same share of your questions has no answer"
             )
             said += self.silence.notes
         return said
@@ -332,12 +332,12 @@ def _write_calibration_items(path: Path, cell: _RunCalibration) -> None:
     })  # fmt: skip
 
 
-def _list_calibration_results(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[Result]:
+def _list_calibration_results(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[ResultRow]:
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         more = () if cell.silence is None else tuple(cell.silence.scores())
         for score in (*cell.scores, *more) if name else cell.scores[:1]:
-            yield Result(
+            yield ResultRow(
                 PROTOCOL, TASK, name, score.subset, "", score.variant, cell.of.run, score.measure, score.value, score.n,
                 score.ci_low, score.ci_high, score.method, seed, score.reason
             )  # fmt: skip
@@ -352,7 +352,7 @@ def _make_calibration_manifest(
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
     systems, datasets = build_run_manifest_entries(inputs, TASK, n)
-    return make_file_manifest(
+    return make_file_run_manifest(
         folder, PROTOCOL, command, request.as_dict(),
         systems=systems, datasets=datasets,
         cells=(

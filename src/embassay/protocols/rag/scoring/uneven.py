@@ -44,7 +44,7 @@ def spare_runs_less_judged(
     treated: str,
     answers: NDArray[np.float64] | None = None,
 ) -> tuple[RunComparisonByMeasure, ...]:
-    """The comparisons in which no run is beaten for its missing grades, with the ranks that this leaves.
+    """Spare runs from being beaten for missing grades, in all comparisons and the ranks they leave.
 
     Where the run that is behind is judged less by UNEVEN (of harm that no grade shows: the run that is ahead), the two
     are told apart only if the same holds when passages without a grade are left out, on the queries (half of them at
@@ -91,17 +91,17 @@ def _weigh_ungraded_by_measure(
 
 
 def _is_helped_by_missing_grades(measure: MeasureFacts, treated: str) -> bool:
-    """Harm that no grade shows helps a run; all else that no grade shows counts against it."""
+    """Say whether missing grades help a run: only by harm, of which no grade shows."""
     return measure.direction == "lower" and treated == HARMLESS
 
 
 def _mark_long_enough_lists(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
-    """The queries whose list is no shorter than `k` without its ungraded passages, or has none."""
+    """Mark the queries whose list is no shorter than `k` without ungraded passages, or has none."""
     return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
 
 
 def compute_unjudged_shares(board: RunsOnJudgedQueries, cutoffs: Sequence[int]) -> Shares:
-    """Of every run at every cutoff; a run without any passage has no share."""
+    """Compute the unjudged share of every run at every cutoff; a run without passages has none."""
     shares: dict[int, dict[str, float]] = {}
     for k in cutoffs:
         name = f"{JUDGED}@{k}"
@@ -136,7 +136,7 @@ def _spare_less_judged_in_comparison(
         _withdraw_verdict(pair, lacking, is_winner_surely_ahead, is_helped=is_helped)
         for pair in comparison.pairs
     )
-    ranked = RunComparisonByMeasure.rank_by_tests(comparison.measure, comparison.runs, pairs)
+    ranked = RunComparisonByMeasure.rank_runs_by_tests(comparison.measure, comparison.runs, pairs)
     return replace(ranked, reason=comparison.reason, unjudged=dict(lacking))
 
 
@@ -157,7 +157,7 @@ def _withdraw_verdict(
 
 
 def _is_mean_surely_positive(apart: NDArray[np.float64], whole: NDArray[np.bool_]) -> bool:
-    """Whether the mean of the paired differences is above 0 with its 95% interval, on at least half of the queries."""
+    """Say whether paired differences' 95% interval is above 0, on at least half of the queries."""
     known = apart[whole & ~np.isnan(apart)]
     if len(known) < max(2, len(apart) / 2):
         return False

@@ -3,8 +3,6 @@
 `embassay.rag.sweep` is this package, and a call of it is `sweep.protocol.measure_sweep_stacks`: see `golden`.
 """
 
-from __future__ import annotations
-
 from embassay.registry import make_package_callable
 
 make_package_callable(__name__, "measure_sweep_stacks")

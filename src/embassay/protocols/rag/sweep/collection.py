@@ -79,7 +79,7 @@ class SweepCollection:
 
     @cached_property
     def counts(self) -> Ints:
-        """Documents of grade 1 to 5 of each query, (q, 5)."""
+        """The number of documents of grade 1 to 5 of each query, (q, 5)."""
         return np.array(
             [[sum(grade == level for grade in row.values()) for level in range(1, 6)] for row in self.grades],
             dtype=np.int64,
@@ -112,7 +112,7 @@ class IndexedPassages:
 
 
 def read_retrieval_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
-    """The dataset, its queries drawn by the request's seed from those that have judgements.
+    """Read the dataset, its queries drawn by the request's seed from those that have judgements.
 
     DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
     """
@@ -164,7 +164,7 @@ def _read_titles_and_shifts(
 
 
 def _drop_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[SkippedItems, ...]]:
-    """The data without judgements of queries' own documents, and without queries that have no relevant one left."""
+    """Drop judgements of queries' own documents, and queries that have no relevant one left."""
     qrels = {
         query: {doc: gain for doc, gain in judged.items() if doc != query}
         for query, judged in data.qrels.items()
@@ -174,14 +174,14 @@ def _drop_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped
     ]
     answerable = tuple(data.queries.ids[row] for row in rows)
     if not answerable:
-        raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
+        raise DataError("no query has a relevant document besides its own", mend="Remove exclude_self.")
     queries = replace(data.queries, ids=answerable, texts=tuple(data.queries.texts[row] for row in rows))
     gone = tuple(sorted(set(data.queries.ids) - set(answerable)))
     skipped = (SkippedItems("no relevant document except its own", len(gone), gone[:3]),) if gone else ()
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
-def make_passages(
+def make_indexed_passages(
     collection: SweepCollection, chunk: str, tokenizer: Tokenizer, situate: Situate | None = None
 ) -> IndexedPassages:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage. `situate` asks the
@@ -216,7 +216,7 @@ def _cut_document(
 
 
 def resolve_dataset_source(source: str, request: SweepRequest) -> str:
-    """The name or path to open; what is neither is left as it was written, for the message."""
+    """Resolve a source to the name or path to open; what is neither stays, for the message."""
     is_name = source.partition("?")[0].partition(":")[0] in DATASETS
     if is_name and prefer_path_over_catalogue(source, Path(request.path(source))) == source:
         return source
@@ -228,17 +228,17 @@ def resolve_dataset_source(source: str, request: SweepRequest) -> str:
 def _map_dataset_gains_to_grades(
     dataset: Dataset, data: RetrievalSet, entry: DatasetEntry
 ) -> tuple[Mapping[float, int], tuple[str, ...]]:
-    """What grade each gain of the dataset stands for, and what is to be said of it."""
+    """Map each gain of the dataset to the grade it stands for, and say what is to be said of it."""
     gains = {gain for judged in data.qrels.values() for gain in judged.values()}
     if (entry.grades is not None or dataset.gains.table is not None) and gains <= {0.0, 1.0, 2.0, 3.0, 4.0}:
         return {gain: int(gain) + 1 for gain in gains}, ()
     # Gains that a map has made are read by no other rule.
     is_mapped = entry.grades is not None or dataset.gains.table is not None
-    grades, note = map_values_to_grades(gains, entry, {} if is_mapped else None)
+    grades, note = map_judgement_values_to_grades(gains, entry, {} if is_mapped else None)
     return {gain: grade for gain, grade in grades.items() if grade is not None}, note
 
 
-def map_values_to_grades(
+def map_judgement_values_to_grades(
     values: Set[float], entry: DatasetEntry, chosen: Mapping[float, int | None] | None = None
 ) -> tuple[Mapping[float, int | None], tuple[str, ...]]:
     """What grade each value of the judgements stands for, by the map that is `chosen` or as they are read without one,
@@ -255,16 +255,16 @@ def map_values_to_grades(
         above = ",".join(f"{gain:g}={gain + 1:g}" for gain in gains)
         raise DataError(
             f"the judgements of {entry.source!r} may be grades from 1 to 5 or gains from 0 to 4", found=found,
-            mend=(f"Say which: {{path: {entry.source}, grades: identity}} if they are grades, grades: "
+            mend=(f"Use {{path: {entry.source}, grades: identity}} if they are grades, or grades: "
                 f"'{above}' if 4 is the best grade.")
         )  # fmt: skip
     raise DataError(
         f"the judgements of {entry.source!r} are not grades from 1 to 5",
         found=found,
-        mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{suggest_grade_map(gains)}'}}.",
+        mend=f"Add a grade map: {{path: {entry.source}, grades: '{suggest_grade_map(gains)}'}}.",
     )
 
 
 def count_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> Ints:
-    """Tokens of each text, (n,)."""
+    """Count the tokens of each text, (n,)."""
     return np.fromiter(map(len, tokenizer.encode_batch(list(texts))), dtype=np.int64, count=len(texts))

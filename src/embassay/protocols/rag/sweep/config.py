@@ -103,7 +103,7 @@ class GeneratorSettings:
 
     @property
     def assumed_answer_ms(self) -> float | None:
-        """The time of an answer by what is assumed; None where a model is timed.
+        """The assumed milliseconds of an answer; None where a model is timed.
 
         >>> GeneratorSettings(ttft_ms=400.0, tokens_per_second=100.0, output_tokens=201).assumed_answer_ms
         2400.0
@@ -170,7 +170,7 @@ class SweepRequest:
         return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base", *unsaid)}
 
     def path(self, given: str) -> str:
-        """A path of the config as it is to be opened.
+        """Resolve a path of the config to how it is to be opened.
 
         >>> SweepRequest((), (), base=Path("configs")).path("./data")
         'configs/data'
@@ -179,7 +179,7 @@ class SweepRequest:
         return str(path) if path.is_absolute() or self.base == Path() else os.path.normpath(self.base / path)
 
     def resolve_spec_target(self, text: str, registry: Registry[Any]) -> str:
-        """A spec string whose target is a relative path (`cross:./folder`), as it is to be opened."""
+        """Resolve a spec string whose target is a relative path (`cross:./folder`) for opening."""
         spec = registry.parse_spec(text)
         if not spec.target.startswith(("./", "../")):
             return text
@@ -192,7 +192,7 @@ At = Callable[..., AbstractContextManager[None]]
 
 
 def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> SweepRequest:
-    """The request of a file whose keys and types are right. UsageError for a name that is none, with the nearest."""
+    """Make the request of a file with right keys and types; UsageError for a name that is none."""
     _require_some_encoder(file)
     names = {
         "encoder": _canonicalize_spec_names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
@@ -202,7 +202,7 @@ def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> S
     }
     for position, encoder in enumerate(names["encoder"]):
         with at("encoder", position):
-            _check_encoder(encoder)
+            _check_encoder_spec(encoder)
     chunks = []
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
@@ -236,12 +236,12 @@ def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> S
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=LatencySettings(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
-        names=_check_names_file(file.names, base, at)
+        names=_check_query_names_file(file.names, base, at)
     )  # fmt: skip
 
 
 def replace_sweep_rules(request: SweepRequest, **given: Any) -> SweepRequest:
-    """The request with those rules replaced that are given (not None)."""
+    """Replace those rules of the request that are given (not None)."""
     return replace(request, rules=replace(request.rules, **{k: v for k, v in given.items() if v is not None}))
 
 
@@ -252,7 +252,7 @@ def _distinct_values(values: Iterable[Any]) -> tuple[Any, ...]:
 def _canonicalize_spec_names(
     texts: Sequence[str], registry: Registry[Any], axis: str, at: At, also: Sequence[str] = ()
 ) -> list[str]:
-    """Canonical spec strings, `none` as it is; their parameters are checked by name and value."""
+    """Canonicalize spec strings, `none` as it is; their parameters are checked by name and value."""
     names = []
     for position, text in enumerate(texts):
         if text == NONE and axis in ("reranker", "rewrite"):
@@ -272,7 +272,7 @@ def _canonicalize_spec_name(text: str, registry: Registry[Any], also: Sequence[s
                 near = find_nearest_name(name, parameters)
                 raise UsageError(
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
-                    mend=f"Did you mean {near}?" if near else "Leave it out.",
+                    mend=f"Did you mean {near}?" if near else "Remove it.",
                 )
     registry.check_parameter_values(spec)
     return registry.format(spec)
@@ -282,11 +282,13 @@ def _require_some_encoder(file: SweepConfigFile) -> None:
     needs = next((mode for mode in file.mode if not mode.startswith(SPARSE)), "")
     if needs and not file.encoder:
         raise UsageError(
-            "the key 'encoder' is missing.", mend=f"The mode {needs} needs one: encoder: wordllama."
+            "the key 'encoder' is missing.", mend=f"The mode {needs} needs it. Example: encoder: wordllama."
         )
 
 
-def _check_names_file(entry: QueryNamesInFile | None, base: Path, at: At) -> QueryNameFileSetting | None:
+def _check_query_names_file(
+    entry: QueryNamesInFile | None, base: Path, at: At
+) -> QueryNameFileSetting | None:
     """The file of names, read once to see that it can be."""
     if entry is None:
         return None
@@ -308,7 +310,7 @@ def _make_generator_settings(entry: GeneratorSettingsInFile | None) -> Generator
         generator.tokens_per_second is None
     ):
         raise UsageError(
-            "A generator is either timed or assumed.",
+            "A generator needs either a model to time or assumed speeds.",
             mend="Give model: SPEC, or both ttft_ms: and tokens_per_second:.",
         )
     return generator
@@ -322,12 +324,12 @@ def _check_chunk_language_model(text: str) -> None:
         CHAT_MODELS.check_parameter_values(model)
 
 
-def _check_encoder(text: str) -> None:
+def _check_encoder_spec(text: str) -> None:
     kind = dict(SYSTEMS.get(SYSTEMS.parse_spec(text).name).facts).get("kind", "embedding")
     if kind != "embedding":
         raise UsageError(
             f"{text!r} makes no vectors, so it is not an encoder.",
-            mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; for BM25, use mode: sparse or "
+            mend="Use wordllama, minilm, st:ORG/MODEL or openai:NAME, for example. For BM25, use mode: sparse or "
             "hybrid.",
         )
 
@@ -339,10 +341,10 @@ def _expand_measures_to_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) ->
         [*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False
     )
     for measure in requested:
-        if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_sources:
+        if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_document_sources:
             raise UsageError(
                 f"{measure.name} is not measured in a sweep.",
-                mend="Ceilings (PROC) are added automatically; name measures of grades and rankings.",
+                mend="Choose graded or ranking measures; ceilings (PROC) are added automatically.",
             )
     return tuple(requested_measure.name for requested_measure in requested)
 
@@ -353,10 +355,10 @@ def _check_efficiency_weights(weights: Mapping[str, float], measures: Sequence[s
     if weights == WEIGHTS or (not unknown and sum(weights.values()) > 0):
         return weights
     if not unknown:
-        raise UsageError("The weights of efficiency sum to 0.", mend="Give one above 0.")
+        raise UsageError("The weights of efficiency sum to 0.", mend="Set at least one weight above 0.")
     raise UsageError(
         f"efficiency has a weight for {unknown[0]!r}, which is not measured.",
-        mend=f"Measured are {', '.join(measures)}.",
+        mend=f"Choose from {', '.join(measures)}.",
     )
 
 
@@ -366,13 +368,13 @@ def _make_sweep_rules(file: SweepConfigFile, measures: Sequence[str]) -> SweepRu
     rules = SweepRules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
     if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
         raise UsageError(
-            f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
+            f"The quality axis {unknown!r} is not measured.", mend=f"Choose from {', '.join(measures)}."
         )
     if rules.measure not in measures:
         near = find_nearest_name(rules.measure, measures)
         raise UsageError(
             f"The deciding measure, {rules.measure!r}, is not measured.",
-            mend=(f"Did you mean {near!r}? " if near else "") + f"Measured are {', '.join(measures)}.",
+            mend=(f"Did you mean {near!r}? " if near else "") + f"Choose from {', '.join(measures)}.",
         )
     if parse_requested_measures([rules.measure], (), answers=False)[0].facts.direction != "higher":
         raise UsageError(
@@ -383,7 +385,7 @@ def _make_sweep_rules(file: SweepConfigFile, measures: Sequence[str]) -> SweepRu
 
 
 def _make_price_settings(file: SweepConfigFile, names: Mapping[str, Sequence[str]]) -> PriceSettings:
-    """The prices by canonical names of the axes; a name that is on no axis is an error."""
+    """Make the prices by canonical names of the axes; a name that is on no axis is an error."""
     parts = {}
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
         prices: Mapping[str, float] = getattr(file.prices, part)
@@ -399,7 +401,7 @@ def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str],
         near = find_nearest_name(text, axis)
         raise UsageError(
             f"There is a price for {name!r}, which is not a {title} of the sweep.",
-            mend=f"Did you mean {near!r}?" if near else f"Those are {', '.join(axis)}.",
+            mend=f"Did you mean {near!r}?" if near else f"The sweep has {', '.join(axis)}.",
         )
     return text
 
@@ -412,42 +414,44 @@ def _make_dataset_entry(entry: Any) -> DatasetEntry:
     if entry.spans is None and (entry.queries is not None or entry.share != EVIDENCE_SHARE):
         raise UsageError(
             f"The dataset {source!r} has queries or a share, but no evidence.",
-            mend="Name the file of its evidence: spans: spans.jsonl; or leave them out.",
+            mend="Add its evidence file (spans: spans.jsonl), or remove queries and share.",
         )
     if entry.spans is not None and entry.exclude_self:
-        raise UsageError("exclude_self needs judgements of documents.", mend="Leave it out if you use spans.")
+        raise UsageError("exclude_self needs judgements of documents.", mend="Remove it if you use spans.")
     return DatasetEntry(source, mapping, **given)
 
 
 _NONE = "none"
 
 
-def _as_list(value: object) -> object:
+def _wrap_single_value_as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
 def _convert_axis_value_to_text(value: object) -> object:
-    """`none`, `null` and nothing are one; a number is its digits."""
+    """Convert an axis value to text: `none`, `null` and nothing are one; a number is its digits."""
     if value is None:
         return _NONE
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _convert_threshold(value: object) -> object:
+def _convert_missing_threshold(value: object) -> object:
     return 0.0 if value is None or value is False or value == _NONE else value
 
 
-def _convert_dimensions(value: object) -> object:
+def _convert_full_dimensions(value: object) -> object:
     return None if value == "full" else value
 
 
 Text = Annotated[str, BeforeValidator(_convert_axis_value_to_text), Field(min_length=1)]
-Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
+Texts = Annotated[list[Text], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)]
 # Strict: `true` is no 1, and a text of digits is no number.
 Whole = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Share = Annotated[float, BeforeValidator(_convert_threshold), Field(strict=True, ge=0, le=1)]
-Weight = Annotated[float, BeforeValidator(_convert_threshold), Field(strict=True, ge=0, allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(_convert_missing_threshold), Field(strict=True, ge=0, le=1)]
+Weight = Annotated[
+    float, BeforeValidator(_convert_missing_threshold), Field(strict=True, ge=0, allow_inf_nan=False)
+]
 Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Mode = Literal["dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank"]
@@ -458,7 +462,7 @@ class _ConfigModel(BaseModel):
 
 
 class SweepDatasetInFile(_ConfigModel):
-    """A dataset with what it takes to read it."""
+    """A dataset in the sweep file, with what it takes to read it."""
 
     path: Text
     map: dict[str, str] = {}
@@ -471,7 +475,7 @@ class SweepDatasetInFile(_ConfigModel):
 
 
 class LatencySettingsInFile(_ConfigModel):
-    """How time is taken."""
+    """The settings in the sweep file of how time is taken."""
 
     queries: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 20
     warmup: Annotated[int, Field(strict=True, ge=0, le=10_000)] = 3
@@ -480,7 +484,7 @@ class LatencySettingsInFile(_ConfigModel):
 
 
 class TokenPricesInFile(_ConfigModel):
-    """US dollars per million tokens."""
+    """The prices in the sweep file, in US dollars per million tokens."""
 
     date: str = ""
     rerank: dict[str, Usd] = {}
@@ -489,7 +493,7 @@ class TokenPricesInFile(_ConfigModel):
 
 
 class GeneratorSettingsInFile(_ConfigModel):
-    """Who answers, and how long that takes."""
+    """The settings in the sweep file of who answers, and how long that takes."""
 
     model: str = ""
     passages: Positive = 10
@@ -499,14 +503,14 @@ class GeneratorSettingsInFile(_ConfigModel):
 
 
 class QueryNamesInFile(_ConfigModel):
-    """Whose name is in which query."""
+    """The setting in the sweep file of whose name is in which query."""
 
     file: Text
     condition: str = "gibberish_name"
 
 
 class SweepRulesInFile(_ConfigModel):
-    """What the operator asks for."""
+    """The rules in the sweep file that the operator asks for."""
 
     measure: str = "RA-nWG@10"
     sla_ms: Milliseconds | None = None
@@ -514,38 +518,44 @@ class SweepRulesInFile(_ConfigModel):
     target: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     percentile: Annotated[float, Field(strict=True, gt=0, lt=100)] = 50.0
     passages: Positive = 10
-    slos_ms: Annotated[list[Milliseconds], BeforeValidator(_as_list)] = [350.0, 500.0]
+    slos_ms: Annotated[list[Milliseconds], BeforeValidator(_wrap_single_value_as_list)] = [350.0, 500.0]
     jitter_ms: Weight | None = None
     cost_share: Share = COST_SHARE
     efficiency: dict[str, Weight] = dict(WEIGHTS)
-    quality_axes: Annotated[list[str], BeforeValidator(_as_list)] = []
+    quality_axes: Annotated[list[str], BeforeValidator(_wrap_single_value_as_list)] = []
 
 
 class SweepConfigFile(_ConfigModel):
-    """The whole file."""
+    """The whole config file of a sweep."""
 
-    datasets: Annotated[list[Text | SweepDatasetInFile], BeforeValidator(_as_list), Field(min_length=1)]
-    encoder: Annotated[list[Text], BeforeValidator(_as_list)] = []
+    datasets: Annotated[
+        list[Text | SweepDatasetInFile], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)
+    ]
+    encoder: Annotated[list[Text], BeforeValidator(_wrap_single_value_as_list)] = []
     dims: Annotated[
-        list[Annotated[Positive | None, BeforeValidator(_convert_dimensions)]],
-        BeforeValidator(_as_list),
+        list[Annotated[Positive | None, BeforeValidator(_convert_full_dimensions)]],
+        BeforeValidator(_wrap_single_value_as_list),
         Field(min_length=1),
     ] = [None]
     index: Texts = ["flat"]
-    k: Annotated[list[Positive], BeforeValidator(_as_list), Field(min_length=1)] = [50]
+    k: Annotated[list[Positive], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = [50]
     reranker: Texts = [_NONE]
-    mode: Annotated[list[Mode], BeforeValidator(_as_list), Field(min_length=1)] = ["dense"]
+    mode: Annotated[list[Mode], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = ["dense"]
     rewrite: Texts = [_NONE]
-    deduplicate: Annotated[list[Share], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
-    boost: Annotated[list[Weight], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
+    deduplicate: Annotated[list[Share], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = [
+        0.0
+    ]
+    boost: Annotated[list[Weight], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = [0.0]
     chunk: Texts = [_NONE]
     fusion: Texts = [StackConfiguration.fusion]
-    retriever: Annotated[list[Text], BeforeValidator(_as_list)] = []
+    retriever: Annotated[list[Text], BeforeValidator(_wrap_single_value_as_list)] = []
     queries: Positive = 100
     depth: Positive = 100
     rrf_c: Weight = 60.0
     measures: Texts = list(MEASURES)
-    cutoffs: Annotated[list[Positive], BeforeValidator(_as_list), Field(min_length=1)] = list(CUTOFFS)
+    cutoffs: Annotated[list[Positive], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = (
+        list(CUTOFFS)
+    )
     latency: LatencySettingsInFile = LatencySettingsInFile()
     prices: TokenPricesInFile = TokenPricesInFile()
     rules: SweepRulesInFile = SweepRulesInFile()
@@ -564,13 +574,13 @@ def read_sweep_config(path: Path) -> SweepRequest:
     if not path.is_file():
         raise UsageError(
             f"There is no file {str(path)!r}.",
-            mend=f"Name the YAML file of the sweep, or a bundled one: {', '.join(BUNDLED)}.",
+            mend=f"Give the YAML file of the sweep, or a bundled one: {', '.join(BUNDLED)}.",
         )
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise DataError(
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
-            found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md."
+            found=type(content).__name__, mend="Start with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
     return parse_sweep_request(content, base=path.parent, where=_ConfigFileLines(path))
 
@@ -588,7 +598,7 @@ class _ConfigFileLines:
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
-        """Say the place of errors inside."""
+        """Add the place in the config file to errors inside."""
         try:
             yield
         except UsageError as error:
@@ -604,11 +614,11 @@ def parse_sweep_request(
     try:
         file = SweepConfigFile.model_validate(dict(content))
     except ValidationError as error:
-        raise _describe_first_fault(error, where) from None
+        raise _describe_first_config_fault(error, where) from None
     return make_request_from_sweep_file(file, base, where.at)
 
 
-def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> UsageError:
+def _describe_first_config_fault(error: ValidationError, where: _ConfigFileLines) -> UsageError:
     """The first thing that is wrong, in one line."""
     # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
@@ -618,11 +628,11 @@ def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> Us
     place = [part for part in above if part not in ("DatasetFile", "str") and "[" not in str(part)] + [*last]
     name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
-        keys = _list_known_keys(place[:-1])
+        keys = _list_known_config_keys(place[:-1])
         near = find_nearest_name(str(place[-1]), keys)
         return UsageError(
             f"{where(place)}there is no key {name!r}.",
-            mend=f"Did you mean {near!r}?" if near else f"Keys are {', '.join(keys)}.",
+            mend=f"Did you mean {near!r}?" if near else f"Valid keys: {', '.join(keys)}.",
         )
     if first["type"] == "missing":
         return UsageError(
@@ -634,7 +644,7 @@ def _describe_first_fault(error: ValidationError, where: _ConfigFileLines) -> Us
     )
 
 
-def _list_known_keys(place: Sequence[str | int]) -> list[str]:
+def _list_known_config_keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
         "datasets": SweepDatasetInFile, "latency": LatencySettingsInFile, "prices": TokenPricesInFile,
         "rules": SweepRulesInFile,

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.inputs import (
     fence_text_with_mark,
     read_packaged_prompt,
 )
-from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_readable, parse_single_json_text
+from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_answer_readable, parse_single_json_text
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
@@ -42,18 +42,18 @@ _TOKENS = 8_192
 
 @dataclass(frozen=True)
 class ChunkContextOptions(RewriteOptions):
-    """How a model is asked: sampling, and the `attempts` at one answer."""
+    """Options of how a model is asked for chunks' contexts: sampling, and `attempts` at one answer."""
 
     asker: ClassVar[str] = "Contexts"
 
 
 def load_context_prompt() -> Prompt:
-    """The instructions."""
+    """Load the prompt with the instructions for writing the contexts of chunks."""
     return Prompt("situate", VERSION, read_packaged_prompt("embassay.protocols.rag", "situate"))
 
 
 class ChunkContextWriter:
-    """`chat` as the one who says what chunks are about; `seed` names its draws."""
+    """A writer of what chunks are about, by the model `chat`; `seed` names its draws."""
 
     def __init__(
         self, chat: CachedChatModel, options: ChunkContextOptions = ChunkContextOptions(), *, seed: int = 1337
@@ -62,20 +62,22 @@ class ChunkContextWriter:
 
     @property
     def model(self) -> ChatModel:
-        """Who answers: its price and limits."""
+        """The chat model that answers, with its price and limits."""
         return self._chat.model
 
     def close(self) -> None:
         """Release the cache of answers."""
         self._chat.cache.close()
 
-    async def situate_chunk(self, title: str, text: str, piece: DocumentChunk) -> str:
+    async def write_chunk_context(self, title: str, text: str, piece: DocumentChunk) -> str:
         """The sentence for one chunk of a text. Unanswered after so many attempts without one that can be read."""
         messages, seed = build_context_messages(title, text, piece), (self._seed, "situate")
         try:
-            return (await ask_until_readable(self._chat, messages, self.options, seed, parse_context_answer))[
-                0
-            ]
+            return (
+                await ask_until_answer_readable(
+                    self._chat, messages, self.options, seed, parse_context_answer
+                )
+            )[0]
         except Unanswered as error:
             raise Unanswered(
                 f"{self._chat.name} gave no readable context {error.message}", error.why
@@ -94,7 +96,7 @@ def build_context_messages(title: str, text: str, piece: DocumentChunk) -> list[
 
 
 def parse_context_answer(text: str) -> str:
-    """The sentence that an answer consists of: one JSON object with one text and nothing else.
+    """Parse the context sentence of an answer: one JSON object with one text and nothing else.
 
     Unfit for anything else, for an empty text, and for one of more than 600 characters.
 
@@ -130,7 +132,7 @@ def situate_all_chunks(
     """Each document's pieces after what the model says of them. ModelError where one has no answer: without its context
     it would be another kind of chunk. All that was answered is kept."""
     jobs = [
-        partial(situator.situate_chunk, title, text, piece)
+        partial(situator.write_chunk_context, title, text, piece)
         for title, text, pieces in zip(titles, texts, cut, strict=True)
         for piece in pieces
         if piece.body
@@ -145,7 +147,7 @@ def situate_all_chunks(
     failures = [answer for answer in answers if isinstance(answer, CallFailure)]
     if failures:
         raise ModelError(
-            f"{len(failures):,} of {len(jobs):,} chunks have no context, the first: {failures[0].reason}"
+            f"{len(failures):,} of {len(jobs):,} chunks have no context; first reason: {failures[0].reason}"
         )
     told: Iterator[str] = iter(answers)
     return [[piece.after(next(told)) if piece.body else piece for piece in pieces] for pieces in cut]

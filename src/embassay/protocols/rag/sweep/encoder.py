@@ -21,7 +21,7 @@ from embassay.runs.embeddings import CachedEncoder, make_chunk_cache_key
 from embassay.runs.memory import WorkMemoryEstimate, check_memory_fits
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.systems import SYSTEMS, add_dims_parameter
+from embassay.systems import SYSTEMS, add_dims_to_spec
 from embassay.systems.late_chunks import VERSION as LATE
 from embassay.systems.late_chunks import (
     DocumentWithPassages,
@@ -48,8 +48,8 @@ class SweepEncoder:
         ledger: Ledger,
         advance: Callable[[int], None],
     ) -> None:
-        self.name = add_dims_parameter(name, dims)
-        located = add_dims_parameter(request.resolve_spec_target(name, SYSTEMS), dims)
+        self.name = add_dims_to_spec(name, dims)
+        located = add_dims_to_spec(request.resolve_spec_target(name, SYSTEMS), dims)
         text = add_price_to_spec(located, SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.CachedSystem(
             text,
@@ -76,11 +76,11 @@ class SweepEncoder:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Texts encoded, and found encoded, so far."""
+        """The numbers of texts encoded, and found encoded, so far."""
         return self._cached.counts.encoded, self._cached.counts.cached
 
     def list_vector_oddities(self) -> tuple[str, ...]:
-        """What its vectors so far say against it."""
+        """List what speaks against the encoder's vectors so far."""
         odd = self._cached.conduct.warnings(self._cached.encoder)
         if self.has_many_vectors_per_text or find_model_own_similarity(self.system.encoder) in (
             COSINE,
@@ -89,22 +89,22 @@ class SweepEncoder:
             return odd
         return (
             *odd,
-            f"{self.name} was made for Manhattan distance, which no index here supports: cosine is used",
+            f"{self.name} was made for Manhattan distance, which no index here supports, so cosine is used",
         )
 
     @property
     def reason_vectors_are_useless(self) -> str:
-        """Why its vectors say nothing; empty where they do."""
+        """The reason that the encoder's vectors say nothing; empty where they do."""
         return self._cached.conduct.no_score_reason
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
-        """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
+        """Encode texts as (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
         encode = self.system.rows if self.has_many_vectors_per_text else self.system.vectors
         vectors: Vectors = encode(list(texts), role)
         return vectors
 
     @property
-    def no_late_chunks(self) -> str:
+    def reason_no_late_chunks(self) -> str:
         """Why it cannot read passages within their document; empty where it can."""
         return (
             "it gives several vectors per text"
@@ -115,8 +115,8 @@ class SweepEncoder:
     def embed_late_chunks(self, passages: IndexedPassages, texts: Sequence[str]) -> Vectors:
         """Vectors of passages that are read within their documents, (n, dim), through the cache. The texts are those of
         all documents. UsageError for an encoder that cannot (`no_late_chunks`)."""
-        if reason := self.no_late_chunks:
-            raise UsageError(f"{self.name} makes no late chunks: {reason}.", mend="Leave context=late out.")
+        if reason := self.reason_no_late_chunks:
+            raise UsageError(f"{self.name} makes no late chunks: {reason}.", mend="Remove context=late.")
         vectors = embed_late_chunks_in_groups(self._cached, _group_passages_by_document(passages, texts))
         transform = getattr(self.system.encoder, "transform", None)
         return vectors if transform is None else np.asarray(transform(vectors), dtype=np.float32)
@@ -128,19 +128,19 @@ class SweepEncoder:
 
     @property
     def by(self) -> str:
-        """How its vectors are compared: as the model was made for, where an index can search so; else by cosine."""
+        """The similarity for its vectors: the model's own, where an index can search so; else cosine."""
         own = COSINE if self.has_many_vectors_per_text else find_model_own_similarity(self.system.encoder)
         return COSINE if own == "manhattan" else own
 
     def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
-        """The index of passages, built or found in the folder."""
+        """Open the index of passages, built or found in the folder."""
         return (
             self.system.index(vectors, spec)
             if self.has_many_vectors_per_text
             else open_index(spec, vectors, folder=folder)
         )
 
-    def search_exactly(self, queries: Vectors, passages: Vectors, k: int) -> RankedCandidates:
+    def search_passages_exactly(self, queries: Vectors, passages: Vectors, k: int) -> RankedCandidates:
         """The best k passages of each query, exactly."""
         if self.has_many_vectors_per_text:
             ranked: RankedCandidates = self.system.index(passages).search(queries, k)
@@ -148,7 +148,7 @@ class SweepEncoder:
         return exact_search(queries, passages, k)
 
     def lost(self, vectors: Vectors) -> Ints:
-        """The texts that could not be encoded; they have zeros from now on."""
+        """Blank the vectors of texts that could not be encoded by zeros, and return the texts' places."""
         # A text that was lost is NaN in every value: the first one tells.
         gone = np.flatnonzero(
             mark_unencoded_texts(vectors) if self.has_many_vectors_per_text else np.isnan(vectors[:, 0])
@@ -158,7 +158,7 @@ class SweepEncoder:
         return gone
 
     def encode_query_without_cache(self, text: str) -> Vectors:
-        """The vector of a query, (1, dim), whatever the cache has."""
+        """Encode a query as its vector, (1, dim), whatever the cache has."""
         encoded = self._cached.encoder.encode([text], role="query")
         transform = getattr(self.system.encoder, "transform", None)
         if self.has_many_vectors_per_text:
@@ -168,7 +168,7 @@ class SweepEncoder:
 
 
 def add_price_to_spec(text: str, registry: Registry[Any], usd: float | None) -> str:
-    """A spec string with the config's price where it can have one and has none, so that a limit of cost counts it."""
+    """Add the config's price to a spec string that can have one and has none, for limits of cost."""
     spec = registry.parse_spec(text)
     if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
         return text
@@ -178,7 +178,7 @@ def add_price_to_spec(text: str, registry: Registry[Any], usd: float | None) -> 
 def _group_passages_by_document(
     passages: IndexedPassages, texts: Sequence[str]
 ) -> list[DocumentWithPassages]:
-    """The documents and where their passages stand, in order."""
+    """Group passages by document: the documents and where their passages stand, in order."""
     assert passages.spans is not None
     # Passages stand document by document.
     ends = np.searchsorted(passages.documents, np.arange(1, len(texts)))
@@ -217,7 +217,7 @@ def _embed_late_chunk_group(cached: CachedEncoder, group: Sequence[DocumentWithP
     if vectors is None:
         vectors = np.concatenate(encode_late_chunks(cast("MeanOfTokensEncoder", cached.encoder), group))
         if vectors.shape != (n, cached.dim) or not np.isfinite(vectors).all():
-            raise ModelError(f"{cached.name} returned unusable vectors for passages in their document.")
+            raise ModelError(f"{cached.name} returned unusable vectors for late chunks.")
         cached.cache.write(key, cached.identity, vectors)
         cached.counts.encoded += n
     if cached.progress is not None:

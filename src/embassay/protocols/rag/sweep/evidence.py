@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data import draw
-from embassay.data.judged_runs.content import read_text_content
+from embassay.data.judged_runs.content import read_unpacked_bytes
 from embassay.data.judged_runs.spans import EvidenceSpan, read_evidence_spans
 from embassay.data.retrieval import grade_map
 from embassay.data.tables import FORMATS
@@ -30,7 +30,7 @@ from embassay.protocols.rag.sweep.collection import (
     GradedEvidenceSpan,
     IndexedPassages,
     SweepCollection,
-    map_values_to_grades,
+    map_judgement_values_to_grades,
     read_retrieval_collection,
     resolve_dataset_source,
 )
@@ -41,7 +41,7 @@ Listed = tuple[tuple[int, ...], tuple[float, ...]]
 
 
 def open_judged_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
-    """The dataset of an entry, judged by documents, or by places in them where it has `spans`. Errors as of both."""
+    """Open the dataset of an entry, judged by documents, or by places in them where it has `spans`."""
     return (
         read_evidence_collection(entry, request) if entry.spans else read_retrieval_collection(entry, request)
     )
@@ -56,7 +56,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     path = Path(request.path(entry.spans or ""))
     if not path.is_file():
         raise UsageError(
-            f"There is no file {str(path)!r}.", mend="Name the spans of the evidence (JSON Lines)."
+            f"There is no file {str(path)!r}.", mend="Give the file with the evidence spans (JSON Lines)."
         )
     spans = read_evidence_spans(path)
     rows = {document.id: row for row, document in enumerate(read.documents)}
@@ -67,7 +67,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     shifts = tuple(
         len(text) - len(document.text) for text, document in zip(texts, read.documents, strict=True)
     )
-    grades, note = map_values_to_grades(
+    grades, note = map_judgement_values_to_grades(
         {span.value for span in usable}, entry, _parse_chosen_grade_map(entry)
     )
     by_query = _grade_evidence(usable, rows, read.documents, grades, shifts)
@@ -80,10 +80,10 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     ids = tuple(answered[place] for place in draw(answered, request.queries, request.seed))
     evidence = tuple(by_query[key] for key in ids)
     n, share = sum(map(len, evidence)), f"{entry.share:.0%}"
-    held = f"{n} pieces of evidence; a piece is found when the passages so far contain {share} of it"
+    held = f"{n} pieces of evidence; a piece counts as found once the passages so far contain {share} of it"
     # What another file or share finds are other results to all keys and caches.
     fingerprint = sha256(
-        f"{read.fingerprint} {sha256(read_text_content(path)).hexdigest()} {entry.share} 1".encode()
+        f"{read.fingerprint} {sha256(read_unpacked_bytes(path)).hexdigest()} {entry.share} 1".encode()
     )
     queries = tuple(known[key] for key in ids)
     timed = tuple(draw(ids, request.latency.queries, request.seed))
@@ -114,7 +114,7 @@ def _read_documents_and_queries(
     if not queries:
         raise UsageError(
             f"The dataset {entry.source!r} has evidence, but no queries.",
-            mend=f"Name their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
+            mend=f"Give their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
         )
     documents = source if table or not inner.is_dir() else str(inner)
     return _read_documents_from_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
@@ -140,7 +140,7 @@ def _parse_chosen_grade_map(entry: DatasetEntry) -> Mapping[float, int | None] |
 def _select_usable_spans(
     spans: Sequence[EvidenceSpan], rows: Mapping[str, int], queries: Mapping[str, str], path: Path
 ) -> tuple[list[EvidenceSpan], tuple[SkippedItems, ...]]:
-    """The spans of known queries in known documents, and what the others are."""
+    """Select the spans of known queries in known documents, and tell what the others are."""
     usable, strangers, gone = [], [], []
     for span in spans:
         if span.query not in queries:
@@ -158,7 +158,7 @@ def _select_usable_spans(
             "no evidence belongs to a query and a document in the data", path=path,
             expected=f"documents such as {next(iter(rows), '')!r}, queries such as {next(iter(queries), '')!r}",
             found=f"{spans[0].document!r}, {spans[0].query!r}" if spans else "nothing",
-            mend="Use the ids of the corpus; for a folder of documents, the path of each file."
+            mend="Use the ids of the corpus; for a folder of documents, use the path of each file."
         )  # fmt: skip
     return usable, skipped
 
@@ -170,7 +170,7 @@ def _grade_evidence(
     grades: Mapping[float, int | None],
     shifts: Sequence[int],
 ) -> dict[str, tuple[GradedEvidenceSpan, ...]]:
-    """Each query's evidence in the order of the file; of equal places the best grade counts."""
+    """Grade each query's evidence in the order of the file; of equal places the best grade counts."""
     best: dict[str, dict[str, GradedEvidenceSpan]] = defaultdict(dict)
     for span in spans:
         row, grade = rows[span.document], grades[span.value]
@@ -229,7 +229,7 @@ def _list_newly_held_evidence(
     waiting: Mapping[int, NDArray[np.bool_]],
     share: float,
 ) -> Iterator[int]:
-    """The pieces that the list holds with this passage and did not before, best grade first."""
+    """List the pieces newly held with this passage and not before, best grade first."""
     assert passages.spans is not None
     document, (start, end) = passages.documents[place], passages.spans[place]
     for number in sorted(waiting, key=lambda number: -pieces[number].grade):
@@ -244,7 +244,7 @@ def _list_newly_held_evidence(
 def name_ranked_units(
     units: Sequence[int], passages: IndexedPassages, pieces: Sequence[GradedEvidenceSpan]
 ) -> list[str]:
-    """What is in a ranking of evidence: `guide.md[120:310]`, or the id of a passage without any."""
+    """Name what is in a ranking of evidence: `guide.md[120:310]`, or the id of a passage without."""
     # Numbers below are pieces, those behind them passages.
     n = len(pieces)
     return [pieces[unit].name if unit < n else passages.ids[unit - n] for unit in units]

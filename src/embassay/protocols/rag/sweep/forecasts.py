@@ -27,7 +27,7 @@ from embassay.protocols.rag.sweep.collection import (
     IndexedPassages,
     SweepCollection,
     count_tokens,
-    make_passages,
+    make_indexed_passages,
 )
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.contexts import WRITTEN, build_context_messages
@@ -97,12 +97,12 @@ class SweepMemoryEstimates:
         parts = {
             f"the vectors of {n:,} passages": (dim > 0) * (vector_bytes(n + 2 * queries, dim) + n * _TABLES),
             "passages": estimate_reading_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
-            "the index": 0 if head.index == NONE else self._index(head, n, dim),
+            "the index": 0 if head.index == NONE else self._estimate_search_index_bytes(head, n, dim),
             "words": words * ("words" not in made) * sizes.words,
         }
         return sum_memory_footprint(parts, _suggest_smaller_cell(head))
 
-    def _index(self, head: StackConfiguration, n: int, dim: int) -> int:
+    def _estimate_search_index_bytes(self, head: StackConfiguration, n: int, dim: int) -> int:
         kind = dict(INDEXES.get(INDEXES.parse_spec(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
@@ -123,7 +123,7 @@ def _measure_collection_sizes(
         )
     sample = sample_texts_evenly(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
-    cut = make_passages(some, chunk, tokenizer)
+    cut = make_indexed_passages(some, chunk, tokenizer)
     n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
     return PassageCountAndBytes(
         n, text_bytes(cut.texts, n) + _CHUNK * n, estimate_word_index_bytes(cut.texts, n, collection.queries)
@@ -131,12 +131,12 @@ def _measure_collection_sizes(
 
 
 def _suggest_smaller_cell(head: StackConfiguration) -> str:
-    """What makes this cell smaller."""
+    """Suggest what makes this cell smaller."""
     if head.mode in (SPARSE, LIVE):
-        return "Sweep a smaller corpus, or fewer queries"
-    ways = ["Sweep a smaller corpus", "an encoder with fewer dimensions"]
+        return "Use a smaller corpus, or fewer queries"
+    ways = ["Use a smaller corpus", "an encoder with fewer dimensions"]
     ways += ["longer chunks"] if head.chunk != NONE else []
-    ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
+    ways += ["the flat index, which needs no second copy"] if head.index != "flat" else []
     return f"{', '.join(ways[:-1])} or {ways[-1]}"
 
 
@@ -166,7 +166,7 @@ class SweepForecast:
         return {**self.work.as_dict(), **{key: value for key, value in asdict(self).items() if key != "work"}}
 
     def describe_forecast(self) -> Iterator[str]:
-        """What is measured, and what the times do not hold."""
+        """Describe what is measured, and what the times do not hold."""
         yield (
             f"{self.combinations:,} combinations on {self.indexes:,} indexes ({self.senseless:,} make no sense and are "
             f"left out), at most {self.disk_bytes / 1e6:,.0f} MB of results."
@@ -176,15 +176,15 @@ class SweepForecast:
             by_reason.setdefault(reason, []).append(id)
         for reason, ids in by_reason.items():
             more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
-            yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
+            yield f"Left out ({reason}): {', '.join(ids[:_NAMED])}{more}."
         yield (
             "The time covers encoding and scoring, including timing; building indexes and searching take extra time. "
-            "The number of pairs is an estimate: how many of them stacks share is known only after the search."
+            "The number of pairs is an estimate: how many of them the stacks share is known only after the search."
         )
 
 
 def forecast_sweep(request: SweepRequest, ledger: NoCallsLedger) -> SweepForecast:
-    """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
+    """Forecast what a request takes on an empty folder, less cached vectors; nothing is sent."""
     prices = make_price_list(request)
     parts = OpenedSweepParts(request, ledger)
     plan = plan_sweep(parts)
@@ -268,27 +268,27 @@ def _list_texts_to_encode(
         if splitting is None or splitting.is_late_chunking:
             texts.append(collection.texts)
             continue
-        cut = make_passages(collection, chunk, parts.tokenizer).texts
+        cut = make_indexed_passages(collection, chunk, parts.tokenizer).texts
         texts.append([f"{_ASSUMED} {text}" for text in cut] if splitting.model else cut)
     return texts
 
 
 def _forecast_context_calls(plan: SweepPlan, parts: OpenedSweepParts) -> Iterator[CellForecast]:
-    """The calls of language models that say what chunks are about: one for each."""
+    """Forecast the calls of language models that say what chunks are about: one for each."""
     for collection, chunk in product(plan.collections, plan.request.chunk):
         splitting = parse_document_splitting(chunk)
         if splitting is None or not splitting.model:
             continue
-        passages = make_passages(collection, chunk, parts.tokenizer)
+        passages = make_indexed_passages(collection, chunk, parts.tokenizer)
         n, messages = len(passages), _sample_context_messages(collection, passages)
         read = float(np.mean(count_tokens(parts.tokenizer, messages))) if n else 0.0
         head = CellForecast("situate", collection.name, splitting.model, n, 0, 0)
-        chat = parts.open_situator(splitting.model).model
+        chat = parts.open_chunk_context_writer(splitting.model).model
         yield _add_calls_to_forecast(head, chat, requests=n, read=read, written=WRITTEN)
 
 
 def _sample_context_messages(collection: SweepCollection, passages: IndexedPassages) -> list[str]:
-    """Some of the messages that are sent, whole."""
+    """Sample some of the messages that are sent, whole."""
     assert passages.spans is not None
     messages = []
     for place in range(0, len(passages), max(1, len(passages) // _SHARE)):
@@ -332,7 +332,7 @@ def _forecast_reranking(
 
 
 def _forecast_retriever_questions(plan: SweepPlan) -> Iterator[CellForecast]:
-    """The questions that retrievers are asked."""
+    """Forecast the questions that retrievers are asked."""
     for system in plan.systems:
         for collection in plan.collections if system.kind == "run" else ():
             n = len(collection.query_ids)
@@ -389,7 +389,7 @@ def _count_pairs_to_rerank(configurations: list[StackConfiguration], collection:
 
 
 def _count_timed_pairs(configurations: list[StackConfiguration], request: SweepRequest, queries: int) -> int:
-    """Pairs that are scored afresh for the clock."""
+    """Count the pairs that are scored afresh for the clock."""
     keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
     latency = request.latency
     calls = latency.repeats * (latency.warmup + queries)
@@ -400,18 +400,20 @@ def _count_timed_pairs(configurations: list[StackConfiguration], request: SweepR
 def _average_passage_tokens(
     collection: SweepCollection, chunks: Sequence[str], parts: OpenedSweepParts
 ) -> float:
-    """The mean tokens of a passage of some documents, over these ways of cutting, each as often as it is named."""
+    """Average the tokens of a passage of some documents, over these ways of cutting."""
     sample = collection.texts[:: max(1, len(collection.texts) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
     means = {
-        chunk: np.mean(count_tokens(parts.tokenizer, make_passages(some, chunk, parts.tokenizer).texts))
+        chunk: np.mean(
+            count_tokens(parts.tokenizer, make_indexed_passages(some, chunk, parts.tokenizer).texts)
+        )
         for chunk in dict.fromkeys(chunks)
     }
     return float(np.mean([means[chunk] for chunk in chunks]))
 
 
 def _time_reranking_pair(collection: SweepCollection, name: str, parts: OpenedSweepParts) -> float | None:
-    """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
+    """Time a reranking pair on this machine in seconds; None if it cannot be tried without sending."""
     try:
         reranker = parts.reranker(name).reranker
         texts = list(collection.texts[:_SAMPLE])

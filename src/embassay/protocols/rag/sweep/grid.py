@@ -28,7 +28,7 @@ from embassay.protocols.rag.tradeoffs import compute_generation_cost, compute_re
 from embassay.registry import Registry
 from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import find_remote_encoder
-from embassay.systems import RAGGED, SYSTEMS, add_dims_parameter
+from embassay.systems import RAGGED, SYSTEMS, add_dims_to_spec
 from embassay.systems.late_chunks import VERSION as LATE
 from embassay.systems.models import KnownModelFacts, find_known_model
 from embassay.systems.remote import NoCallsLedger
@@ -62,7 +62,7 @@ def make_configuration_grid(
     """
     wanted: dict[StackConfiguration, None] = {}
     senseless: dict[StackConfiguration, str] = {}
-    for configuration, reason in _list_combinations(request, dims, sized, not_late):
+    for configuration, reason in _list_axis_combinations(request, dims, sized, not_late):
         if reason:
             senseless.setdefault(configuration, reason)
         else:
@@ -70,7 +70,7 @@ def make_configuration_grid(
     if not wanted:
         first, reason = next(iter(senseless.items()))
         raise UsageError(
-            f"No combination of the axes makes sense; the first, {first.id}: {reason}.",
+            f"No combination of the axes makes sense. The first, {first.id}: {reason}.",
             mend="Change an axis.",
         )
     return ConfigurationGrid(
@@ -81,7 +81,7 @@ def make_configuration_grid(
 FLAT = "flat"
 
 
-def _list_combinations(
+def _list_axis_combinations(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized, not_late: Mapping[str, str]
 ) -> Iterator[tuple[StackConfiguration, str]]:
     tails = list(_list_steps_after_index(request))
@@ -93,7 +93,7 @@ def _list_combinations(
             StackConfiguration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason
             or (
-                "a late chunk differs only in its vector, and BM25 has none"
+                "late chunks differ only in their vectors, which BM25 does not use"
                 if _is_late_chunking(chunk)
                 else ""
             ),
@@ -110,7 +110,9 @@ def _list_combinations(
             else ""
         )
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
-            too_many = f"{encoder} has several vectors per text, which need {FLAT} with all dimensions"
+            too_many = (
+                f"{encoder} has several vectors per text, which need a {FLAT} index with all dimensions"
+            )
         if _is_late_chunking(chunk) and not_late.get(encoder):
             too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
@@ -128,7 +130,7 @@ def _is_late_chunking(chunk: str) -> bool:
 
 
 def _list_steps_after_index(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
-    """What is done with the index's answers, and why not."""
+    """List the steps on the index's answers, and why some are left out."""
     split = any(mode.endswith(RERANK) for mode in request.mode)
     rerankers = tuple(dict.fromkeys((NONE, *request.reranker) if split else request.reranker))
     for k, mode, reranker in product(request.k, request.mode, rerankers):
@@ -140,21 +142,21 @@ def _list_steps_after_index(request: SweepRequest) -> Iterator[tuple[int, str, s
                 continue
             reason = f"the mode {mode} needs a reranker"
         for deduplicate, boost in product(request.deduplicate, request.boost):
-            alone = "the boost is added to a reranker's scores, but there is none"
+            alone = "the boost is added to a reranker's scores, but there is no reranker"
             why = reason or (alone if boost and reranker == NONE else "")
             yield k, mode, reranker, deduplicate, boost, why
 
 
 @dataclass(frozen=True)
 class SweepCellJob:
-    """The stacks of a cell: they differ in what is done with the index's answers."""
+    """A cell's stacks, which differ in what is done with the index's answers."""
 
     collection: SweepCollection
     configurations: tuple[StackConfiguration, ...]
 
     @property
     def head(self) -> StackConfiguration:
-        """One of them: chunk, rewrite, encoder, dims and index are those of all."""
+        """The first stack: its chunk, rewrite, encoder, dims and index are those of all."""
         return self.configurations[0]
 
 
@@ -175,20 +177,24 @@ def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
     collections = tuple(open_judged_collection(dataset, request) for dataset in request.datasets)
     retrievers = open_planned_retrievers(request)
     check_unique_dataset_names(collection.name for collection in collections)
-    systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
+    systems = {
+        name: _make_planned_encoder(parts, name)
+        for name in request.encoder
+        if not _is_sweep_sparse_only(request)
+    }
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
     not_late = {
         name: _explain_no_late_chunks(parts, name)
         for name in systems
         if any(map(_is_late_chunking, request.chunk))
     }
-    whole = make_configuration_grid(request, dims, add_dims_parameter, not_late)
+    whole = make_configuration_grid(request, dims, add_dims_to_spec, not_late)
     systems |= {
-        name: _plan_word_search()
+        name: _make_word_search_system()
         if configuration.mode == SPARSE
-        else _plan_encoder(parts, configuration.encoder, configuration.dims)
+        else _make_planned_encoder(parts, configuration.encoder, configuration.dims)
         for configuration in whole.wanted
-        if (name := add_dims_parameter(configuration.encoder, configuration.dims)) not in systems
+        if (name := add_dims_to_spec(configuration.encoder, configuration.dims)) not in systems
     }
     used = {name_vector_source(configuration) for configuration in whole.wanted}
     systems = {name: system for name, system in systems.items() if name in used} | retrievers
@@ -198,8 +204,8 @@ def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
         for collection in collections
         for cell in _make_sweep_cells(collection, wanted, {k: v.identity for k, v in systems.items()})
     )
-    rerankers = [_plan_reranker(name) for name in request.reranker if name != NONE]
-    datasets = tuple(_plan_dataset(collection) for collection in collections)
+    rerankers = [_make_planned_reranker(name) for name in request.reranker if name != NONE]
+    datasets = tuple(_make_planned_dataset(collection) for collection in collections)
     return SweepPlan(
         request=request, systems=(*systems.values(), *rerankers), datasets=datasets, cells=cells,
         tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole
@@ -207,16 +213,16 @@ def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
 
 
 def name_vector_source(configuration: StackConfiguration) -> str:
-    """Whose vectors, or lists, a combination takes: an encoder has others of its own for some dimensions."""
+    """Name whose vectors, or lists, a combination takes: an encoder may have others by dimensions."""
     if configuration.mode == LIVE:
         return configuration.encoder
-    return add_dims_parameter(configuration.encoder, configuration.dims)
+    return add_dims_to_spec(configuration.encoder, configuration.dims)
 
 
-def cell_label(configuration: StackConfiguration) -> str:
+def make_cell_label(configuration: StackConfiguration) -> str:
     """The name of a cell.
 
-    >>> cell_label(StackConfiguration("wordllama", 64, "hnsw-f32", chunk="200"))
+    >>> make_cell_label(StackConfiguration("wordllama", 64, "hnsw-f32", chunk="200"))
     'wordllama/64d/hnsw-f32/chunk=200'
     """
     parts = [
@@ -235,7 +241,7 @@ def _make_sweep_cells(
 ) -> Iterator[RunCell]:
     by_label: dict[str, list[StackConfiguration]] = {}
     for configuration in wanted:
-        by_label.setdefault(cell_label(configuration), []).append(configuration)
+        by_label.setdefault(make_cell_label(configuration), []).append(configuration)
     for name, stacks in by_label.items():
         key = digest_json(
             [
@@ -252,28 +258,28 @@ def _make_sweep_cells(
 
 
 def _list_chunk_dependencies(chunk: str) -> list[str]:
-    """What chunks depend on beside their name: how late ones are read, and what a model is asked."""
+    """List what chunks depend on beside their name: how late ones are read, what a model is asked."""
     splitting = parse_document_splitting(chunk)
     if splitting is None or not (splitting.is_late_chunking or splitting.model):
         return []
     return [LATE if splitting.is_late_chunking else load_context_prompt().identity]
 
 
-def _is_sparse_only(request: SweepRequest) -> bool:
+def _is_sweep_sparse_only(request: SweepRequest) -> bool:
     return all(mode.startswith(SPARSE) for mode in request.mode)
 
 
-def _plan_word_search() -> PlannedSystem:
+def _make_word_search_system() -> PlannedSystem:
     """Search by words as a system of the plan."""
     return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
-def _plan_encoder(parts: OpenedSweepParts, base: str, size: int | None = None) -> PlannedSystem:
-    name = add_dims_parameter(base, size)
+def _make_planned_encoder(parts: OpenedSweepParts, base: str, size: int | None = None) -> PlannedSystem:
+    name = add_dims_to_spec(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse_spec(name).name).facts)
     facts["summary"] = "encodes queries and passages"
     try:
-        with parts.charge_calls_to(name):
+        with parts.charge_model_calls_to_account(name):
             encoder = parts.encoder(base, size)
             facts["dims"] = _find_encoder_dimensions(parts, encoder)
     except ModelError as error:
@@ -286,9 +292,9 @@ def _plan_encoder(parts: OpenedSweepParts, base: str, size: int | None = None) -
 
 
 def _explain_no_late_chunks(parts: OpenedSweepParts, name: str) -> str:
-    """Why an encoder makes no late chunks; empty where it does, and where it cannot be had, which fails by itself."""
+    """Explain why an encoder makes no late chunks; empty where it does, or cannot be had."""
     try:
-        return parts.encoder(name).no_late_chunks
+        return parts.encoder(name).reason_no_late_chunks
     except ModelError:
         return ""
 
@@ -302,14 +308,14 @@ def _find_encoder_dimensions(parts: OpenedSweepParts, encoder: SweepEncoder) -> 
         raise
 
 
-def _plan_reranker(name: str) -> PlannedSystem:
+def _make_planned_reranker(name: str) -> PlannedSystem:
     entry = RERANKERS.get(RERANKERS.parse_spec(name).name)
     return PlannedSystem(
         name, name, name, "classical", {"summary": entry.summary, "role": "reranks candidates"}
     )
 
 
-def _plan_dataset(collection: SweepCollection) -> PlannedDataset:
+def _make_planned_dataset(collection: SweepCollection) -> PlannedDataset:
     task = PlannedTask(
         TASK, len(collection.query_ids), len(collection.ids), collection.skipped, collection.warnings
     )
@@ -364,7 +370,7 @@ class PriceList:
 
 
 def add_retriever_prices(prices: PriceList, systems: Sequence[PlannedSystem]) -> PriceList:
-    """The prices with those of the retrievers among the systems of a plan."""
+    """Add to the prices those of the retrievers among the systems of a plan."""
     asked = {
         system.name: 1000 * system.facts["usd_per_question"] for system in systems if system.kind == "run"
     }
@@ -372,7 +378,7 @@ def add_retriever_prices(prices: PriceList, systems: Sequence[PlannedSystem]) ->
 
 
 def make_price_list(request: SweepRequest) -> PriceList:
-    """The prices of a request's parts, and their date: the config's, else the latest of the table's that are used.
+    """Make the prices of a request's parts, and their date: the config's, else the table's latest.
 
     UsageError for a model on a server whose price nobody has given.
     """
@@ -405,7 +411,7 @@ def make_price_list(request: SweepRequest) -> PriceList:
                 dates += _list_price_dates(model)
             else:
                 raise UsageError(
-                    f"The price of {name!r} is not known.",
+                    f"The price of {name!r} is unknown.",
                     mend=f"Give US dollars per million tokens: prices: {{{part}: {{{name!r}: 0.05}}}}.",
                 )
     if request.prices.generator is not None:
@@ -414,7 +420,7 @@ def make_price_list(request: SweepRequest) -> PriceList:
 
 
 def is_paid_server(name: str, registry: Registry[Any]) -> bool:
-    """Whether what is called so asks a server that may charge for it; Ollama charges nothing."""
+    """Say whether what is called so asks a server that may charge for it; Ollama charges nothing."""
     spec = registry.parse_spec(name)
     needs = dict(registry.get(spec.name).facts).get("needs", "")
     return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])

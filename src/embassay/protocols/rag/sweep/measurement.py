@@ -40,7 +40,7 @@ from embassay.protocols.rag.sweep.parts import (
     RankedList,
     RerankerFailed,
     list_found_passages,
-    make_candidate_ending,
+    make_candidate_postprocessing,
     take_first_of_list,
 )
 from embassay.protocols.rag.sweep.signals import compute_score_entropies, compute_score_margins
@@ -69,7 +69,7 @@ Floats = NDArray[np.float64]
 def grade_ranked_documents(
     collection: SweepCollection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]
 ) -> Graded:
-    """Rankings of documents (positions, each once) and the pools they are from, by grade."""
+    """Grade rankings of documents (positions, each once) and the pools they are from."""
     width = max((len(ranked) for ranked in lists), default=0)
     top = np.full((len(lists), max(1, width)), ABSENT, dtype=np.int8)
     pool = np.zeros((len(lists), 5), dtype=np.int64)
@@ -83,12 +83,12 @@ def grade_ranked_documents(
 
 
 def measure_list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
-    """Each query's value of each measure, (q,), NaN where it is undefined."""
+    """Measure each query's value of each measure, (q,), NaN where it is undefined."""
     return evaluate_graded(list(measures), lists)
 
 
 def compute_pool_ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
-    """What the best set from each pool reaches (PROC), by the measure that it bounds; spec rag 1.6."""
+    """Compute what the best set from each pool reaches (PROC), by its measure; spec rag 1.6."""
     bounded = {measure: _name_ceiling_measure(measure) for measure in measures}
     wanted = {measure: proc for measure, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
@@ -103,7 +103,7 @@ def _name_ceiling_measure(measure: str) -> str:
 def measure_index_recall(
     exact: Sequence[Sequence[int]], own: Sequence[Sequence[int]], cutoffs: Sequence[int]
 ) -> Mapping[int, float]:
-    """By cutoff, the mean share of the exact first K that an index has among its own first K.
+    """Measure by cutoff the mean share of the exact first K that an index has in its own first K.
 
     >>> measure_index_recall([[1, 2]], [[2, 3]], [2])
     {2: 0.5}
@@ -122,13 +122,13 @@ Do = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """Takes time into the files of `folder`, and reads what is there."""
+    """A stopwatch that takes times into the files of `folder`, and reads what is there."""
 
     folder: Path
     latency: LatencySettings
 
     def alone(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
-        """Time `do` for one query at a time; the name under which the samples are kept, (sessions, queries) in ms."""
+        """Time `do` for one query at a time, and return the name of the kept samples, in ms."""
         return self._take_and_keep_samples(
             what, (self.latency.repeats, len(queries)), lambda: self._time_repeated_sessions(queries, do)
         )
@@ -136,21 +136,21 @@ class Stopwatch:
     def keep_reported_times(
         self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]
     ) -> str:
-        """Keep what `take` says that each query took, in ms, for what is timed where it is done: (1, queries)."""
+        """Keep the ms that `take` says each query took, for what is timed where it is done: (1, queries)."""
         shape = 1, len(queries)
         return self._take_and_keep_samples(
             what, shape, lambda: np.array([[take(query) for query in queries]], dtype=np.float64)
         )
 
     def together(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
-        """The same with as many queries in flight as the config says, once: (1, queries)."""
+        """Time `do` once with as many queries in flight as the config says: (1, queries)."""
         loaded = {**what, "concurrency": self.latency.concurrency}
         return self._take_and_keep_samples(
             loaded, (1, len(queries)), lambda: self._time_queries_in_flight(queries, do)
         )
 
     def read(self, name: str) -> Floats | None:
-        """The samples of this name, (sessions, queries) in ms; None where there are none, or damaged ones."""
+        """Read the samples of this name, (sessions, queries) in ms; None for none, or damaged ones."""
         try:
             samples = np.array(
                 parse_record_json(self._samples_path(name).read_text("utf-8"))["samples"], dtype=np.float64
@@ -199,14 +199,14 @@ class Stopwatch:
             # The first calls load, compile and fill caches of the processor.
             for call in range(self.latency.warmup):
                 do(queries[call % len(queries)])
-            samples[session] = [_time_call(do, query) for query in queries]
+            samples[session] = [_time_query_call(do, query) for query in queries]
         return samples
 
     def _time_queries_in_flight(self, queries: Sequence[int], do: Do) -> Floats:
         with ThreadPoolExecutor(self.latency.concurrency) as pool:
             for future in [pool.submit(do, query) for query in queries[: self.latency.warmup]]:
                 future.result()
-            return np.array([list(pool.map(lambda query: _time_call(do, query), queries))])
+            return np.array([list(pool.map(lambda query: _time_query_call(do, query), queries))])
 
     def _samples_path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
@@ -217,7 +217,7 @@ def _read_load_average() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
 
 
-def _time_call(do: Do, query: int) -> float:
+def _time_query_call(do: Do, query: int) -> float:
     began = perf_counter()
     do(query)
     return 1000 * (perf_counter() - began)
@@ -241,44 +241,44 @@ class StackBench(ABC):
     @property
     @abstractmethod
     def facts(self) -> IndexFacts:
-        """What is searched."""
+        """The facts of the index that is searched."""
 
     @property
     @abstractmethod
-    def account(self) -> str:
+    def charged_account(self) -> str:
         """Who pays for finding."""
 
     @property
     def recall(self) -> Mapping[int, float]:
-        """Against exact search, by cutoff; empty where there is nothing to compare with."""
+        """Recall against exact search, by cutoff; empty where there is nothing to compare with."""
         return {}
 
     @abstractmethod
     def candidates(self, configuration: StackConfiguration) -> list[Listed]:
-        """What is found for each query, at most `one.k` each."""
+        """Find the candidates of each query, at most `one.k` each."""
 
     @abstractmethod
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
-        """What routing looks at before a reranker is asked."""
+        """Compute what routing looks at before a reranker is asked."""
 
     @abstractmethod
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
-        """The samples of the stages until there are candidates."""
+        """Time the stages until there are candidates, and name their samples."""
 
     @abstractmethod
-    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
+    def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What the reranker's clock is run on, for a query."""
 
     @abstractmethod
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
-        """The candidates of a query from its text, past all caches."""
+        """Find the candidates of a query from its text, past all caches."""
 
     def close(self) -> None:  # noqa: B027 - words have nothing to release
         """Release what is searched."""
 
     @property
     def parts(self) -> OpenedSweepParts:
-        """What the sweep has opened."""
+        """The parts that the sweep has opened."""
         return self.bench.parts
 
     def measure(
@@ -303,14 +303,14 @@ class StackBench(ABC):
 
     def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> StoredStack:
         candidates = self.candidates(configuration)
-        ending = make_candidate_ending(self.bench, configuration, cached=True)
-        with self.parts.charge_calls_to(configuration.reranker):
+        ending = make_candidate_postprocessing(self.bench, configuration, cached=True)
+        with self.parts.charge_model_calls_to_account(configuration.reranker):
             finals = [ending(query, *hit) for query, hit in zip(self.bench.queries, candidates, strict=True)]
         return self._make_measured_stack(
             configuration,
             candidates,
             finals,
-            self._time_stages(configuration),
+            self._time_stack_stages(configuration),
             self._time_whole_queries_under_load(configuration) if load else "",
         )
 
@@ -345,9 +345,9 @@ class StackBench(ABC):
             [(bench.name_ranked_units(row, ranked), scores) for row, (ranked, scores) in enumerate(units)]
         )  # fmt: skip
 
-    def _time_stages(self, configuration: StackConfiguration) -> Names:
+    def _time_stack_stages(self, configuration: StackConfiguration) -> Names:
         """The samples of each stage that the configuration has."""
-        names = {**time_rewriting(self.bench, self.watch), **self.time_candidate_stages(configuration)}
+        names = {**time_query_rewriting(self.bench, self.watch), **self.time_candidate_stages(configuration)}
         timed = self.bench.collection.timed
         if configuration.reranker != NONE or configuration.deduplicate:
             done = {
@@ -359,7 +359,7 @@ class StackBench(ABC):
                 "deduplicate": configuration.deduplicate,
                 "boost": configuration.boost,
             }
-            with self.parts.charge_calls_to(configuration.reranker):
+            with self.parts.charge_model_calls_to_account(configuration.reranker):
                 names["rerank"] = self.watch.alone(
                     done, timed, self._make_reranking_for_timing(configuration)
                 )
@@ -368,8 +368,10 @@ class StackBench(ABC):
     def _make_reranking_for_timing(self, configuration: StackConfiguration) -> Callable[[int], Any]:
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
-        bench, ending = self.bench, make_candidate_ending(self.bench, configuration, cached=False)
-        listed = {query: self.reranker_input(configuration, query) for query in bench.collection.timed}
+        bench, ending = self.bench, make_candidate_postprocessing(self.bench, configuration, cached=False)
+        listed = {
+            query: self.list_timed_reranker_input(configuration, query) for query in bench.collection.timed
+        }
         return lambda query: ending(bench.queries[query], *listed[query])
 
     def _time_generator(self, configuration: StackConfiguration) -> Names:
@@ -383,7 +385,7 @@ class StackBench(ABC):
         def ask_with_passages(
             ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, ModelAnswer]], query: int
         ) -> ModelAnswer:
-            places = self.reranker_input(configuration, query)[0][: named.passages]
+            places = self.list_timed_reranker_input(configuration, query)[0][: named.passages]
             texts = [bench.passages.texts[place] for place in places]
             return wait_in_remote_loop(lambda: ask(bench.question(query), texts))
 
@@ -393,7 +395,7 @@ class StackBench(ABC):
             FIRST_WORD: lambda query: 1000 * ask_with_passages(answerer.answer_with_one_word, query).seconds,
             FIRST_TOKENS: lambda query: ask_with_passages(answerer.answer_with_one_word, query).tokens,
         }
-        with self.parts.charge_calls_to(named.model):
+        with self.parts.charge_model_calls_to_account(named.model):
             return {
                 stage: self.watch.keep_reported_times(
                     {"stage": stage, **bench.what, "generator": asdict(named)}, bench.collection.timed, take
@@ -402,11 +404,14 @@ class StackBench(ABC):
             }
 
     def _time_whole_queries_under_load(self, configuration: StackConfiguration) -> str:
-        """Whole queries with several in flight."""
-        texts, ending = self.bench.queries, make_candidate_ending(self.bench, configuration, cached=False)
+        """Time whole queries with several in flight."""
+        texts, ending = (
+            self.bench.queries,
+            make_candidate_postprocessing(self.bench, configuration, cached=False),
+        )
         # One account for both: threads that each name their own would mix them up.
-        with self.parts.charge_calls_to(
-            self.account if configuration.reranker == NONE else configuration.reranker
+        with self.parts.charge_model_calls_to_account(
+            self.charged_account if configuration.reranker == NONE else configuration.reranker
         ):
             return self.watch.together(
                 {"stage": "total", **self.bench.what, "configuration": configuration.id},
@@ -415,7 +420,7 @@ class StackBench(ABC):
             )
 
 
-def time_rewriting(bench: ChunkedDatasetBench, watch: Stopwatch) -> Names:
+def time_query_rewriting(bench: ChunkedDatasetBench, watch: Stopwatch) -> Names:
     """The samples of putting a query in the words of a search. Rules are run again for the clock; of a language model
     it is the time of the calls that brought the rewriting, taken when they were made, so that none is paid twice."""
     if bench.rewrite == NONE:
@@ -435,7 +440,7 @@ def time_rewriting(bench: ChunkedDatasetBench, watch: Stopwatch) -> Names:
     def take_rewriting_time(query: int) -> float:
         return 1000 * float(wait_in_remote_loop(lambda: seconds(bench.question(query))))
 
-    with bench.parts.charge_calls_to(bench.rewrite):
+    with bench.parts.charge_model_calls_to_account(bench.rewrite):
         return {"rewrite": watch.keep_reported_times(what, timed, take_rewriting_time)}
 
 
@@ -481,21 +486,21 @@ class VectorIndexBench(StackBench):
 
     @property
     def bench(self) -> ChunkedDatasetBench:  # type: ignore[override]
-        """What is searched and asked."""
+        """The dataset's bench that is searched and asked."""
         return self.encoded.bench
 
     @property
     def facts(self) -> IndexFacts:
-        """Those of the index."""
+        """The facts of the vector index."""
         return self.index.facts
 
     @property
-    def account(self) -> str:
+    def charged_account(self) -> str:
         """The encoder's."""
         return self.encoded.encoder.name
 
     def answers(self, depth: int) -> list[Listed]:
-        """What the index finds for each query at this depth."""
+        """Find what the index has for each query at this depth."""
         if depth not in self._answers:
             deep = min(depth + self.bench.extra_search_depth, len(self.documents))
             self._answers[depth] = self.index.search(self.queries, deep)
@@ -506,7 +511,7 @@ class VectorIndexBench(StackBench):
 
     @cached_property
     def recall(self) -> dict[int, float]:
-        """The index's against exact search, by cutoff."""
+        """Recall of the index against exact search, by cutoff."""
         deepest = max(RECALL_AT)
         exact = self.encoded.exact(self.dims, deepest)
         return dict(measure_index_recall(exact, [places for places, _ in self.answers(deepest)], RECALL_AT))
@@ -516,20 +521,20 @@ class VectorIndexBench(StackBench):
         self.index.close()
 
     def candidates(self, configuration: StackConfiguration) -> list[Listed]:
-        """The index's answers, or those and what words find as one list."""
+        """Find the index's answers, or those and what words find as one list."""
         dense = self.answers(self._choose_search_depth(configuration))
         if configuration.mode == "dense":
             return dense
         if configuration.fusion not in self._fused:
             rule = parse_fusion_rule(configuration.fusion)
             self._fused[configuration.fusion] = [
-                self.bench.words.fuse_with_dense(listed, hits, rule)
-                for listed, hits in zip(dense, self.bench.word_hits, strict=True)
+                self.bench.words.fuse_dense_and_word_lists(listed, hits, rule)
+                for listed, hits in zip(dense, self.bench.word_hits_by_query, strict=True)
             ]
         return [take_first_of_list(listed, configuration.k) for listed in self._fused[configuration.fusion]]
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
-        """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
+        """Compute the margin of the index's scores, the effect of noise, and how queries hang on a name."""
         dense = [scores for _, scores in self.answers(self._choose_search_depth(configuration))]
         return {
             "margin": compute_score_margins(dense),
@@ -538,11 +543,11 @@ class VectorIndexBench(StackBench):
         }
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
-        """Embedding, retrieval, and search by words with fusion."""
+        """Time embedding, retrieval, and search by words with fusion."""
         bench, watch, timed, rows = self.bench, self.watch, self.bench.collection.timed, self.queries
         depth = self._choose_search_depth(configuration)
-        encoder = {**bench.what, "encoder": self.account}
-        with self.parts.charge_calls_to(self.account):
+        encoder = {**bench.what, "encoder": self.charged_account}
+        with self.parts.charge_model_calls_to_account(self.charged_account):
             embed = watch.alone({"stage": "embed", **encoder}, timed, self._encode_query_afresh)
         names = {
             "embed": embed,
@@ -564,18 +569,19 @@ class VectorIndexBench(StackBench):
             )
         return names
 
-    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
+    def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What exact search finds at full dimensions; as its texts are only timed, fused by rank."""
         places = self.encoded.exact(None, self._choose_search_depth(configuration))[query]
         exact = places, (0.0,) * len(places)
         if configuration.mode == "hybrid":
             return take_first_of_list(
-                self.bench.words.fuse_with_dense(exact, self.bench.word_hits[query]), configuration.k
+                self.bench.words.fuse_dense_and_word_lists(exact, self.bench.word_hits_by_query[query]),
+                configuration.k,
             )
         return exact
 
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
-        """Embed, search and fuse."""
+        """Find a query's candidates: embed, search and fuse."""
         words, depth = (
             self.bench.words,
             min(self._choose_search_depth(configuration), len(self.bench.passages)),
@@ -584,17 +590,19 @@ class VectorIndexBench(StackBench):
         if configuration.mode == "hybrid":
             rule = parse_fusion_rule(configuration.fusion)
             return take_first_of_list(
-                words.fuse_with_dense(listed, words.find_bm25_hits(self.bench.queries[query]), rule),
+                words.fuse_dense_and_word_lists(
+                    listed, words.find_bm25_hits(self.bench.queries[query]), rule
+                ),
                 configuration.k,
             )
         return listed
 
     def _choose_search_depth(self, configuration: StackConfiguration) -> int:
-        """How many passages the index is asked for."""
+        """Choose how many passages the index is asked for."""
         return configuration.k if configuration.mode == "dense" else self.parts.request.depth
 
     def _encode_query_afresh(self, query: int) -> Vectors:
-        """A real encoding of a query."""
+        """Encode a query afresh, really."""
         encoder = self.encoded.encoder
         return self.encoded.fit_query_to_index(
             encoder.encode_query_without_cache(self.bench.queries[query]), self.dims
@@ -604,7 +612,9 @@ class VectorIndexBench(StackBench):
         words, queries = self.bench.words, self.bench.queries
         exact = self.encoded.exact(None, self.parts.request.depth)
         listed = [(places, (0.0,) * len(places)) for places in exact]
-        return lambda query: words.fuse_with_dense(listed[query], words.find_bm25_hits(queries[query]))
+        return lambda query: words.fuse_dense_and_word_lists(
+            listed[query], words.find_bm25_hits(queries[query])
+        )
 
 
 @dataclass
@@ -613,25 +623,25 @@ class WordSearchBench(StackBench):
 
     bench: ChunkedDatasetBench
     watch: Stopwatch
-    account = WORDS
+    charged_account = WORDS
 
     @property
     def facts(self) -> IndexFacts:
-        """Passages; words have no dimensions."""
+        """The facts of the word index: passages; words have no dimensions."""
         return IndexFacts(len(self.bench.passages), 0, self.bench.words.seconds, None, None)
 
     def candidates(self, configuration: StackConfiguration) -> list[Listed]:
-        """The best passages by BM25."""
+        """Find the best passages by BM25 for each query."""
         return [
             self._convert_hits_to_list(hits) for hits in self.bench.find_word_hits_to_depth(configuration.k)
         ]
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
-        """The margin of BM25's scores."""
+        """Compute the margin of BM25's scores."""
         return {"margin": compute_score_margins([scores for _, scores in self.candidates(configuration)])}
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
-        """Search by words."""
+        """Time the search by words."""
         words, texts = self.bench.words.index, self.bench.queries
         what = {"stage": "retrieve", **self.bench.what, "index": WORDS, "depth": configuration.k}
         return {
@@ -640,12 +650,12 @@ class WordSearchBench(StackBench):
             )
         }
 
-    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
+    def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What words find."""
         return self._convert_hits_to_list(self.bench.find_word_hits_to_depth(configuration.k)[query])
 
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
-        """Search by words."""
+        """Find a query's candidates by words."""
         return self._convert_hits_to_list(
             self.bench.words.index.search(self.bench.queries[query], configuration.k)
         )
@@ -662,5 +672,5 @@ def _average_or_zero(values: Any) -> float:
 def skip_all_configurations(
     configurations: Sequence[StackConfiguration], dataset: str, reason: str, *, failed: bool
 ) -> Iterator[SkippedStack]:
-    """All of them left out for one reason."""
+    """Skip all configurations, for one reason."""
     return (SkippedStack(configuration, dataset, reason, failed) for configuration in configurations)

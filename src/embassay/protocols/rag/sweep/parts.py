@@ -26,7 +26,7 @@ from embassay.protocols.rag.sweep.collection import (
     IndexedPassages,
     SweepCollection,
     count_tokens,
-    make_passages,
+    make_indexed_passages,
 )
 from embassay.protocols.rag.sweep.config import GeneratorSettings, SweepRequest
 from embassay.protocols.rag.sweep.contexts import ChunkContextWriter, open_chunk_situator, situate_all_chunks
@@ -48,7 +48,7 @@ from embassay.search.fusion import (
     drop_near_duplicate_texts,
     fuse_two_ranked_lists,
 )
-from embassay.systems import add_dims_parameter
+from embassay.systems import add_dims_to_spec
 from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.own import InnerProductLayout
 from embassay.systems.remote import Ledger
@@ -69,25 +69,25 @@ class OpenedSweepParts:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """Counts the tokens of candidates and chunks."""
+        """The tokenizer that counts the tokens of candidates and chunks."""
         return open_tokenizer(self.request.tokenizer)
 
     def encoder(self, name: str, dims: int | None = None) -> SweepEncoder:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
         make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
-        sweep_encoder: SweepEncoder = self._open_part_once("encoder", add_dims_parameter(name, dims), make)
+        sweep_encoder: SweepEncoder = self._open_part_once("encoder", add_dims_to_spec(name, dims), make)
         return sweep_encoder
 
     def reranker(self, name: str) -> CachedReranker:
-        """The reranker behind the pair cache; its `reranker` scores afresh."""
+        """Find or open the reranker behind the pair cache; its `reranker` scores afresh."""
         cached_reranker: CachedReranker = self._open_part_once(
             "reranker", name, partial(self._open_cached_reranker, name)
         )
         return cached_reranker
 
     def open_rewriter(self, name: str) -> QuestionRewriter:
-        """Who rewrites queries."""
+        """Open the rewriter of queries."""
         text = self.request.resolve_spec_target(name, REWRITERS)
         rewriter: QuestionRewriter = self._open_part_once(
             "rewriter", name, partial(open_rewriter, text, ledger=self.ledger, seed=self.request.seed)
@@ -95,7 +95,7 @@ class OpenedSweepParts:
         return rewriter
 
     def rewrite_queries(self, name: str, ids: Sequence[str], queries: Sequence[str]) -> tuple[str, ...]:
-        """The queries in the words of a search. ModelError where one could not be rewritten."""
+        """Rewrite queries in the words of a search; ModelError where one could not be rewritten."""
         if name == NONE:
             return tuple(queries)
         rewriter = self.open_rewriter(name)
@@ -109,33 +109,33 @@ class OpenedSweepParts:
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
                 texts[position] = outcome
 
-        with self.charge_calls_to(name):
+        with self.charge_model_calls_to_account(name):
             wait_in_remote_loop(rewrite_all_queries)
         return tuple(texts)
 
-    def open_situator(self, name: str) -> ChunkContextWriter:
+    def open_chunk_context_writer(self, name: str) -> ChunkContextWriter:
         """Who says what chunks are about."""
         make = partial(open_chunk_situator, name, ledger=self.ledger, seed=self.request.seed)
         situator: ChunkContextWriter = self._open_part_once("situator", name, make)
         return situator
 
-    def situate_chunks(
+    def add_contexts_to_chunks(
         self, name: str, titles: Sequence[str], texts: Sequence[str], cut: Sequence[Sequence[DocumentChunk]]
     ) -> list[list[DocumentChunk]]:
         """Each document's pieces after what the model says of them. ModelError where it says nothing of one."""
-        situator = self.open_situator(name)
+        situator = self.open_chunk_context_writer(name)
         self.listener.stage(f"contexts by {name}", sum(map(len, cut)), "chunks")
-        with self.charge_calls_to(name):
+        with self.charge_model_calls_to_account(name):
             return situate_all_chunks(situator, titles, texts, cut, advance=self.listener.advanced_by)
 
     @cached_property
     def names(self) -> Mapping[str, tuple[AuthorName, str]]:
-        """Whose name is in which query, by the sweep's file."""
+        """The name of whose author is in which query, by the sweep's file."""
         names = self.request.names
         return {} if names is None else read_query_names(Path(self.request.path(names.file)))
 
     def open_answerer(self, said: GeneratorSettings) -> PassageAnswererAndGrader:
-        """The generator whose time is taken; what it answered before is not asked again."""
+        """Open the generator whose time is taken; what it answered before is not asked again."""
         make = partial(
             open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
         )
@@ -143,7 +143,7 @@ class OpenedSweepParts:
         return answerer
 
     @contextmanager
-    def charge_calls_to(self, account: str) -> Iterator[None]:
+    def charge_model_calls_to_account(self, account: str) -> Iterator[None]:
         """Charge calls to the account."""
         with opening.charge_calls_to_account(self.ledger, account):
             yield
@@ -153,13 +153,13 @@ class OpenedSweepParts:
         self._made[kind, name] = error
 
     def check(self, kind: str, name: str) -> None:
-        """ModelError if this part was given up."""
+        """Check that this part was not given up; else ModelError."""
         part = self._made.get((kind, name))
         if isinstance(part, EmbassayError):
             raise part
 
     def counts(self, kind: str) -> tuple[int, int]:
-        """Texts or pairs that all encoders, or rerankers, have computed so far, and those that the cache had."""
+        """Count texts or pairs that all encoders, or rerankers, have computed, and that the cache had."""
         made = [one for (own, _), one in self._made.items() if own == kind and not isinstance(one, Exception)]
         if kind == "encoder":
             return sum(one.counts[0] for one in made), sum(one.counts[1] for one in made)
@@ -198,7 +198,7 @@ class OpenedSweepParts:
 
 
 class ComputeCounter:
-    """What was computed and what was found, since the last time that it was asked."""
+    """A counter of what was computed and what was found, since the last time that it was asked."""
 
     def __init__(self, parts: OpenedSweepParts) -> None:
         self.parts = parts
@@ -212,7 +212,7 @@ class ComputeCounter:
             self._built[facts.found] += 1
 
     def taken(self) -> dict[str, int]:
-        """The counts of `ComputeCounts`, by name."""
+        """Take the counts of `ComputeCounts` since the last time, by name."""
         now, built = self._read_compute_counts(), self._built
         counts = ComputeCounts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
         self._before, self._built = now, [0, 0]
@@ -230,7 +230,7 @@ MOST_LOST = 0.05
 
 @dataclass
 class ChunkedDatasetBench:
-    """A dataset cut in one way and asked in one way."""
+    """A bench of a dataset cut in one way and asked in one way."""
 
     parts: OpenedSweepParts
     collection: SweepCollection
@@ -241,24 +241,28 @@ class ChunkedDatasetBench:
 
     @cached_property
     def passages(self) -> IndexedPassages:
-        """What is indexed. ModelError where a language model says nothing of a chunk."""
-        situate = partial(self.parts.situate_chunks, self.splitting.model) if self.splitting else None
-        return make_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
+        """The passages that are indexed; ModelError where a language model says nothing of a chunk."""
+        situate = (
+            partial(self.parts.add_contexts_to_chunks, self.document_split_settings.model)
+            if self.document_split_settings
+            else None
+        )
+        return make_indexed_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
 
     @property
-    def splitting(self) -> DocumentSplitSettings | None:
+    def document_split_settings(self) -> DocumentSplitSettings | None:
         """How documents are cut; None for whole ones."""
         return parse_document_splitting(self.chunk)
 
     @cached_property
     def queries(self) -> tuple[str, ...]:
-        """What is searched for and what the reranker is asked."""
+        """The queries that are searched for and that the reranker is asked."""
         return self.parts.rewrite_queries(self.rewrite, self.collection.query_ids, self.collection.queries)
 
-    def rewrite_queries_and_situate(self) -> None:
+    def rewrite_queries_situate_chunks(self) -> None:
         """Have the queries rewritten and the chunks situated now. ModelError where one cannot be."""
         assert self.queries
-        if self.splitting and self.splitting.model:
+        if self.document_split_settings and self.document_split_settings.model:
             assert len(self.passages)
 
     def rank_judged_units(self, row: int, places: Sequence[int], scores: Sequence[float]) -> Listed:
@@ -276,28 +280,28 @@ class ChunkedDatasetBench:
         return tuple(best), tuple(best.values())
 
     def name_ranked_units(self, row: int, units: Sequence[int]) -> list[str]:
-        """What is in such a ranking."""
+        """Name what is in a ranking of judged units."""
         if self.collection.evidence:
             return name_ranked_units(units, self.passages, self.collection.evidence[row])
         return [self.collection.ids[unit] for unit in units]
 
     @cached_property
     def words(self) -> WordSearch:
-        """Search by words, for the queries of the bench."""
+        """The search by words, for the queries of the bench."""
         request = self.parts.request
         return WordSearch.of(self.passages, request.depth, request.rrf_c, queries=self.queries)
 
     def question(self, row: int) -> Question:
-        """A query as it was asked."""
+        """Make the question of a query as it was asked."""
         return Question(self.collection.query_ids[row], self.collection.queries[row])
 
     @property
-    def word_hits(self) -> list[list[WordSearchHit]]:
+    def word_hits_by_query(self) -> list[list[WordSearchHit]]:
         """What words find for each query, to the depth of the hybrid."""
         return self.find_word_hits_to_depth(self.words.depth)
 
     def find_word_hits_to_depth(self, depth: int) -> list[list[WordSearchHit]]:
-        """What words find for each query, at most so many."""
+        """Find the hits of words for each query, at most so many."""
         if depth not in self._hits:
             index = self.words.index
             hits_of = [index.search(query, depth + self.extra_search_depth) for query in self.queries]
@@ -309,7 +313,7 @@ class ChunkedDatasetBench:
 
     @cached_property
     def own_passages_by_query(self) -> list[frozenset[int]]:
-        """The passages that each query's ranking leaves out: those of its own document, where it is told to."""
+        """The passages of each query's own document, which its ranking is told to leave out."""
         if not self.collection.own:
             return [frozenset()] * len(self.queries)
         of: dict[int, list[int]] = {}
@@ -319,11 +323,11 @@ class ChunkedDatasetBench:
 
     @property
     def extra_search_depth(self) -> int:
-        """How much deeper to search, so that as many are left."""
+        """The extra depth to search, so that as many are left."""
         return max(map(len, self.own_passages_by_query), default=0)
 
     def list_first_ranked_passages(self, ranked: RankedCandidates, row: int, depth: int) -> Listed:
-        """The first `depth` that an index found for a query, without its own passages."""
+        """List the first `depth` that an index found for a query, without its own passages."""
         places, scores = list_found_passages(ranked, row)
         if not (own := self.own_passages_by_query[row]):
             return places[:depth], scores[:depth]
@@ -332,11 +336,11 @@ class ChunkedDatasetBench:
 
     @cached_property
     def query_token_counts(self) -> NDArray[np.int64]:
-        """Tokens of each query, (q,)."""
+        """The tokens of each query, (q,)."""
         return count_tokens(self.parts.tokenizer, self.queries)
 
     def tokens(self, places: Sequence[int]) -> NDArray[np.int64]:
-        """Tokens of these passages, each counted once, (n,)."""
+        """Count the tokens of these passages, each counted once, (n,)."""
         new = [place for place in dict.fromkeys(places) if place not in self._lengths]
         counted = count_tokens(self.parts.tokenizer, [self.passages.texts[place] for place in new])
         self._lengths |= dict(zip(new, counted.tolist(), strict=True))
@@ -344,18 +348,18 @@ class ChunkedDatasetBench:
 
     @property
     def parts_in_memory(self) -> tuple[str, ...]:
-        """Which of its large parts are in memory already."""
+        """The large parts that are in memory already."""
         return tuple(name for name in ("passages", "words") if name in vars(self))
 
     @property
     def what(self) -> dict[str, str]:
-        """What it is, for the names of timings."""
+        """The facts of the bench that name its timings."""
         return {"dataset": self.collection.name, "chunk": self.chunk, "rewrite": self.rewrite}
 
 
 @dataclass
 class EncodedBench:
-    """A bench in an encoder's vectors, as they are; one at a time is in memory."""
+    """A bench encoded in an encoder's vectors, as they are; one at a time is in memory."""
 
     bench: ChunkedDatasetBench
     encoder: SweepEncoder
@@ -367,12 +371,12 @@ class EncodedBench:
 
     @classmethod
     def of(cls, bench: ChunkedDatasetBench, encoder: SweepEncoder) -> EncodedBench:
-        """Encode, or find encoded, passages and queries. ModelError when the encoder fails."""
+        """Encode, or find encoded, passages and queries; ModelError when the encoder fails."""
         passages, listener = bench.passages.texts, bench.parts.listener
         texts = len(set(passages)) + len(set(bench.queries))
         listener.stage(f"vectors by {encoder.name} of {bench.collection.name}", texts)
-        with bench.parts.charge_calls_to(encoder.name):
-            if bench.splitting and bench.splitting.is_late_chunking:
+        with bench.parts.charge_model_calls_to_account(encoder.name):
+            if bench.document_split_settings and bench.document_split_settings.is_late_chunking:
                 documents = encoder.embed_late_chunks(bench.passages, bench.collection.texts)
             else:
                 documents = encoder.vectors(passages, "document")
@@ -383,10 +387,10 @@ class EncodedBench:
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
         if nothing := encoder.reason_vectors_are_useless:
-            raise ModelError(f"{encoder.name} cannot distinguish any texts: {nothing}.")
+            raise ModelError(f"{encoder.name} cannot distinguish texts: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
-            f"passages that {encoder.name} could not encode, found only by BM25: {len(lost):,} ({examples})",
+            f"passages that {encoder.name} could not encode, so only BM25 can find them: {len(lost):,} ({examples})",
         )
         return cls(
             bench,
@@ -411,16 +415,16 @@ class EncodedBench:
         return self._layouts[dims]
 
     def fit_query_to_index(self, query: Vectors, dims: int | None) -> Vectors:
-        """A query that was encoded afresh, as the index takes it."""
+        """Fit a query that was encoded afresh to what the index takes."""
         return query if self.encoder.has_many_vectors_per_text else self.layout(dims).queries(query[:, :dims])
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
-        """The nearest passages of each query by exact search."""
+        """Find the nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
             # Deeper by what a query's own document may take away again.
             deep = min(depth + self.bench.extra_search_depth, len(documents))
-            ranked = self.encoder.search_exactly(queries, documents, deep)
+            ranked = self.encoder.search_passages_exactly(queries, documents, deep)
             self._exact[dims, depth] = [
                 self.bench.list_first_ranked_passages(ranked, row, depth)[0] for row in range(len(queries))
             ]
@@ -459,8 +463,8 @@ class EncodedBench:
 
     def _embed_texts(self, texts: Sequence[str], role: Role) -> Vectors:
         name, parts = self.bench.collection.name, self.bench.parts
-        parts.listener.stage(f"vectors by {self.encoder.name} of changed queries of {name}", len(set(texts)))
-        with parts.charge_calls_to(self.encoder.name):
+        parts.listener.stage(f"changed queries of {name}: vectors from {self.encoder.name}", len(set(texts)))
+        with parts.charge_model_calls_to_account(self.encoder.name):
             return scale_rows_to_unit_length(self.encoder.vectors(list(texts), role))
 
 
@@ -488,7 +492,7 @@ PLAIN = FusionRule()
 
 @dataclass(frozen=True)
 class WordSearch:
-    """Search by words in the passages."""
+    """A search by words in the passages."""
 
     passages: IndexedPassages
     index: BM25Index
@@ -501,16 +505,16 @@ class WordSearch:
     def of(
         cls, passages: IndexedPassages, depth: int, c: float, *, queries: Sequence[str] | None = None
     ) -> WordSearch:
-        """The index of the passages, for these queries alone where they are given."""
+        """Make the word search of the passages, for these queries alone where they are given."""
         began = perf_counter()
         index = BM25Index.of(passages.ids, passages.texts, asked=queries)
         return cls(passages, index, depth, c, perf_counter() - began)
 
     def find_bm25_hits(self, query: str) -> list[WordSearchHit]:
-        """The best passages by BM25, to the depth of the hybrid."""
+        """Find the best passages by BM25, to the depth of the hybrid."""
         return self.index.search(query, self.depth)
 
-    def fuse_with_dense(
+    def fuse_dense_and_word_lists(
         self, dense: Listed, hits: Sequence[WordSearchHit], rule: FusionRule = PLAIN
     ) -> Listed:
         """Both lists as one; by reciprocal rank fusion in spec rag 3.4."""
@@ -521,12 +525,12 @@ class WordSearch:
         return tuple(self.index.place(hit.id) for hit in union), tuple(hit.score for hit in union)
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:
-        """The BM25 score of these passages, 0 for those that share no word with the query, (n,)."""
+        """Compute the BM25 score of these passages, 0 for those sharing no word with the query, (n,)."""
         return self.index.scores(query, [self.passages.ids[place] for place in places])
 
 
 def list_found_passages(ranked: RankedCandidates, row: int) -> Listed:
-    """What an index found for a query: positions and scores."""
+    """List the positions and scores of what an index found for a query."""
     is_there = ranked.indices[row] >= 0
     return tuple(ranked.indices[row][is_there].tolist()), tuple(ranked.scores[row][is_there].tolist())
 
@@ -560,7 +564,7 @@ class CandidatePostprocessing:
 
 
 class RerankerFailed(Exception):
-    """A reranker could not be had, or did not score."""
+    """The error that a reranker could not be had, or did not score."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -568,7 +572,7 @@ class RerankerFailed(Exception):
 
 
 def _make_reranker_scorer(parts: OpenedSweepParts, name: str, *, cached: bool) -> Score:
-    """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
+    """Make the function of a reranker's scores, cached or afresh; one that fails is not asked again."""
     try:
         reranker = parts.reranker(name)
     except ModelError as error:
@@ -585,7 +589,7 @@ def _make_reranker_scorer(parts: OpenedSweepParts, name: str, *, cached: bool) -
     return score
 
 
-def make_candidate_ending(
+def make_candidate_postprocessing(
     bench: ChunkedDatasetBench, configuration: StackConfiguration, *, cached: bool
 ) -> CandidatePostprocessing:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
@@ -602,5 +606,5 @@ def make_candidate_ending(
 
 
 def take_first_of_list(listed: Listed, k: int) -> Listed:
-    """The first `k` of a list."""
+    """Take the first `k` of a list."""
     return listed[0][:k], listed[1][:k]

@@ -15,7 +15,7 @@ import numpy as np
 
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.protocol import Protocol
+from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener, find_added_arguments
 from embassay.protocols.rag.matrices import make_sweep_question_matrices
 from embassay.protocols.rag.sweep.config import (
@@ -87,13 +87,13 @@ TIMINGS = "timings"
 
 
 def read_sweep_measurements(folder: str | Path) -> SweepMeasurements:
-    """What a sweep has measured so far. DataError where the folder holds none."""
+    """Read what a sweep has measured so far; DataError where the folder holds none."""
     run = RunFolder(Path(folder))
     manifest = run.read_manifest()
     if manifest is None or manifest.get("kind") != TASK:
         raise DataError(
-            "the folder holds no sweep", path=run.path, expected="a manifest of the kind sweep",
-            mend="Name the --out of `embassay rag sweep`."
+            "the folder contains no sweep", path=run.path, expected="a manifest of the kind sweep",
+            mend="Give the --out folder of `embassay rag sweep`."
         )  # fmt: skip
     queries = {name: tuple(ids) for name, ids in manifest["queries"].items()}
     groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}
@@ -117,7 +117,7 @@ def read_sweep_measurements(folder: str | Path) -> SweepMeasurements:
         for stack in saved.stacks:
             times = _read_stage_times(stack, watch, generator)
             if times is not None:
-                measured.append(_make_stack_from_file(stack, cell.dataset, times, prices, rules))
+                measured.append(_make_measured_stack_from_file(stack, cell.dataset, times, prices, rules))
     return SweepMeasurements(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
         manifest["arguments"]["seed"], _sum_compute_counts(manifest["cells"]), said_generator or {}, groups,
@@ -137,7 +137,7 @@ def is_cell_complete(folder: RunFolder, cell: RunCell, watch: Stopwatch) -> bool
     )
 
 
-def _make_stack_from_file(
+def _make_measured_stack_from_file(
     stack: StoredStack, dataset: str, times: StackTimes, prices: PriceList, rules: SweepRules
 ) -> MeasuredStack:
     usd = prices.usd(
@@ -199,7 +199,7 @@ class SweepRunAttempt(RunAttempt):
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
         self.room = SweepMemoryEstimates(parts.tokenizer)
 
-    def begin_attempt(self, listener: SilentListener) -> None:
+    def begin_run_attempt(self, listener: SilentListener) -> None:
         """Find what is done, and write down what is asked."""
         if self.previous and (added := find_added_arguments(self.previous["arguments"], self.plan.request)):
             listener.on_run_extended(added)
@@ -215,7 +215,7 @@ class SweepRunAttempt(RunAttempt):
         self.write_manifest("running")
 
     def do(self, listener: SilentListener) -> None:
-        """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
+        """Measure all cells not done, by dataset and encoder, as vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.on_plan_made(self.plan, waiting, {})
         for _, group in groupby(waiting, key=lambda cell: _make_bench_key(cell.job)):
@@ -223,9 +223,9 @@ class SweepRunAttempt(RunAttempt):
             job: SweepCellJob = cells[0].job
             bench = ChunkedDatasetBench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
-                bench.rewrite_queries_and_situate()
+                bench.rewrite_queries_situate_chunks()
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
-                self._record_all_failed(cells, error)
+                self._record_all_cells_failed(cells, error)
                 continue
             for _, group_ in groupby(cells, key=lambda cell: name_vector_source(cell.job.head)):
                 together = list(group_)
@@ -238,7 +238,7 @@ class SweepRunAttempt(RunAttempt):
                     self._measure_encoder_cells(bench, together)
 
     def _measure_word_search_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
-        """The cells that need no vectors."""
+        """Measure the cells that need no vectors."""
         for cell in cells:
             if self._fits_memory_limit(cell, bench, None):
                 self._measure_cell(
@@ -246,7 +246,7 @@ class SweepRunAttempt(RunAttempt):
                 )
 
     def _measure_retriever_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
-        """The cells of a retriever, which is asked all queries first."""
+        """Measure the cells of a retriever, which is asked all queries first."""
         systems = {system.name: system for system in self.plan.systems}
         for cell in cells:
             if not self._fits_memory_limit(cell, bench, None):
@@ -256,12 +256,12 @@ class SweepRunAttempt(RunAttempt):
                 asked = RetrieverBench.of(bench, self.watch, systems[cell.job.head.encoder], self.folder)
             except (Exception, SystemExit) as error:
                 # A library that calls sys.exit must not end the run.
-                self._record_failure_by_error(cell, error, 0.0)
+                self._record_cell_error(cell, error, 0.0)
                 continue
             self._measure_cell(cell, nullcontext(asked), counting, asked.warnings)
 
     def _measure_encoder_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
-        """The cells of one encoder; where it fails, all of them fail."""
+        """Measure the cells of one encoder; where it fails, all of them fail."""
         counting = ComputeCounter(self.parts)
         try:
             head = cells[0].job.head
@@ -271,7 +271,7 @@ class SweepRunAttempt(RunAttempt):
                 return
             encoded = EncodedBench.of(bench, encoder)
         except (Exception, SystemExit) as error:
-            self._record_all_failed(cells, error)
+            self._record_all_cells_failed(cells, error)
             return
         for cell in cells:
             self._measure_cell(
@@ -281,7 +281,7 @@ class SweepRunAttempt(RunAttempt):
     def _fits_memory_limit(
         self, cell: RunCell, bench: ChunkedDatasetBench, encoder: SweepEncoder | None
     ) -> bool:
-        """Whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
+        """Say whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
         job: SweepCellJob = cell.job
         try:
             system = None if encoder is None else encoder.system
@@ -295,11 +295,11 @@ class SweepRunAttempt(RunAttempt):
             return False
         return True
 
-    def _record_all_failed(self, cells: Sequence[RunCell], error: BaseException) -> None:
+    def _record_all_cells_failed(self, cells: Sequence[RunCell], error: BaseException) -> None:
         for cell in cells:
-            self._record_failure_by_error(cell, error, 0.0)
+            self._record_cell_error(cell, error, 0.0)
 
-    def _record_failure_by_error(self, cell: RunCell, error: BaseException, seconds: float) -> None:
+    def _record_cell_error(self, cell: RunCell, error: BaseException, seconds: float) -> None:
         """The cell has failed, whatever went wrong; the end of the money is no failure of a cell."""
         if isinstance(error, BudgetExceeded):
             raise error
@@ -323,7 +323,7 @@ class SweepRunAttempt(RunAttempt):
                 measured = bench.measure(
                     job.configurations,
                     lambda queries: listener.advanced(cell, queries),
-                    loaded=self._is_timed_under_load,
+                    loaded=self._is_stack_timed_under_load,
                 )
         except _UnfitVectors as error:
             # The combination makes no sense, and nothing has failed.
@@ -332,7 +332,7 @@ class SweepRunAttempt(RunAttempt):
             # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server_index(job.head.index):
                 self.parts.give_up_part("index", job.head.index, error)
-            self._record_failure_by_error(cell, error, time.perf_counter() - began)
+            self._record_cell_error(cell, error, time.perf_counter() - began)
             return
         self._write_measured_cell(
             cell, measured, time.perf_counter() - began, counting.taken(), memory.bytes, warnings
@@ -354,7 +354,7 @@ class SweepRunAttempt(RunAttempt):
         finally:
             bench.close()
 
-    def _is_timed_under_load(self, configuration: StackConfiguration) -> bool:
+    def _is_stack_timed_under_load(self, configuration: StackConfiguration) -> bool:
         """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
         index only, which is then a small share of the time."""
         first_index = configuration.index in (self.plan.request.index[0], NONE)
@@ -388,7 +388,7 @@ class SweepRunAttempt(RunAttempt):
         self.done_now += record.done
         self.parts.listener.ended(cell, record)
 
-    def finish_attempt(self) -> None:
+    def finish_run_attempt(self) -> None:
         """Write what follows from all that is measured, whatever has happened."""
         self.parts.close()
         self.accounts.spending.close()
@@ -406,7 +406,7 @@ class SweepRunAttempt(RunAttempt):
         write_question_matrices(self.folder.path, list(matrices))
 
     def _list_query_groups(self) -> dict[str, Any]:
-        """Which queries are drawn together, by dataset; nothing where none are."""
+        """List which queries are drawn together, by dataset; nothing where none are."""
         groups = {
             collection.name: collection.groups.tolist()
             for collection in self.plan.collections
@@ -415,7 +415,7 @@ class SweepRunAttempt(RunAttempt):
         return {"groups": groups} if groups else {}
 
     def facts(self) -> dict[str, Any]:
-        """Its rules, prices and queries, and what makes no sense."""
+        """Make the manifest's facts: rules, prices and queries, and what makes no sense."""
         return {
             "kind": TASK,
             "rules": asdict(self.plan.request.rules),
@@ -433,12 +433,12 @@ class SweepRunAttempt(RunAttempt):
         }
 
     def counted(self) -> dict[str, Any]:
-        """Cells that came to their end."""
+        """Count the cells that came to their end, for the attempt's entry in the manifest."""
         return {"cells_done": self.done_now}
 
 
 class _UnfitVectors(Exception):
-    """An index cannot be made of these vectors."""
+    """The error that an index cannot be made of these vectors."""
 
 
 def _make_bench_key(job: SweepCellJob) -> tuple[str, str, str]:
@@ -509,7 +509,7 @@ def override_sweep_request(
     )
 
 
-class SweepAttempt(Protocol):
+class SweepAttempt(EvaluationProtocol):
     """One attempt at a sweep; what is finished is kept, unless `force` redoes it."""
 
     name = "rag"
@@ -520,7 +520,7 @@ class SweepAttempt(Protocol):
         self.force = force
 
     def check(self, folder: RunFolder, request: Any) -> None:
-        """UsageError if the folder holds anything but this sweep."""
+        """Check that the folder holds nothing but this sweep; else UsageError."""
         manifest = folder.read_manifest()
         if manifest is not None and (manifest.get("protocol"), manifest.get("kind")) != ("rag", TASK):
             raise UsageError(f"{folder.path} contains a different kind of run.", mend="Choose another --out.")
@@ -529,7 +529,7 @@ class SweepAttempt(Protocol):
     def plan_run(
         self, request: SweepRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> SweepPlan:
-        """Open the models, and make a cell of the stacks that share an index."""
+        """Plan the run: open the models, and make a cell of the stacks that share an index."""
         del cache
         self.prices = make_price_list(request)
         self.parts = OpenedSweepParts(request, ledger or Ledger(), self.listener)
@@ -538,11 +538,11 @@ class SweepAttempt(Protocol):
         return plan
 
     def format_python_call(self, request: SweepRequest, out: Path) -> str:
-        """The call from Python that makes the run, for its manifest."""
+        """Format the call from Python that makes the run, for its manifest."""
         del request
         return f"embassay.rag.sweep(..., out={str(out)!r})"
 
-    def start_attempt(
+    def start_run_attempt(
         self, plan: SweepPlan, accounts: RunAccounts, workers: Workers, command: str
     ) -> SweepRunAttempt:
         """Dataset by dataset and encoder by encoder, in this process: times are taken."""

@@ -40,7 +40,7 @@ def open_planned_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
         with open_retriever_for_questions(given, compute_retrieval_depth(request)) as retriever:
             if retriever.name in systems or retriever.name in request.encoder:
                 raise UsageError(
-                    f"Two stacks are called {retriever.name!r}.", mend="Name it: retriever: [new=SPEC]."
+                    f"Two stacks are called {retriever.name!r}.", mend="Rename one: retriever: [new=SPEC]."
                 )
             price = retriever.manners.price
             if price is None:
@@ -56,18 +56,18 @@ def open_planned_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
 
 
 def compute_retrieval_depth(request: SweepRequest) -> int:
-    """How many documents a retriever is asked for: as many as the deepest stack retrieves."""
+    """Compute how many documents a retriever is asked for: as many as the deepest stack retrieves."""
     return max(request.k)
 
 
 def make_retriever_configuration(name: str, request: SweepRequest) -> StackConfiguration:
-    """The stack that a retriever is."""
+    """Make the stack configuration that a retriever is."""
     return StackConfiguration(name, None, NONE, compute_retrieval_depth(request), NONE, LIVE)
 
 
 @dataclass
 class RetrieverBench(StackBench):
-    """The lists that a retriever answered to the queries of a bench."""
+    """A bench of the lists that a retriever answered to the queries."""
 
     bench: ChunkedDatasetBench
     watch: Stopwatch
@@ -87,7 +87,7 @@ class RetrieverBench(StackBench):
         # A folder for each dataset: the ids of queries are its own.
         place = folder.path / "asked" / slugify_name(collection.name)
         with (
-            bench.parts.charge_calls_to(system.name),
+            bench.parts.charge_model_calls_to_account(system.name),
             ask_retrievers_for_runs(
                 [f"{system.name}={_strip_retriever_name(system)}"], asked, place, listener=bench.parts.listener,
                 ledger=bench.parts.ledger
@@ -103,17 +103,17 @@ class RetrieverBench(StackBench):
 
     @property
     def facts(self) -> IndexFacts:
-        """Documents; nobody knows what it holds of them."""
+        """The facts of what is searched: documents; nobody knows what the retriever holds of them."""
         return IndexFacts(len(self.bench.passages), 0, 0.0, None, None)
 
     @property
-    def account(self) -> str:
+    def charged_account(self) -> str:
         """Itself."""
         return self.run.name
 
     @cached_property
     def lists(self) -> list[Listed]:
-        """What it found for each query. ModelError where most documents are none of the dataset's."""
+        """The lists found for each query; ModelError where most documents are none of the dataset's."""
         passages = self.bench.passages
         texts = dict(zip(passages.ids, passages.texts, strict=True))
         queries = dict(zip(self.bench.collection.query_ids, self.bench.queries, strict=True))
@@ -128,7 +128,7 @@ class RetrieverBench(StackBench):
             raise ModelError(
                 f"{self.run.name} serves another corpus: {unknown:,} of {total:,} documents are not from "
                 f"{self.bench.collection.name}, such as {stranger!r}.",
-                mend="Have it serve the documents of the dataset by their ids.",
+                mend="Make it return the dataset's documents by their ids.",
             )
         lists = []
         for query, own in zip(self.bench.collection.query_ids, self.bench.own_passages_by_query, strict=True):
@@ -138,15 +138,15 @@ class RetrieverBench(StackBench):
         return lists
 
     def candidates(self, configuration: StackConfiguration) -> list[Listed]:
-        """Its lists."""
+        """Find the retriever's lists."""
         return [(places[: configuration.k], scores[: configuration.k]) for places, scores in self.lists]
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, NDArray[np.float64]]:
-        """The margin of its scores."""
+        """Compute the margin of the retriever's scores."""
         return {"margin": compute_score_margins([scores for _, scores in self.candidates(configuration)])}
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
-        """The time of the whole retriever, taken as it was asked."""
+        """Take the time of the whole retriever, as it was when it was asked."""
         what = {"stage": "retrieve", **self.bench.what, "retriever": self.run.name, "depth": configuration.k}
         seconds = iter(self._list_timed_seconds())
         return {
@@ -156,7 +156,7 @@ class RetrieverBench(StackBench):
         }
 
     def _list_timed_seconds(self) -> list[float]:
-        """As many times as queries are timed; of a query that failed another stands for it."""
+        """List as many times as queries are timed; of a query that failed another stands for it."""
         answered = list(self.run.seconds)
         n = len(self.bench.collection.timed)
         # Spread over the whole time of asking, since the first answers may be slower.
@@ -164,16 +164,16 @@ class RetrieverBench(StackBench):
         spread = answered[::step][:n]
         return [spread[place % len(spread)] for place in range(n)]
 
-    def reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
+    def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What it found."""
         return self.candidates(configuration)[query]
 
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
-        """What it found: it is not asked again for the clock."""
+        """Find what the retriever answered: it is not asked again for the clock."""
         return self.candidates(configuration)[query]
 
     def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> StoredStack:
-        """Without a value for queries that failed, and not timed under another load than its own."""
+        """Measure the stack without a value for failed queries, nor times under another load."""
         del load
         stack = super()._measure_stack(configuration, load=False)
         is_failed = np.array([query in self.run.failed for query in self.bench.collection.query_ids])
@@ -185,12 +185,12 @@ class RetrieverBench(StackBench):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """How it answered."""
+        """Warnings about how the retriever answered."""
         return [f"{self.run.name}: {note}" for note in self.run.notes()]
 
 
 def _strip_retriever_name(system: PlannedSystem) -> str:
-    """The spec of a retriever that was given as `spec` or `name=spec`."""
+    """Strip the name from a retriever given as `spec` or `name=spec`, and keep its spec."""
     return system.spec.removeprefix(f"{system.name}=")
 
 

@@ -41,7 +41,7 @@ ENTROPY_OF = 50
 
 
 def compute_score_margins(scores: Sequence[Sequence[float]]) -> Floats:
-    """The first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
+    """Compute the first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
     return np.array(
         [score[0] - score[MARGIN_RANK - 1] if len(score) >= MARGIN_RANK else np.nan for score in scores],
         dtype=np.float64,
@@ -82,7 +82,7 @@ def _compute_entropy_or_nan(scores: Floats | None) -> float:
 def measure_small_talk_cosines(
     ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], lang: str, seed: int, embed: Embed
 ) -> Floats:
-    """Cosine of each query (`vectors`, of length 1) with itself in much small talk, (q,).
+    """Measure the cosine of each query (`vectors`, length 1) with itself in much small talk, (q,).
 
     English where no language or several are stated; NaN
     in a language that we have no small talk in."""
@@ -98,7 +98,7 @@ def measure_small_talk_cosines(
 
 
 def read_query_names(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
-    """Whose name a query has, and its topic ("" where the file does not say), by the id of the query.
+    """Read by query id whose name a query has, and its topic ("" where the file does not say).
 
     The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
     for a query that appears twice and for an author without a name.
@@ -116,14 +116,14 @@ def read_query_names(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
             " ".join(read_row_id(row, column).strip() for column in named),
         )
         if key in named_by:
-            raise make_cell_error(row, "query_id", "a query that has not come before")
+            raise make_cell_error(row, "query_id", "each query once")
         given, _, family = author.strip().rpartition(" ")
         named_by[key] = AuthorName(given, family), str(row.cells.get("topic") or "").strip()
     return named_by
 
 
 def check_ablation_name(name: str) -> None:
-    """UsageError for an ablation that there is not."""
+    """Check that an ablation of this name exists; else UsageError."""
     if name not in CONDITIONS or name == "base":
         names = ", ".join(condition for condition in CONDITIONS if condition != "base")
         raise UsageError(f"There is no ablation {name!r}.", mend=f"Use one of {names}.")
@@ -137,7 +137,7 @@ def measure_name_margin_changes(
     embed: Embed,
     lang: Lang = "en",
 ) -> Floats:
-    """How much of each query's name margin an ablation leaves, as a change from it, (q,): -0.6 is a fall by 60%.
+    """Measure an ablation's change of each query's name margin, (q,): -0.6 is a fall by 60%.
 
     The margin is the query's cosine with a passage of its author on its topic, less that with the nearer of two
     impostors on the same topic (spec rag 5.1). NaN for a query without a name in `names`, for one that does not hold
@@ -151,7 +151,9 @@ def measure_name_margin_changes(
     changes = np.full(len(queries), np.nan)
     if not rows:
         return changes
-    of = [_make_query_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
+    of = [
+        _make_name_probe_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()
+    ]
     before = _compute_name_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
     after = _compute_name_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -163,7 +165,7 @@ def _is_author_named(query: str, author: AuthorName) -> bool:
     return author.name.strip().casefold() in query.casefold()
 
 
-def _make_query_bundle(
+def _make_name_probe_bundle(
     key: str, row: int, query: str, named: tuple[AuthorName, str], seed: int, lang: Lang
 ) -> NameProbeBundle:
     author, topic = named

@@ -36,7 +36,7 @@ WORDS = "bm25"
 
 @dataclass(frozen=True)
 class StackConfiguration:
-    """A retrieval stack.
+    """A configuration of a retrieval stack.
 
     `dims` None are all of the encoder's. `k` are the candidates that are retrieved, and given to the reranker where
     there is one. `deduplicate` is the similarity from which a candidate counts as a copy of an earlier one (0: none are
@@ -59,7 +59,7 @@ class StackConfiguration:
 
     @property
     def id(self) -> str:
-        """What sets it apart, in the order of the axes, without what is as usual.
+        """The stack's id: what sets it apart, in the order of the axes, without what is as usual.
 
         >>> StackConfiguration("wordllama", 64, "hnsw-f32", 100, mode="hybrid").id
         'wordllama/64d/hnsw-f32/k100/hybrid'
@@ -110,7 +110,7 @@ class StackTimes:
 
 @dataclass(frozen=True)
 class MeasuredStack:
-    """A configuration on a dataset.
+    """A configuration measured on a dataset.
 
     `quality` has each query's value of each measure (`RA-nWG@10`, `N-Recall4+@30` ...), (queries,), NaN where it is
     undefined; `ceiling` the same for the best set that the k candidates could give (PROC), by the name of the measure
@@ -137,13 +137,13 @@ class MeasuredStack:
 
     @property
     def cost(self) -> float:
-        """US dollars per 1,000 queries that rules look at: reranking, embedding where it is priced, and a retriever."""
+        """The US dollars per 1,000 queries of reranking, priced embedding, and a retriever."""
         return sum(self.usd.get(part, 0.0) for part in ("rerank", "embed", "retrieve"))
 
 
 @dataclass(frozen=True)
 class SkippedStack:
-    """A combination that was not measured, and why: it makes no sense, or it failed."""
+    """A stack that was not measured, and why: it makes no sense, or it failed."""
 
     configuration: StackConfiguration
     dataset: str
@@ -234,7 +234,7 @@ class StoredStack:
 
 @dataclass(frozen=True)
 class MeasuredCell:
-    """The stacks of a cell, and those of its combinations that could not be measured."""
+    """The measured stacks of a cell, and those of its combinations that could not be measured."""
 
     stacks: tuple[StoredStack, ...]
     skipped: tuple[SkippedStack, ...] = ()
@@ -243,7 +243,7 @@ class MeasuredCell:
 def write_measured_cell(
     folder: RunFolder, cell: RunCell, queries: Sequence[str], found: MeasuredCell
 ) -> None:
-    """Write what a cell has measured; the cell's own record comes after."""
+    """Write what a measured cell holds; the cell's own record comes after."""
     if found.stacks:
         write_file_atomically(
             folder.locate_cell_items(TASK, cell.dataset, cell.system),
@@ -258,7 +258,7 @@ def write_measured_cell(
 
 
 def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str]) -> MeasuredCell | None:
-    """What a cell has measured, without the rankings; None where it is not there or damaged."""
+    """Read what a cell has measured, without the rankings; None where it is not there or damaged."""
     try:
         plain = json.loads(_cell_file_path(folder, cell).read_text("utf-8"))
         values = (
@@ -276,7 +276,7 @@ def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str])
 
 
 def rankings_path(folder: RunFolder, cell: RunCell) -> Path:
-    """Where the final lists of a cell are: `configuration`, `query_id`, `documents` and `scores`, best first."""
+    """The path of a cell's final lists: `configuration`, `query_id`, `documents`, `scores`."""
     return folder.path / "rankings" / slugify_name(cell.dataset) / f"{slugify_name(cell.system)}.parquet"
 
 
@@ -337,7 +337,7 @@ def _format_items_file(queries: Sequence[str], stacks: Sequence[StoredStack]) ->
         for stack in stacks
         for name, values in _collect_stack_columns(stack).items()
     ]  # fmt: skip
-    return _format_parquet(pl.concat(parts))
+    return _format_frame_as_parquet(pl.concat(parts))
 
 
 def _format_rankings_file(queries: Sequence[str], stacks: Sequence[StoredStack]) -> bytes:
@@ -355,17 +355,17 @@ def _format_rankings_file(queries: Sequence[str], stacks: Sequence[StoredStack])
             "scores": pl.List(pl.Float64),
         }
     )  # fmt: skip
-    return _format_parquet(frame)
+    return _format_frame_as_parquet(frame)
 
 
-def _format_parquet(frame: Any) -> bytes:
+def _format_frame_as_parquet(frame: Any) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
 def _read_stack_values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
-    """Configuration id -> measure -> values in the order of the queries. ValueError for others than these."""
+    """Read values by configuration id and measure, in the order of the queries; else ValueError."""
     import polars as pl
 
     values_of: dict[str, dict[str, Floats]] = {}

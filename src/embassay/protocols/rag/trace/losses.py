@@ -22,7 +22,7 @@ Lists = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class StageLists:
-    """The lists after a stage."""
+    """The lists of documents after a stage."""
 
     name: str
     lists: Lists
@@ -40,7 +40,7 @@ class RetrievalPipeline:
     def __post_init__(self) -> None:
         names = self.names
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise UsageError(f"Two stages are called {twice}.", mend="Name each: --stage NAME=FILE.")
+            raise UsageError(f"Two stages are called {twice}.", mend="Rename one: --stage NAME=FILE.")
 
     @property
     def serial_stages(self) -> tuple[StageLists, ...]:
@@ -51,7 +51,7 @@ class RetrievalPipeline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All stages in their order, the prompt last."""
+        """The names of all stages in their order, the prompt last."""
         return (*(search.name for search in self.searches), *(stage.name for stage in self.stages), PROMPT)
 
 
@@ -109,7 +109,7 @@ class PipelineTrace:
         return max(whole, key=lambda loss: loss.lost, default=None)
 
     @property
-    def passages_in_prompt(self) -> int:
+    def prompt_passage_count(self) -> int:
         """Needed passages that are in the prompt."""
         return sum(not row.lost for row in self.rows)
 
@@ -135,7 +135,7 @@ def trace_passage_losses(
     rows = trace_needed_passages(pipeline, needed)
     if not rows:
         raise UsageError(
-            "No question needs a passage.", mend="Judgements of grade 4 or 5 are needed; see --grades."
+            "No question has a needed passage (grade 4 or 5).", mend="Check the judgements, or set --grades."
         )
     stages = (SEARCH, *(stage.name for stage in pipeline.serial_stages))
     groups = {"": None, **_group_queries_by_tag(tags or {})}
@@ -154,7 +154,7 @@ def trace_passage_losses(
 
 
 def trace_needed_passages(pipeline: RetrievalPipeline, needed: Needed) -> tuple[PassageTrace, ...]:
-    """The ranks of every needed passage, and where it is lost: at the stage behind the last one that has it."""
+    """Trace the ranks of every needed passage, and the stage behind the last one that has it."""
     stages = (*pipeline.searches, *pipeline.serial_stages)
     ranked = [{query: _map_ids_to_ranks(ids) for query, ids in stage.lists.items()} for stage in stages]
     rows = []
@@ -180,7 +180,7 @@ def _find_stage_of_loss(pipeline: RetrievalPipeline, ranks: Sequence[int | None]
     return names[last + 1]
 
 
-def measure_share_in_prompt(trace: PipelineTrace, resamples: int = 2_000, seed: int = 1337) -> Estimate:
+def estimate_prompt_share(trace: PipelineTrace, resamples: int = 2_000, seed: int = 1337) -> Estimate:
     """The share of needed passages that are in the prompt."""
     return _estimate_stage_loss(trace.rows, "", "", None, resamples, seed).share
 
@@ -198,7 +198,7 @@ def _group_queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[st
 def _estimate_stage_loss(
     rows: Sequence[PassageTrace], stage: str, tag: str, members: set[str] | None, resamples: int, seed: int
 ) -> StagePassageLoss:
-    """The share over needed passages; its interval is over questions, which are drawn with all theirs."""
+    """Estimate the share of needed passages lost; its interval draws questions with all theirs."""
     counts: dict[str, list[int]] = {}
     for row in rows:
         if members is None or row.query in members:
@@ -223,13 +223,13 @@ def _estimate_stage_loss(
 
 
 def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[StagePassageEffect]:
-    """What each later stage does, beside what the order before it would have put into the prompt."""
+    """Measure each later stage's effect beside what the order before it would put into the prompt."""
     most = pipeline.passages
     effects = []
     # Of several searches a passage has the better rank.
     before = [
         {
-            query: _find_best_ranks([search.lists.get(query, ()) for search in pipeline.searches])
+            query: _find_best_document_ranks([search.lists.get(query, ()) for search in pipeline.searches])
             for query in needed
         }
     ]
@@ -257,7 +257,7 @@ def _measure_stage_effects(pipeline: RetrievalPipeline, needed: Needed) -> list[
     return effects
 
 
-def _find_best_ranks(lists: Sequence[Sequence[str]]) -> dict[str, int]:
+def _find_best_document_ranks(lists: Sequence[Sequence[str]]) -> dict[str, int]:
     best: dict[str, int] = {}
     for ids in lists:
         for key, rank in _map_ids_to_ranks(ids).items():
@@ -270,7 +270,7 @@ def _is_rank_within(rank: int | None, most: int) -> bool:
 
 
 def _count_finding_searches(pipeline: RetrievalPipeline, rows: Sequence[PassageTrace]) -> dict[str, int]:
-    """By the names of the searches that found it, joined by " + "."""
+    """Count passages by the names of the searches that found them, joined by " + "."""
     counts: dict[str, int] = {}
     for row in rows:
         finders = [
@@ -284,7 +284,7 @@ def _count_finding_searches(pipeline: RetrievalPipeline, rows: Sequence[PassageT
 
 
 def _list_questions_without_list(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
-    """Questions that a file has no list for: their passages count as not found there."""
+    """List questions that a file has no list for: their passages count as not found there."""
     notes = []
     for stage in (*pipeline.searches, *pipeline.stages):
         missing = [query for query in needed if query not in stage.lists]
@@ -296,11 +296,11 @@ def _list_questions_without_list(pipeline: RetrievalPipeline, needed: Needed) ->
 
 
 def _list_questions_exceeding_prompt(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
-    """Questions that need more than the prompt takes: some of theirs are lost in any case."""
+    """List questions that need more than the prompt takes: some of theirs are lost in any case."""
     over = [len(set(passages)) - pipeline.passages for passages in needed.values()]
     more = [count for count in over if count > 0]
     if not more:
         return []
     return [
-        f"{len(more):,} questions need more passages than fit in the prompt: {sum(more):,} are lost in any order."
+        f"{len(more):,} questions need more passages than fit in the prompt, so {sum(more):,} are lost in any order."
     ]

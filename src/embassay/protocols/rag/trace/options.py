@@ -20,21 +20,21 @@ from embassay.protocols.kernel.request import (
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Lists after each stage as files (`searches`, `stages`, `qrels`), or a `dataset` with an `encoder`."""
+    """The request of a trace: lists after each stage as files, or a `dataset` with an `encoder`."""
 
     searches: tuple[str, ...] = option(
-        (), "What a search found: NAME=FILE, a run in any format of rag score. Repeat it, for instance for BM25 and "
-            "vectors.",
+        (), "Results of a search as NAME=FILE, in any run format of rag score. Repeat it for each search, such as "
+            "BM25 and vectors.",
         name="--search", value="FILE", group=DATA
     )  # fmt: skip
     stages: tuple[str, ...] = option(
-        (), "The list after a later stage (fusion, filter, cut, reranker): NAME=FILE, in the order of the pipeline.",
+        (), "Results after a later stage (fusion, filter, cut, reranker) as NAME=FILE, in pipeline order.",
         name="--stage", value="FILE", group=DATA
     )  # fmt: skip
     qrels: str = option("", "Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", value="FILE", group=DATA)
     grades: str | None = option(
         None,
-        "Grade map of --qrels: binary, trec3, cranfield, or value=grade,...; 4 and 5 are needed.",
+        "Grade map of --qrels: binary, trec3, cranfield, or value=grade,...; grades 4 and 5 count as needed.",
         group=DATA,
     )
     queries: str = option(
@@ -43,21 +43,19 @@ class TraceRequest:
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     dataset: str = option(
         "",
-        "Instead of files: a dataset, to make the lists with -s.",
+        "A dataset, instead of files; the lists are made with -s.",
         name="--dataset -d",
         value="DATASET",
         group=DATA,
     )
-    encoder: str = option(
-        "", "With -d: the system that searches by vectors.", name="--system -s", group=SYSTEMS
-    )
+    encoder: str = option("", "With -d: the system for vector search.", name="--system -s", group=SYSTEMS)
     reranker: str = option("", "With -d: the reranker.", value="RERANKER", group=SYSTEMS)
-    depth: int = option(100, "With -d: passages that each search finds.", least=1, most=10_000)
+    depth: int = option(100, "With -d: passages retrieved by each search.", least=1, most=10_000)
     k: int = option(50, "With -d: passages passed to the reranker.", name="-k", least=1, most=10_000)
     passages: int = option(5, "Passages in the prompt.", name="--passages", least=1, most=10_000)
-    limit: int | None = option(None, "With -d: questions, drawn at random.", least=1, group=DATA)
+    limit: int | None = option(None, "With -d: number of questions, drawn at random.", least=1, group=DATA)
     resamples: int = option(2_000, "Resamples for intervals.", least=1, most=100_000, group=STATISTICS)
-    seed: int = option(1337, "Seed of everything random.", group=STATISTICS)
+    seed: int = option(1337, "Random seed.", group=STATISTICS)
 
     def __post_init__(self) -> None:
         if self.dataset:
@@ -68,7 +66,7 @@ class TraceRequest:
                 )
             if not self.encoder:
                 raise UsageError(
-                    "No system is named to search the dataset.", mend="Add -s SYSTEM, such as -s minilm."
+                    "No system was given to search the dataset.", mend="Add -s SYSTEM, such as -s minilm."
                 )
             return
         if not self.searches or not self.qrels:
@@ -77,10 +75,7 @@ class TraceRequest:
                 mend="Give --qrels FILE, --search NAME=FILE and --stage NAME=FILE; or -d DATASET -s SYSTEM.",
             )
         if len(self.searches) > 1 and not self.stages:
-            raise UsageError(
-                "Several searches do not end in a common list.",
-                mend="Add the fused list: --stage fused=FILE.",
-            )
+            raise UsageError("Several searches need a fused list.", mend="Add it with --stage fused=FILE.")
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -57,9 +58,9 @@ def run_pipeline_trace(
 
 
 def read_retrieval_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
-    """The lists in files, and what their questions need: passages of grade 4 or 5."""
+    """Read the lists in files, and what their questions need: passages of grade 4 or 5."""
     searches, stages = (
-        tuple(_read_stage_list(given, request) for given in files)
+        tuple(_read_list_after_stage(given, request) for given in files)
         for files in (request.searches, request.stages)
     )
     needed = read_needed_passages(Path(request.qrels), request.mapping, request.grades)
@@ -85,7 +86,7 @@ def read_needed_passages(
     return needed
 
 
-def _read_stage_list(given: str, request: TraceRequest) -> StageLists:
+def _read_list_after_stage(given: str, request: TraceRequest) -> StageLists:
     """A run by its scores, best first."""
     name, path = parse_named_path(given)
     ranked = rank_passages_by_question(read_run_entries(path, request.mapping))
@@ -104,7 +105,7 @@ class TracedCollection:
 
 
 def read_traced_collection(request: TraceRequest) -> TracedCollection:
-    """The dataset of a request, its questions with a need drawn by the seed."""
+    """Read the dataset of a request, its questions with a need drawn by the seed."""
     dataset = open_dataset(prefer_path_over_catalogue(request.dataset))
     loaded = dataset.load("retrieval")
     data = loaded.data
@@ -146,16 +147,14 @@ def run_retrieval_pipeline(
             StageLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener))
         )
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
-    pipeline = RetrievalPipeline(
-        tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages
-    )
+    pipeline = RetrievalPipeline(tuple(starmap(StageLists, searches)), tuple(stages), request.passages)
     return pipeline, collection.needed
 
 
 def _rerank_all_questions(
     reranker: Reranker, collection: TracedCollection, cut: Lists, kept: Path | None, listener: SilentListener
 ) -> dict[str, Sequence[str]]:
-    """The order of each question's passages, asked for where `kept` does not have it."""
+    """Rerank each question's passages, asking only for orders that `kept` does not have."""
     order = {} if kept is None else _read_kept_orders(kept)
     with Path(os.devnull if kept is None else kept).open("ab") as file:
         for query, ids in cut.items():
@@ -171,7 +170,7 @@ def _rerank_all_questions(
 
 
 def _read_kept_orders(kept: Path) -> dict[str, Sequence[str]]:
-    """The whole lines of a file; what a kill left of the last one is cut off."""
+    """Read the kept orders in a file's whole lines; what a kill left of the last one is cut off."""
     content = kept.read_bytes() if kept.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):

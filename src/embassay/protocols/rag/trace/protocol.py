@@ -8,8 +8,8 @@ from typing import Any
 
 from embassay.errors import DataError
 from embassay.limits import parse_record_json, read_bounded_file
-from embassay.protocols.kernel.outcome import make_file_manifest
-from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_spending_ledger
+from embassay.protocols.kernel.outcome import make_file_run_manifest
+from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments, open_spending_ledger
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     number_column,
@@ -17,10 +17,10 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
     write_tables,
 )
-from embassay.protocols.rag.trace.losses import PipelineTrace, measure_share_in_prompt
+from embassay.protocols.rag.trace.losses import PipelineTrace, estimate_prompt_share
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_pipeline_trace
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.runs.folder import (
     RunFolder,
     build_dataclass_from_values,
@@ -46,7 +46,7 @@ def trace_pipeline_into_folder(
     """Trace a pipeline into the folder `out`, going on with what a reranker has ordered there. UsageError where it
     holds a run of other arguments, BudgetExceeded where the reranker would cost over `max_usd`: its orders stay."""
     folder = RunFolder(out)
-    check_same_arguments(folder, request)
+    check_same_run_arguments(folder, request)
     with folder.hold_folder_lock():
         with open_spending_ledger(out, max_usd) as ledger:
             trace = run_pipeline_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
@@ -60,7 +60,7 @@ def trace_pipeline_into_folder(
 
 
 def read_pipeline_trace(path: Path) -> PipelineTrace:
-    """The trace that a run's folder holds. DataError where it holds none."""
+    """Read the trace that a run's folder holds; DataError where it holds none."""
     try:
         return build_dataclass_from_values(PipelineTrace, parse_record_json(read_bounded_file(path / FILE)))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -70,46 +70,46 @@ def read_pipeline_trace(path: Path) -> PipelineTrace:
         ) from error  # fmt: skip
 
 
-def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[Result]:
-    """What is in the prompt, over the dataset and in all, and what is lost at each stage, by tag as subset."""
+def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[ResultRow]:
+    """List results: the share in the prompt by dataset and in all, and losses by stage and tag."""
     dataset = name_traced_dataset(request)
-    share = measure_share_in_prompt(trace, request.resamples, request.seed)
+    share = estimate_prompt_share(trace, request.resamples, request.seed)
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
-        yield Result(
+        yield ResultRow(
             PROTOCOL, TASK, name, "", "", "", PIPELINE, HEADLINE, share.value, share.n, share.low, share.high,
             share.method, request.seed
         )  # fmt: skip
     for loss in trace.losses:
-        yield Result(
+        yield ResultRow(
             PROTOCOL, TASK, dataset, loss.tag, "", loss.stage, PIPELINE, LOST, loss.share.value, loss.share.n,
             loss.share.low, loss.share.high, loss.share.method, request.seed
         )  # fmt: skip
 
 
 def name_traced_dataset(request: TraceRequest) -> str:
-    """What the questions and judgements are called."""
+    """Name the dataset of the questions and judgements that are traced."""
     from embassay.protocols.rag.scoring.inputs import strip_format_endings
 
     return request.dataset.partition("?")[0] or strip_format_endings(Path(request.qrels).name)
 
 
 def build_stage_losses_table(trace: PipelineTrace) -> ColumnTable:
-    """A line for each stage and tag."""
+    """Build the table of losses with a line for each stage and tag."""
     return ColumnTable.of(
         "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"),
         whole_number_column("lost"),
         number_column("share", "share.value", 3), number_column("low", "share.low", 3),
         number_column("high", "share.high", 3),
         whole_number_column("needed", "share.n"),
-        note="Share of needed passages (grade 4 or 5) lost at a stage, for questions with a tag, or for all."
+        note="Share of needed passages (grade 4 or 5) lost at a stage, for all questions or for those with a tag."
     )  # fmt: skip
 
 
 def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str]:
-    """What a trace with a dataset takes, in lines; nothing is searched or sent."""
+    """Describe in lines what a trace with a dataset takes; nothing is searched or sent."""
     if not request.dataset:
-        yield "The lists are files: tracing them searches nothing and costs nothing."
+        yield "The lists are read from files, so the trace runs no searches and costs nothing."
         return
     collection = read_traced_collection(request)
     questions, passages = len(collection.questions), len(collection.passages)
@@ -120,11 +120,11 @@ def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str
     kept = (out / ORDERS).read_bytes().count(b"\n") if out is not None and (out / ORDERS).exists() else 0
     left = max(0, questions - kept)
     pairs = left * min(request.k, passages)
-    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions; {kept:,} are already ordered."
+    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions (already ordered: {kept:,})."
     spec = RERANKERS.parse_spec(request.reranker)
     is_remote = "embassay[llm]" in dict(RERANKERS.get(spec.name).facts).get("needs", "")
     if is_remote and "price" not in spec.params:
-        yield "Its price is unknown here: add price= to the reranker to see the cost."
+        yield "The reranker's price is unknown. Add price= to the reranker to see the cost."
 
 
 def _make_trace_manifest(
@@ -139,7 +139,7 @@ def _make_trace_manifest(
         "seconds": None, "counts": {"questions": trace.questions, "passages": len(trace.rows)}, "skipped": [],
         "warnings": [],
     }  # fmt: skip
-    return make_file_manifest(
+    return make_file_run_manifest(
         folder,
         PROTOCOL,
         command,

@@ -103,8 +103,8 @@ def write_annotator_file(study: Path, annotator: str, out: Path, *, adjudicates:
     """
     if not _NAME.fullmatch(annotator):
         raise UsageError(
-            f"{annotator!r} cannot be an annotator's name.",
-            mend="Use letters, digits, dots, dashes and underscores.",
+            f"{annotator!r} is not a valid annotator name.",
+            mend="Use only letters, digits, dots, dashes and underscores.",
         )
     write_file_atomically(out, render_annotator_file(read_study(study), annotator, adjudicates=adjudicates))
     return out
@@ -162,7 +162,7 @@ def _collect_adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[st
     rows = read_all_answer_rows(folder)
     disputed = {task.name: find_answer_disputes(folder, task, rows) for task in folder.study.tasks}
     if not any(disputed.values()):
-        raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
+        raise UsageError("People do not disagree on any item.", mend="Wait until more people have answered.")
     data, every = _collect_annotator_items(folder, adjudicator), {item.id: item for item in folder.items}
     titles = task_titles(folder.study.tasks)
     tasks = [

@@ -58,7 +58,7 @@ def arrange_board_table(board: Leaderboard) -> BoardTable:
     """What the page of a board shows before anything is chosen."""
     lead = next((column for column in board.columns if column.key == board.lead), None)
     others = [column for column in board.columns if column.overview and column is not lead]
-    groups = _group_rows(board, lead)
+    groups = _group_board_rows(board, lead)
     return BoardTable(
         lead,
         _column_scale(board, lead),
@@ -140,7 +140,7 @@ def draw_rank_range_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Ma
     return Markup() if rank is None else marks.draw_rank_mark(*rank, of, pick_kind_class(kind))
 
 
-def _group_rows(
+def _group_board_rows(
     board: Leaderboard, lead: BoardColumn | None
 ) -> tuple[tuple[str, tuple[BoardSystemRow, ...]], ...]:
     rows: Sequence[list[BoardSystemRow]] = ([], [], [], [])
@@ -148,7 +148,7 @@ def _group_rows(
         rows[_pick_row_group(board, system)].append(system)
     is_overall = lead is not None and lead.task == "overall"
     missing = MISSING if is_overall else UNVALUED
-    if any(_lead_value(board, row) is not None for row in rows[2]):
+    if any(_lead_column_value(board, row) is not None for row in rows[2]):
         missing = UNRANKED
     titles = ("", APART, missing, REFERENCES)
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
@@ -159,12 +159,12 @@ def _pick_row_group(board: Leaderboard, system: BoardSystemRow) -> int:
     has_ranks = any(rank is not None for rank in ranks)
     if system.kind == "reference":
         return 3
-    if _lead_value(board, system) is None or (has_ranks and ranks[system.index] is None):
+    if _lead_column_value(board, system) is None or (has_ranks and ranks[system.index] is None):
         return 2
     return 1 if has_ranks and system.group == "classical" else 0
 
 
-def _lead_value(board: Leaderboard, system: BoardSystemRow) -> float | None:
+def _lead_column_value(board: Leaderboard, system: BoardSystemRow) -> float | None:
     cells = board.cells.get(board.lead, ())
     return cells[system.index].value if cells else None
 
@@ -183,7 +183,7 @@ class SystemCardScores:
 
 
 def arrange_card_scores(card: SystemProfile) -> SystemCardScores:
-    """What the card shows."""
+    """Arrange the scores that a system's card shows."""
     overview = tuple(stand for stand in card.stands if stand.column.overview)
     rest = tuple(stand for stand in card.stands if not stand.column.overview)
     missing = tuple(stand for stand in card.stands if stand.cell.value is None and stand.cell.state != "none")
@@ -202,7 +202,7 @@ STATES = {
     "undefined": "n/a", "none": numbers.NONE
 }  # fmt: skip
 """The word of a cell without a value; one that is done and has none is undefined."""
-STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
+STATUSES = {"live": "● live", "stale": "◌ no updates", "done": "✓ complete"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
     "llm": "language model", "person": "people", "run": "retrieval run or stack"
@@ -282,9 +282,12 @@ def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
         ("Dimensions", known.dims is not None and numbers.format_count(known.dims)),
         ("Input limit", known.max_tokens is not None and f"{numbers.format_count(known.max_tokens)} tokens"),
         ("Parameters", known.parameters is not None and format_parameter_count(known.parameters)),
-        ("Memory of the weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
-        ("Vectors of a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
-        ("Memory of the index", known.index_mb is not None and format_megabytes(known.index_mb)),
+        ("Memory for weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
+        (
+            "Memory for vectors of a million texts",
+            known.vectors_mb is not None and format_megabytes(known.vectors_mb),
+        ),
+        ("Memory for the index", known.index_mb is not None and format_megabytes(known.index_mb)),
         ("Price per million tokens", _money_cell(known.usd_per_million_tokens)),
         ("Price per thousand queries", _money_cell(known.usd_per_thousand_queries)),
         ("Latency, 95th percentile", seconds is not None and numbers.format_duration(seconds)),
@@ -341,7 +344,7 @@ def format_speed(per_second: float) -> str:
 
 
 def describe_board_size(data: Sequence[BoardDataset]) -> str:
-    """How much the board stands on."""
+    """Describe how much data the board stands on."""
     items = f"n = {numbers.format_count(sum(dataset.n for dataset in data))}"
     return items if len(data) == 1 else f"{numbers.format_noun_count(len(data), 'dataset')}, {items}"
 
@@ -351,8 +354,9 @@ def people_agreement_by_dataset(board: Leaderboard) -> dict[str, str]:
     return {column.dataset: column.people for column in board.columns if column.people}
 
 
-def count_complete_systems(board: Leaderboard) -> str:
+def describe_complete_systems(board: Leaderboard) -> str:
     """How many systems have all that the board asks."""
+    # Reference systems are there for comparison; nobody waits for them.
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
     if done == len(asked):

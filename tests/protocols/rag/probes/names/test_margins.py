@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.names import (
     average_queries_then_runs,
-    compute_name_margins,
+    compute_right_passage_margins,
     measure_margin_change,
 )
 
@@ -19,7 +19,7 @@ cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 
 
 def test_the_worked_example() -> None:
-    found = compute_name_margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
+    found = compute_right_passage_margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
     assert [float(part[0]) for part in (found.name, found.topic, found.both)] == pytest.approx(
         [0.13, 0.29, 0.46]
     )
@@ -35,14 +35,16 @@ def test_the_example_of_changes() -> None:
     result = measure_margin_change(np.array([0.20, 0.10, 0.015, 0.30]), np.array([0.05, 0.04, 0.0, 0.06]))
     assert result.percent == pytest.approx(-71.666667, abs=1e-6)
     assert result.ratio_percent == pytest.approx(-75.0)
-    assert result.share_without_percentage == 0.25
+    assert result.share_of_rows_without_percent == 0.25
     assert result.absolute == pytest.approx(np.mean([-0.15, -0.06, -0.015, -0.24]))
 
 
 @given(cosines)
 def test_impostors_in_either_order_leave_the_margin(similarities: np.ndarray) -> None:
     swapped = similarities[:, [0, 2, 1, 3, 4]]
-    assert np.array_equal(compute_name_margins(similarities).name, compute_name_margins(swapped).name)
+    assert np.array_equal(
+        compute_right_passage_margins(similarities).name, compute_right_passage_margins(swapped).name
+    )
 
 
 def test_negative_and_tiny_margins_have_no_percentage() -> None:
@@ -54,7 +56,10 @@ def test_negative_and_tiny_margins_have_no_percentage() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [lambda: compute_name_margins(np.zeros((2, 4))), lambda: measure_margin_change(np.zeros(2), np.zeros(3))],
+    [
+        lambda: compute_right_passage_margins(np.zeros((2, 4))),
+        lambda: measure_margin_change(np.zeros(2), np.zeros(3)),
+    ],
 )
 def test_shapes_that_do_not_fit(wrong: object) -> None:
     with pytest.raises(UsageError):

@@ -55,7 +55,7 @@ def test_recovery_is_of_the_means() -> None:
     found = rows(levels(0.9, 0.9, 0.8, 0.7, 0.5, 0.9, 0.9, 0.85, 0.75, 0.8))
     assert found["level=4:rules", noise.RECOVERED].value == pytest.approx(0.75)
     assert found["level=4:rules", noise.HEADLINE].value == pytest.approx(0.1)
-    assert found["level=1:rules", noise.RECOVERED].reason == "noise costs no similarity"
+    assert found["level=1:rules", noise.RECOVERED].reason == "noise does not lower the similarity"
     assert ("level=0:rules", noise.RECOVERED) not in found
 
 
@@ -92,7 +92,7 @@ def test_questions_without_a_rewriting_are_left_out_or_too_many() -> None:
     many[9, :, : ids // 2] = np.nan
     found = rows(many)
     assert found["level=4:rules", COSINE].value is None
-    assert "6 of 12 queries have no rewriting" in found["level=4:rules", COSINE].reason
+    assert "6 of 12 queries could not be rewritten" in found["level=4:rules", COSINE].reason
     assert found["level=4", COSINE].value is not None
     assert rows(few)["level=4:rules", COSINE].n == ids
 

@@ -81,9 +81,9 @@ def test_a_new_ranker_told_the_answers_proposes_the_same():
     again = BayesianRankingEngine().start(candidates, query="q", top=TOP, seed=1)
     for batch in shown:
         again.ranking()
-        assert again.proposals() == again.proposals() == [batch]
+        assert again.propose_batches() == again.propose_batches() == [batch]
         again.learn([answer(batch, utilities)])
-    assert again.proposals() == first.proposals()
+    assert again.propose_batches() == first.proposals()
 
 
 def test_relabelled_grades_and_another_order_of_candidates_change_nothing():
@@ -113,7 +113,7 @@ def test_any_pool_and_any_answers_end_in_an_order_of_all(grades, top, batch, at_
         candidates, query="q", top=top, seed=1
     )
     calls = 0
-    while batches := ranker.proposals():
+    while batches := ranker.propose_batches():
         flat = [i for one in batches for i in one]
         assert len(flat) == len(set(flat)) == batch * len(batches)
         assert len(batches) <= at_once
@@ -135,7 +135,7 @@ def test_fewer_than_a_batch_stand_by_grade_then_fusion_rank():
         PoolPassage("d", 1, 3),
     ]
     ranker = BayesianRankingEngine().start(candidates, query="q", top=TOP, seed=1)
-    assert ranker.proposals() == []
+    assert ranker.propose_batches() == []
     assert ranker.ranking().order == (1, 2, 0, 3)
     assert not ranker.ranking().claims
 
@@ -176,7 +176,7 @@ def test_a_bias_for_places_is_noticed():
             candidates, query="q", top=TOP, seed=1
         )
         for _ in range(24):
-            (shown,) = ranker.proposals()
+            (shown,) = ranker.propose_batches()
             seen = utilities[list(shown)] + np.linspace(bias, -bias, len(shown))
             ranker.learn([JudgeOrderAnswer(shown, tuple(shown[k] for k in np.argsort(-seen)))])
         found.append(ranker.state())
@@ -196,7 +196,7 @@ def test_queries_share_what_they_learn_of_the_judge():
         rng = make_seeded_generator(1, "shared judge")
         for _ in range(8):
             for query, ranker in rankers.items():
-                ranker.learn([answer(one, pools[query][0], rng, 1.0) for one in ranker.proposals()])
+                ranker.learn([answer(one, pools[query][0], rng, 1.0) for one in ranker.propose_batches()])
             engine.share(rankers)
         state = rankers["q0"].state()
         assert found.setdefault(share, state) == state
@@ -230,6 +230,6 @@ def test_its_name_holds_every_option_that_is_not_the_default():
 def test_answers_to_something_else_are_no_answers():
     utilities, candidates = pool(11)
     ranker = BayesianRankingEngine().start(candidates, query="q", top=TOP, seed=1)
-    (shown,) = ranker.proposals()
+    (shown,) = ranker.propose_batches()
     with pytest.raises(ValueError, match="were expected"):
         ranker.learn([answer(shown[::-1], utilities)])

@@ -115,7 +115,7 @@ def played(judge, *, stop=False):
         going = False
         for query, ranker in rankers.items():
             calls = []
-            for shown in ranker.proposals():
+            for shown in ranker.propose_batches():
                 seen = judge(utilities[int(query)], list(shown), rng)
                 calls.append(
                     JudgeOrderAnswer(shown, tuple(shown[k] for k in np.argsort(-seen, kind="stable")))

@@ -47,7 +47,7 @@ def test_factor_draws_and_covariance_are_those_of_the_curvature():
     factor = np.triu(factor_posterior_precision(mean, precision, orders, places, 0.02))
     np.testing.assert_allclose(factor.T @ factor, curvature, atol=1e-12)
     part = MixtureComponent(1.0, 4.0, 0.9, mean, factor)
-    np.testing.assert_allclose(part.compute_covariance(), np.linalg.inv(curvature), atol=1e-10)
+    np.testing.assert_allclose(part.compute_score_covariance(), np.linalg.inv(curvature), atol=1e-10)
     np.testing.assert_allclose(
         factor @ solve_upper_triangular(factor, np.eye(len(mean))), np.eye(len(mean)), atol=1e-12
     )

@@ -31,7 +31,7 @@ def backwards(shown: tuple[int, ...]) -> tuple[int, ...]:
 
 def play(ranker: PoolRanker, judge: Judge, turns: int = 10_000) -> list[JudgeOrderAnswer]:
     calls = []
-    while (shown := ranker.proposals()) and len(calls) < turns:
+    while (shown := ranker.propose_batches()) and len(calls) < turns:
         answers = [JudgeOrderAnswer(one, judge(one)) for one in shown]
         ranker.learn(answers)
         calls += answers
@@ -84,7 +84,7 @@ def test_those_shown_least_are_shown_next() -> None:
 def test_first_turn_by_hand() -> None:
     """After one turn the five that were shown have moved by the worked update, and each pair is pending once."""
     ranker = start(PairLockRankingEngine(), [4] * 8)
-    (shown,) = ranker.proposals()
+    (shown,) = ranker.propose_batches()
     order = tuple(reversed(shown))
     ranker.learn([JudgeOrderAnswer(shown, order)])
     ranking = ranker.ranking()
@@ -108,7 +108,7 @@ def test_the_margin(loser: float, locked: bool) -> None:
     assert (5 - error > loser + error) == locked
     ranker = start(PairLockRankingEngine(batch=2), [5, 4])
     ranker._scores, ranker._information = [5.0, loser], [4.0, 4.0]  # type: ignore[attr-defined]
-    (shown,) = ranker.proposals()
+    (shown,) = ranker.propose_batches()
     ranker.learn([JudgeOrderAnswer(shown, (0, 1))])
     assert bool(ranker.state()["locks"]) == locked
 
@@ -118,7 +118,7 @@ def test_the_margin_is_looked_at_before_the_step_or_after_it() -> None:
     for late in (False, True):
         ranker = start(PairLockRankingEngine(batch=2, lock_after_update=late), [5, 4])
         ranker._scores, ranker._information = [5.0, 4.0], [4.0, 4.0]  # type: ignore[attr-defined]
-        (shown,) = ranker.proposals()
+        (shown,) = ranker.propose_batches()
         ranker.learn([JudgeOrderAnswer(shown, (0, 1))])
         assert bool(ranker.state()["locks"]) == late
 
@@ -154,7 +154,7 @@ def test_it_stops_when_the_top_has_stayed_the_same() -> None:
     """The top must be the same, in order, for so many turns in a row; what is below it does not count."""
     ranker = start(PairLockRankingEngine(stability_turns=3), [5] * 4 + [1] * 16, top=1)
     tops = [ranker.ranking().order[0]]
-    while ranker.proposals():
+    while ranker.propose_batches():
         play(ranker, by_position, turns=1)
         tops.append(ranker.ranking().order[0])
     assert ranker.ranking().stopped == "stable"
@@ -178,7 +178,7 @@ def test_fewer_than_a_batch_are_not_judged() -> None:
         PoolPassage("d", 3, 1),
     ]
     ranker = PairLockRankingEngine().start(candidates, query="q", top=20, seed=1)
-    assert not ranker.proposals()
+    assert not ranker.propose_batches()
     ranker.learn([])
     ranking = ranker.ranking()
     assert [candidates[i].id for i in ranking.order] == ["c", "d", "a", "b"]
@@ -223,7 +223,7 @@ def test_the_first_batch() -> None:
 def test_answers_to_something_else_are_refused() -> None:
     """An answer must order what was shown, and nothing can be learned twice."""
     ranker = start(PairLockRankingEngine(), [3] * 10)
-    (shown,) = ranker.proposals()
+    (shown,) = ranker.propose_batches()
     with pytest.raises(ValueError, match="answers to"):
         ranker.learn([JudgeOrderAnswer(shown, (*shown[:4], shown[0]))])
     with pytest.raises(ValueError, match="answers to"):

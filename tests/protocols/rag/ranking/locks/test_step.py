@@ -8,12 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks import clip_change, plackett_luce_step, step_size
+from embassay.protocols.rag.ranking.locks import (
+    clip_score_change,
+    compute_plackett_luce_step,
+    compute_step_size,
+)
 
 
 def test_equal_scores() -> None:
     """Five equal scores, order ABCDE, a step of .05."""
-    changes, information = plackett_luce_step([4.0] * 5, 0.05)
+    changes, information = compute_plackett_luce_step([4.0] * 5, 0.05)
     assert changes == pytest.approx([0.04, 0.0275, 0.010833, -0.014167, -0.064167], abs=1e-6)
     assert sum(changes) == pytest.approx(0, abs=1e-12)
     assert information == pytest.approx([0.16, 0.3475, 0.569722, 0.819722, 0.819722], abs=1e-6)
@@ -21,25 +25,25 @@ def test_equal_scores() -> None:
 
 def test_unequal_scores() -> None:
     """A3 B5 C4 D4 E2, judged ABCDE; every suffix takes the scores of the start of the turn (trap T15)."""
-    changes, _ = plackett_luce_step([3.0, 5.0, 4.0, 4.0, 2.0], 0.05)
+    changes, _ = compute_plackett_luce_step([3.0, 5.0, 4.0, 4.0, 2.0], 0.05)
     assert changes == pytest.approx([0.046477, -0.004032, 0.006707, -0.037333, -0.011819], abs=1e-6)
 
 
 @pytest.mark.parametrize(("turn", "size"), [(0, 0.05), (50, 0.035355), (150, 0.025), (1200, 0.01)])
 def test_step_size_falls(turn: int, size: float) -> None:
     """The step falls with the root of the turn, down to its least."""
-    assert step_size(turn, 0.05, 0.01, "inv_sqrt") == pytest.approx(size, abs=1e-6)
-    assert step_size(turn, 0.05, 0.01, "constant") == 0.05
+    assert compute_step_size(turn, 0.05, 0.01, "inv_sqrt") == pytest.approx(size, abs=1e-6)
+    assert compute_step_size(turn, 0.05, 0.01, "constant") == 0.05
 
 
 def test_the_clip_never_binds_at_the_usual_step() -> None:
     """At a step of .05 no score moves by more than .2 whatever the scores (trap T13): an item loses .05 at most in
     each of the four suffixes in which it is not the first."""
-    worst, _ = plackett_luce_step([-50.0, -40.0, -30.0, -20.0, 50.0], 0.05)
+    worst, _ = compute_plackett_luce_step([-50.0, -40.0, -30.0, -20.0, 50.0], 0.05)
     assert max(map(abs, worst)) <= 0.2 + 1e-12
-    assert clip_change(0.3, 0.2) == 0.2
-    assert clip_change(-0.3, 0.2) == -0.2
-    assert clip_change(0.1, 0.2) == 0.1
+    assert clip_score_change(0.3, 0.2) == 0.2
+    assert clip_score_change(-0.3, 0.2) == -0.2
+    assert clip_score_change(0.1, 0.2) == 0.1
 
 
 @given(st.lists(st.floats(-30, 30), min_size=2, max_size=7))
@@ -55,7 +59,7 @@ def test_a_step_is_the_gradient_of_the_log_likelihood(scores: list[float]) -> No
             total += values[first] - highest - log(sum(exp(value - highest) for value in values[first:]))
         return total
 
-    changes, information = plackett_luce_step(scores, 1.0)
+    changes, information = compute_plackett_luce_step(scores, 1.0)
     assert sum(changes) == pytest.approx(0, abs=1e-9)
     assert all(value >= 0 for value in information)
     for place in range(len(scores)):

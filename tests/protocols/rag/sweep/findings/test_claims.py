@@ -91,7 +91,7 @@ def held(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> int:
         over = "over the limits" in alternative.text or "misses the limits" in alternative.text
         assert over <= (not tables.keeps(alternative.stack)), alternative.text
         assert ("slower" in alternative.text) <= (alternative.milliseconds > asked.jitter_ms)
-        assert ("dearer" in alternative.text) <= (alternative.usd > 0)
+        assert ("more expensive" in alternative.text) <= (alternative.usd > 0)
     return walk(made, tables)
 
 

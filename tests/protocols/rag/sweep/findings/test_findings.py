@@ -22,9 +22,16 @@ from embassay.protocols.rag.sweep.findings import (
     read_findings,
 )
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays
-from embassay.protocols.rag.sweep.findings.recommendation import measure_differences_from, recommend_stack
+from embassay.protocols.rag.sweep.findings.recommendation import (
+    measure_differences_from_stack,
+    recommend_stack,
+)
 from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings
-from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
+from embassay.protocols.rag.sweep.findings.sentences import (
+    format_ms_per_query,
+    format_ratio_as_percent,
+    format_usd_per_1000_queries,
+)
 from embassay.protocols.rag.sweep.stacks import StackTimes, SweepMeasurements, SweepRules
 from embassay.stats import Estimate
 
@@ -67,7 +74,7 @@ def test_values_are_means_over_the_queries_where_they_are_defined(
     sweep: SweepMeasurements, findings: SweepFindings
 ) -> None:
     for one in sweep.measured[:5]:
-        found = findings.parts[1].stack(one.configuration.id).measured("RA-nWG@10")
+        found = findings.parts[1].stack(one.configuration.id).find_measured_quality("RA-nWG@10")
         assert found is not None
         assert found.value.value == pytest.approx(np.nanmean(one.quality["RA-nWG@10"]))
         assert found.value.n == 29
@@ -131,7 +138,7 @@ def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soones
     found = recommend_stack(ground)
     [one] = found.undecided
     assert one.stack in found.alike
-    differences = measure_differences_from(ground, found.measure, found.stack)
+    differences = measure_differences_from_stack(ground, found.measure, found.stack)
 
     def near(figure: Estimate) -> float:
         return abs(figure.value or 0.0) / ((figure.high or 0.0) - (figure.low or 0.0) or 1.0)
@@ -181,13 +188,13 @@ def test_limits_that_nothing_keeps() -> None:
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
     assert found.misses == pytest.approx({"milliseconds": 32.9, "usd": 0.25})
     assert part.verdict == "No stack meets the limits"
-    assert "That would take 32.9 ms and $0.25 per 1,000 queries more." in part.lede
+    assert "It would qualify with limits 32.9 ms and $0.25 per 1,000 queries higher." in part.lede
 
 
 def test_a_target_that_nothing_reaches() -> None:
     part = compute_sweep_findings(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
     assert part.recommendation.stack == ""
-    assert "That would take 32.9 ms more and a target 0.096 lower." in part.lede
+    assert "It would qualify with limits 32.9 ms higher and a target 0.096 lower." in part.lede
 
 
 def test_the_folder_has_the_record_and_tables(sweep: SweepMeasurements, tmp_path: Path) -> None:
@@ -331,9 +338,9 @@ def _printed(value: Any) -> set[str]:
         numbers.format_score(size, 1),
         numbers.format_percent(size),
         numbers.format_percent(size, 1),
-        format_ratio(size),
-        format_ms(size),
-        format_usd(size),
+        format_ratio_as_percent(size),
+        format_ms_per_query(size),
+        format_usd_per_1000_queries(size),
         f"{size:g}",
         f"{size:,}",
     ]

@@ -59,8 +59,8 @@ def test_datasets_weigh_the_same_whatever_their_size() -> None:
     assert whole.quality("RA-nWG@10") == pytest.approx(
         np.mean([one.quality("RA-nWG@10") for one in parts], axis=0)
     )
-    replicates = [one.resample_quality("RA-nWG@10") for one in parts]
-    assert whole.resample_quality("RA-nWG@10") == pytest.approx(np.mean(replicates, axis=0))
+    replicates = [one.resample_measure_of_stacks("RA-nWG@10") for one in parts]
+    assert whole.resample_measure_of_stacks("RA-nWG@10") == pytest.approx(np.mean(replicates, axis=0))
 
 
 def test_differences_are_paired() -> None:
@@ -79,7 +79,9 @@ def test_differences_are_paired() -> None:
     [difference] = found.figures({"paper": columns[:, [1]] - columns[:, [0]]})
     assert difference.value == pytest.approx(0.1)
     assert (difference.low, difference.high, difference.reason) == (None, None, UNVARIED)
-    assert found.resample_quality("RA-nWG@10").std(axis=0) == pytest.approx(np.full(2, 0.047), abs=0.02)
+    assert found.resample_measure_of_stacks("RA-nWG@10").std(axis=0) == pytest.approx(
+        np.full(2, 0.047), abs=0.02
+    )
 
 
 def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:

@@ -40,12 +40,12 @@ from embassay.protocols.rag.sweep.findings.record import (
     StackQuality,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
-    format_ms,
     format_ms_difference,
-    format_ratio,
-    format_score,
-    format_usd,
+    format_ms_per_query,
+    format_ratio_as_percent,
+    format_score_with_interval,
     format_usd_difference,
+    format_usd_per_1000_queries,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, MeasuredStack
 from embassay.protocols.rag.tradeoffs import StackCostLatencyQuality, compute_marginal_stack_gain
@@ -53,7 +53,7 @@ from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate
 
 
-def list_depth_steps(ground: StackArrays) -> Iterator[CandidateDepthStep]:
+def list_candidate_depth_steps(ground: StackArrays) -> Iterator[CandidateDepthStep]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -93,7 +93,7 @@ def _make_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Es
 
 
 def _describe_depth_step(gain: Estimate, milliseconds: float, usd: float, jitter_ms: float) -> str:
-    """What is gained, for how much; what cannot be told from nothing is called so."""
+    """Describe what a step gains, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
     if find_estimate_range(gain) == (0.0, 0.0):
         quality = "nothing"
@@ -126,7 +126,7 @@ class ThresholdAndTestQueries:
 
 
 def split_queries_into_halves(n: int, seed: int, dataset: str) -> ThresholdAndTestQueries:
-    """Half of the queries (the smaller one where n is odd) to calibrate, drawn by seed, and the others.
+    """Split queries in halves drawn by seed: the smaller to calibrate, the others to judge.
 
     >>> parts = split_queries_into_halves(5, 1, "sea")
     >>> len(parts.calibration), len(parts.evaluation)
@@ -151,12 +151,12 @@ def find_signal_threshold(dataset: str, signal: str, values: Floats) -> Escalati
 
 
 def mark_queries_where_signal_fires(limit: EscalationThreshold, values: Floats) -> Mask:
-    """Which queries ask for more; one whose signal is undefined does not."""
+    """Mark which queries ask for more; one whose signal is undefined does not."""
     with np.errstate(invalid="ignore"):
         return np.asarray(values < limit.value if limit.below else values > limit.value)
 
 
-def join_masks(masks: Iterable[Mask]) -> Mask:
+def join_escalation_masks(masks: Iterable[Mask]) -> Mask:
     """Which queries at least one signal asks for."""
     return np.asarray(np.logical_or.reduce(list(masks)))
 
@@ -176,7 +176,7 @@ class _EscalationRoute:
 
 
 def evaluate_escalation_routes(ground: StackArrays) -> Iterator[RoutingResult]:
-    """Every family with K = 50 and K = 100, by each signal that it has and by all of them together."""
+    """Evaluate every family with K = 50 and K = 100, by each of its signals and by all together."""
     split = {name: split_queries_into_halves(n, ground.seed, name) for name, n in ground.queries.items()}
     if any(not len(half.calibration) for half in split.values()):
         return
@@ -200,7 +200,10 @@ def _list_escalation_routes(
     ]
     yield from alone
     if len(alone) > 1:
-        together = {name: join_masks([route.escalated[name] for route in alone]) for name in ground.datasets}
+        together = {
+            name: join_escalation_masks([route.escalated[name] for route in alone])
+            for name in ground.datasets
+        }
         yield _EscalationRoute(
             less, more, ANY, tuple(t for route in alone for t in route.thresholds), together
         )
@@ -209,7 +212,7 @@ def _list_escalation_routes(
 def _make_route_by_signal(
     ground: StackArrays, split: Mapping[str, ThresholdAndTestQueries], less: int, more: int, signal: str
 ) -> _EscalationRoute | None:
-    """None where the signal is missing on a dataset."""
+    """Make a route by one signal; None where the signal is missing on a dataset."""
     limits, masks = [], {}
     for name, half in split.items():
         values = ground.rows[name][less].signals.get(signal)
@@ -227,7 +230,7 @@ def _measure_escalation_routes(
     routes_: Sequence[_EscalationRoute],
     measures: Sequence[str],
 ) -> Iterator[RoutingResult]:
-    """The figures of all routes, resampled together: rates, then of each measure value and differences."""
+    """Measure all routes, resampled together: rates, then of each measure value and differences."""
     rates = ground.figures({
         name: np.column_stack([route.escalated[name] for route in routes_]).astype(np.float64) for name in split
     })  # fmt: skip
@@ -269,8 +272,9 @@ def _make_routing_result(
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
         _list_numbers_of_stack_pair(ground, route, lambda stack: stack.cost),
-        _list_numbers_of_stack_pair(ground, route, _average_median_ms),
+        _list_numbers_of_stack_pair(ground, route, _average_query_median_ms),
     )
+    # Each query pays for the stack that it is routed to.
     usd_routed, ms_routed = (float(compute_routing_costs(part, shares).mean()) for part in (costs, times))
     return RoutingResult(
         family=name_stack_family(ground.configurations[route.less]),
@@ -294,7 +298,7 @@ def _make_routing_result(
 
 
 def compute_routing_costs(each: Floats, shares: Floats) -> Floats:
-    """What routing costs where a share of the queries is escalated: `each` is (2, n), of the small and the large K.
+    """Compute what routing costs if a share of queries is escalated, from `each` (2, n) of both K.
 
     >>> compute_routing_costs(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
     [1.25]
@@ -305,13 +309,13 @@ def compute_routing_costs(each: Floats, shares: Floats) -> Floats:
 def _list_numbers_of_stack_pair(
     ground: StackArrays, route: _EscalationRoute, of: Callable[[MeasuredStack], float]
 ) -> Floats:
-    """A number of the two stacks on each dataset: (2, datasets)."""
+    """List a number of the two stacks on each dataset: (2, datasets)."""
     return np.array(
         [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
     )
 
 
-def _average_median_ms(stack: MeasuredStack) -> float:
+def _average_query_median_ms(stack: MeasuredStack) -> float:
     """Mean over queries of each one's median over sessions: means mix by share, medians do not."""
     return float(np.median(stack.times.total, axis=0).mean())
 
@@ -324,17 +328,20 @@ def _describe_depth_routing(
     against: Sequence[RoutingGainOverFixedK],
 ) -> str:
     parts = [
-        f"{value.measure} {format_score(value.value)}" for value in quality if value.value.value is not None
+        f"{value.measure} {format_score_with_interval(value.value)}"
+        for value in quality
+        if value.value.value is not None
     ]
     compared = [
-        f"{format_score(pair.difference, signed=True)} against K {pair.k}"
+        f"{format_score_with_interval(pair.difference, signed=True)} compared with K {pair.k}"
         for pair in against
         if pair.measure == quality[-1].measure and pair.difference.value is not None
     ]
     deep = f" ({', '.join(compared)})" if compared else ""
     return (
-        f"{format_ratio(rate.value or 0.0)} of the queries get {MORE} candidates: {format_usd(usd_routed)} per "
-        f"1,000 queries, {format_ms(ms_routed)} on average, {', '.join(parts)}{deep}."
+        f"{format_ratio_as_percent(rate.value or 0.0)} of the queries get {MORE} candidates: "
+        f"{format_usd_per_1000_queries(usd_routed)} per 1,000 queries, {format_ms_per_query(ms_routed)} on average, "
+        f"{', '.join(parts)}{deep}."
     )
 
 
@@ -342,7 +349,7 @@ MOST_VALUES = 6
 
 
 def estimate_axis_effects(ground: StackArrays) -> Iterator[AxisValueEffect]:
-    """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
+    """Estimate the effect of every two values of each axis, later less earlier, by usual measures."""
     compared = [
         (axis, value, other, pairs)
         for axis in AXES
@@ -375,7 +382,7 @@ def average_paired_differences(columns: Floats, pairs: Pairs) -> Floats:
 
 
 def estimate_latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
-    """The mean difference of latencies, with the interval over timed queries."""
+    """Estimate the mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
     value = float((ground.latencies_of_stacks[first] - ground.latencies_of_stacks[second]).mean())
@@ -387,7 +394,7 @@ MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "
 
 
 def judge_difference_status(value: Estimate, least: float = 0.0) -> str:
-    """Whether a difference lies over `least` with its whole interval, under it, or on both sides.
+    """Judge whether a difference lies over `least` with its whole interval, under it, or on both.
 
     >>> judge_difference_status(Estimate(0.05, 0.01, 0.09)), judge_difference_status(Estimate(-0.05, -0.09, -0.01))
     ('holds', 'does not hold')
@@ -401,16 +408,16 @@ def judge_difference_status(value: Estimate, least: float = 0.0) -> str:
 
 
 def reverse_advice_status(found: str) -> str:
-    """The status of a line that says the opposite."""
+    """Reverse a status to that of a line that says the opposite."""
     return {"holds": "does not hold", "does not hold": "holds"}.get(found, found)
 
 
 def make_untested_advice(line: str, needs: str) -> SourceAdviceVerdict:
-    """A line that the sweep says nothing of, and what it needs."""
+    """Make the verdict on a line that the sweep says nothing of, with what it needs."""
     return SourceAdviceVerdict(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> SourceAdviceVerdict:
+def make_source_advice_verdict(line: str, found: str, text: str, *evidence: Estimate) -> SourceAdviceVerdict:
     """A line with its status, told by its figures."""
     return SourceAdviceVerdict(line, found, f"{text} {MEANING[found]}", evidence)
 
@@ -418,7 +425,7 @@ def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> Source
 def measure_paired_difference(
     ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False
 ) -> Estimate:
-    """The mean paired difference of a measure over pairs of stacks."""
+    """Measure the mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.figures(
         {name: average_paired_differences(column, pairs)[:, None] for name, column in columns.items()}
@@ -426,12 +433,12 @@ def measure_paired_difference(
 
 
 def find_deciding_measure_at_cutoff(ground: StackArrays, k: int) -> str | None:
-    """The measure that decides at another cutoff; None where it was not measured."""
+    """Find the measure that decides at another cutoff; None where it was not measured."""
     return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
 
 def estimate_relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
-    """The difference as a share of the mean of the second stacks."""
+    """Estimate the difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
     value = measure_paired_difference(ground, measure, pairs)
@@ -441,13 +448,13 @@ def estimate_relative_change(ground: StackArrays, measure: str, pairs: Pairs) ->
     return replace(value, value=value.value / before, low=low, high=high)
 
 
-def combine_statuses(found: Iterable[str]) -> str:
+def combine_advice_statuses(found: Iterable[str]) -> str:
     """Of a line with several claims: it holds where all do, does not where one does not."""
     states = set(found)
     return "does not hold" if "does not hold" in states else "open" if "open" in states else "holds"
 
 
-def find_strongest_reranker(ground: StackArrays) -> str | None:
+def find_dearest_reranker(ground: StackArrays) -> str | None:
     """The reranker that costs most, of several; the only one otherwise."""
     costs: dict[str, float] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -459,7 +466,7 @@ def find_strongest_reranker(ground: StackArrays) -> str | None:
 
 
 def estimate_ceiling_share_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
-    """The mean difference of %PROC over pairs of stacks."""
+    """Estimate the mean difference of %PROC over pairs of stacks."""
     first, second = np.array(pairs).T
     above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -472,18 +479,18 @@ def estimate_ceiling_share_change(ground: StackArrays, measure: str, pairs: Pair
     )  # fmt: skip
 
 
-def has_ceiling(ground: StackArrays, measure: str) -> bool:
+def is_ceiling_known(ground: StackArrays, measure: str) -> bool:
     """Whether PROC of the measure is known for every stack."""
     return all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
 
 
 def format_percentage_points(value: float) -> str:
-    """A difference of percentages."""
+    """Format a difference of percentages in points."""
     return f"{numbers.format_change(100 * value, 1)} points"
 
 
 def format_relative_change(value: Estimate) -> str:
-    """A relative change with its interval."""
+    """Format a relative change with its interval."""
     if value.value is None:
         return "n/a"
     ends = "" if value.low is None else f" ({' to '.join(map(_format_signed_share, value.ends))})"
@@ -491,14 +498,14 @@ def format_relative_change(value: Estimate) -> str:
 
 
 def _format_signed_share(value: float) -> str:
-    """A share in percent with its sign; what rounds to zero has none."""
+    """Format a share in percent with its sign; what rounds to zero has none."""
     return f"{numbers.format_change(100 * value, 1)}%"
 
 
 def format_ms_change(value: Estimate) -> str:
-    """A difference of times with its sign."""
+    """Format a difference of times with its sign."""
     size = value.value or 0.0
-    return f"{numbers.MINUS if size < 0 else '+'}{format_ms(abs(size))}"
+    return f"{numbers.MINUS if size < 0 else '+'}{format_ms_per_query(abs(size))}"
 
 
 TOLERANCE = 0.02
@@ -509,7 +516,7 @@ HALF_A_SECOND = 500.0
 
 
 def advise_on_hnsw_loss(ground: StackArrays) -> SourceAdviceVerdict:
-    """The loss of hnsw-f32 against flat search stays within 2%."""
+    """Advise on whether the loss of hnsw-f32 against flat search stays within 2%."""
     line = "HNSW f32 by default, tuned until within 1-2% of flat"
     pairs = _pair_stacks_by_index(ground, "hnsw-f32", "flat")
     if not pairs:
@@ -518,34 +525,34 @@ def advise_on_hnsw_loss(ground: StackArrays) -> SourceAdviceVerdict:
     change = estimate_relative_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
     text = (
-        f"hnsw-f32 changes {measure} by {format_relative_change(change)} of flat search, "
+        f"Compared with flat search, hnsw-f32 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
-    return make_advice(line, judge_difference_status(change, -TOLERANCE), text, change, time)
+    return make_source_advice_verdict(line, judge_difference_status(change, -TOLERANCE), text, change, time)
 
 
 def advise_on_int8_loss(ground: StackArrays) -> SourceAdviceVerdict:
-    """int8 loses more than 1% against f32: were it free, memory alone would speak for it."""
+    """Advise on whether int8 loses more than 1% against f32, for which memory would speak."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
     pairs = _pair_stacks_by_index(ground, "hnsw-int8", "hnsw-f32") or _pair_stacks_by_index(
         ground, "int8", "flat"
     )
     if not pairs:
-        return make_untested_advice(line, "needs an int8 index and the same in f32")
+        return make_untested_advice(line, "needs an int8 index and the same index in f32")
     measure = ground.rules.measure
     change = estimate_relative_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
     text = (
-        f"int8 changes {measure} by {format_relative_change(change)} of f32, "
+        f"Compared with f32, int8 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
-    return make_advice(
+    return make_source_advice_verdict(
         line, reverse_advice_status(judge_difference_status(change, -HARDLY)), text, change, time
     )
 
 
 def _pair_stacks_by_index(ground: StackArrays, name: str, other: str) -> Pairs:
-    """Stacks with an index beside the same with another, whatever the parameters of both."""
+    """Pair stacks with an index with the same with another, whatever the parameters of both."""
     values = list_axis_values(ground, "index")
     first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
     return [
@@ -554,7 +561,7 @@ def _pair_stacks_by_index(ground: StackArrays, name: str, other: str) -> Pairs:
 
 
 def advise_on_dimensions(ground: StackArrays) -> SourceAdviceVerdict:
-    """2048 dimensions bring something at 30 and nothing at 10."""
+    """Advise on whether 2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
     at_10, at_30 = find_deciding_measure_at_cutoff(ground, 10), find_deciding_measure_at_cutoff(ground, 30)
     pairs = pair_stacks_differing_in_axis(ground, "dims", 2048, 1024)
@@ -567,27 +574,30 @@ def advise_on_dimensions(ground: StackArrays) -> SourceAdviceVerdict:
         measure_paired_difference(ground, at_30, pairs),
     )
     # The advice says that nothing is gained at 10, so a gain there speaks against it.
-    verdict = combine_statuses(
+    verdict = combine_advice_statuses(
         [reverse_advice_status(judge_difference_status(shallow)), judge_difference_status(deep)]
     )
-    first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
+    first, second = (
+        format_score_with_interval(shallow, signed=True),
+        format_score_with_interval(deep, signed=True),
+    )
     text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."
-    return make_advice(line, verdict, text, shallow, deep)
+    return make_source_advice_verdict(line, verdict, text, shallow, deep)
 
 
-def advise_depth_at_10(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_depth_at_cutoff_10(ground: StackArrays) -> SourceAdviceVerdict:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
-    return _advise_on_depth(ground, line, 10, reverse_advice_status)
+    return _advise_on_depth_at_cutoff(ground, line, 10, reverse_advice_status)
 
 
-def advise_depth_at_30(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_depth_at_cutoff_30(ground: StackArrays) -> SourceAdviceVerdict:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
-    return _advise_on_depth(ground, line, 30, str)
+    return _advise_on_depth_at_cutoff(ground, line, 30, str)
 
 
-def _advise_on_depth(
+def _advise_on_depth_at_cutoff(
     ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]
 ) -> SourceAdviceVerdict:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
@@ -595,24 +605,24 @@ def _advise_on_depth(
     pairs = [
         pair
         for pair in pair_stacks_differing_in_axis(ground, "k", 100, 50)
-        if _is_reordering(ground, pair[0])
+        if _are_candidates_reordered(ground, pair[0])
     ]
     if not pairs or measure is None:
         return make_untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
     gain = measure_paired_difference(ground, measure, pairs)
     verdict = judge_difference_status(gain, HARDLY if turn is reverse_advice_status else 0.0)
-    text = f"K 100 minus K 50: {format_score(gain, signed=True)} of {measure}."
-    return make_advice(line, turn(verdict), text, gain)
+    text = f"K 100 minus K 50: {format_score_with_interval(gain, signed=True)} of {measure}."
+    return make_source_advice_verdict(line, turn(verdict), text, gain)
 
 
-def _is_reordering(ground: StackArrays, place: int) -> bool:
+def _are_candidates_reordered(ground: StackArrays, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
 def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdviceVerdict:
-    """Reranking up to 100 candidates stays under half a second, reranking more does not."""
+    """Advise on whether reranking 100 candidates takes under half a second, and more does not."""
     line = "At most 100 candidates for half a second"
-    reranked = [i for i in range(len(ground.ids)) if _is_reordering(ground, i)]
+    reranked = [i for i in range(len(ground.ids)) if _are_candidates_reordered(ground, i)]
     within, beyond = (
         [
             float(ground.latencies_of_stacks[i])
@@ -627,31 +637,35 @@ def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdviceVerdict:
         )
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
-    text = f"Up to 100 candidates take at most {format_ms(max(within))}, more take at least {format_ms(min(beyond))}."
-    return make_advice(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
+    most, least = format_ms_per_query(max(within)), format_ms_per_query(min(beyond))
+    text = f"Up to 100 candidates take at most {most}, more take at least {least}."
+    return make_source_advice_verdict(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
 
 
-def advise_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
-    strong = find_strongest_reranker(ground)
+    strong = find_dearest_reranker(ground)
     pairs = _pair_default_stack_variants(ground, strong) if strong else {}
     if strong is None or len(pairs) < 3:
-        return make_untested_advice(line, "needs dense and hybrid, each with and without a reranker")
+        return make_untested_advice(line, "needs dense and hybrid stacks, each with and without a reranker")
     measure = ground.rules.measure
     gains = {name: measure_paired_difference(ground, measure, pair) for name, pair in pairs.items()}
-    words = ", ".join(f"{format_score(gain, signed=True)} against {name}" for name, gain in gains.items())
+    words = ", ".join(
+        f"{format_score_with_interval(gain, signed=True)} compared with {name}"
+        for name, gain in gains.items()
+    )
     text = f"Hybrid with {strong}, {measure}: {words}."
-    return make_advice(
+    return make_source_advice_verdict(
         line,
-        combine_statuses(judge_difference_status(gain) for gain in gains.values()),
+        combine_advice_statuses(judge_difference_status(gain) for gain in gains.values()),
         text,
         *gains.values(),
     )
 
 
 def _pair_default_stack_variants(ground: StackArrays, strong: str) -> Mapping[str, Pairs]:
-    """Hybrid and reranked stacks beside the same without one of the two, and without both."""
+    """Pair hybrid and reranked stacks with the same without one of the two, and without both."""
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     by_name: dict[str, Pairs] = {}
     for configuration, i in places.items():
@@ -667,9 +681,9 @@ def _pair_default_stack_variants(ground: StackArrays, strong: str) -> Mapping[st
 
 
 def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
-    """The cheaper reranker is worse, and saves money."""
+    """Advise on whether the cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
-    strong = find_strongest_reranker(ground)
+    strong = find_dearest_reranker(ground)
     names = [name for name in list_axis_values(ground, "reranker") if name not in (NONE, strong)]
     pairs = pair_stacks_differing_in_axis(ground, "reranker", names[0], strong) if names else []
     if not pairs:
@@ -677,9 +691,9 @@ def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
     measure = ground.rules.measure
     loss = measure_paired_difference(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
-    minus = f"{names[0]} minus {strong}: {format_score(loss, signed=True)} of {measure}"
-    text = f"{minus}; it saves {format_usd(saved)} per 1,000 queries."
-    return make_advice(
+    minus = f"{names[0]} minus {strong}: {format_score_with_interval(loss, signed=True)} of {measure}"
+    text = f"{minus}; {names[0]} saves {format_usd_per_1000_queries(saved)} per 1,000 queries."
+    return make_source_advice_verdict(
         line,
         reverse_advice_status(judge_difference_status(loss)) if saved > 0 else "does not hold",
         text,
@@ -689,19 +703,19 @@ def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
 
 
 def advise_on_query_rewriting(ground: StackArrays) -> SourceAdviceVerdict:
-    """Rewritten queries find more."""
+    """Advise on whether rewritten queries find more."""
     return _advise_on_switching_axis_on(
         ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
     )
 
 
 def advise_on_unicode_nfc(_: StackArrays) -> SourceAdviceVerdict:
-    """Nothing can be compared: every text is normalised."""
+    """Advise on nothing for Unicode NFC, as every text is normalised and nothing can be compared."""
     return make_untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
 
 
 def advise_on_deduplication(ground: StackArrays) -> SourceAdviceVerdict:
-    """Candidates without copies give better lists."""
+    """Advise on whether candidates without copies give better lists."""
     line = "Deduplicate before reranking"
     return _advise_on_switching_axis_on(
         ground, line, "deduplicate", 0.0, "needs candidates with and without their copies"
@@ -709,7 +723,7 @@ def advise_on_deduplication(ground: StackArrays) -> SourceAdviceVerdict:
 
 
 def advise_on_chunking(ground: StackArrays) -> SourceAdviceVerdict:
-    """Documents cut into chunks give better lists."""
+    """Advise on whether documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
     return _advise_on_switching_axis_on(
         ground, line, "chunk", NONE, "needs documents with and without chunking"
@@ -719,45 +733,46 @@ def advise_on_chunking(ground: StackArrays) -> SourceAdviceVerdict:
 def _advise_on_switching_axis_on(
     ground: StackArrays, line: str, axis: str, off: object, needs: str
 ) -> SourceAdviceVerdict:
-    """An axis that is on against off."""
+    """Advise on an axis that is on against the same off."""
     values = [value for value in list_axis_values(ground, axis) if value != off]
     pairs = [pair for value in values for pair in pair_stacks_differing_in_axis(ground, axis, value, off)]
     if not pairs:
         return make_untested_advice(line, needs)
     gain = measure_paired_difference(ground, ground.rules.measure, pairs)
-    text = f"{ground.rules.measure} with minus without: {format_score(gain, signed=True)}."
-    return make_advice(line, judge_difference_status(gain), text, gain)
+    text = f"{ground.rules.measure} with minus without: {format_score_with_interval(gain, signed=True)}."
+    return make_source_advice_verdict(line, judge_difference_status(gain), text, gain)
 
 
 def advise_on_hybrid_pool(ground: StackArrays) -> SourceAdviceVerdict:
-    """A hybrid pool raises the ceiling, PROC."""
+    """Advise on whether a hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
     pairs = pair_stacks_differing_in_axis(ground, "mode", "hybrid", "dense")
-    if not pairs or not has_ceiling(ground, measure):
-        return make_untested_advice(line, "needs dense and hybrid, and PROC")
+    if not pairs or not is_ceiling_known(ground, measure):
+        return make_untested_advice(line, "needs dense and hybrid stacks, and PROC")
     gain = measure_paired_difference(ground, measure, pairs, ceiling=True)
-    text = f"A hybrid pool changes PROC of {measure} by {format_score(gain, signed=True)}."
-    return make_advice(line, judge_difference_status(gain), text, gain)
+    text = f"A hybrid pool changes PROC of {measure} by {format_score_with_interval(gain, signed=True)}."
+    return make_source_advice_verdict(line, judge_difference_status(gain), text, gain)
 
 
 def advise_on_reranker_ordering(ground: StackArrays) -> SourceAdviceVerdict:
-    """A reranker, which cannot change the pool, raises %PROC."""
+    """Advise on whether a reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
-    measure, strong = ground.rules.measure, find_strongest_reranker(ground)
+    measure, strong = ground.rules.measure, find_dearest_reranker(ground)
     pairs = pair_stacks_differing_in_axis(ground, "reranker", strong, NONE) if strong else []
-    if not pairs or not has_ceiling(ground, measure):
+    if not pairs or not is_ceiling_known(ground, measure):
         return make_untested_advice(line, "needs stacks with and without a reranker, and PROC")
     gain = estimate_ceiling_share_change(ground, measure, pairs)
     ends = "" if gain.low is None else f" ({' to '.join(map(format_percentage_points, gain.ends))})"
     text = f"{strong} changes %PROC of {measure} by {format_percentage_points(gain.value or 0.0)}{ends}."
-    return make_advice(line, judge_difference_status(gain), text, gain)
+    return make_source_advice_verdict(line, judge_difference_status(gain), text, gain)
 
 
 LINES = (
-    advise_on_hnsw_loss, advise_on_int8_loss, advise_on_dimensions, advise_depth_at_10, advise_depth_at_30,
+    advise_on_hnsw_loss, advise_on_int8_loss, advise_on_dimensions, advise_on_depth_at_cutoff_10,
+    advise_on_depth_at_cutoff_30,
     advise_on_half_second_reranking,
-    advise_default_stack, advise_on_cheaper_reranker, advise_on_query_rewriting, advise_on_unicode_nfc,
+    advise_on_default_stack, advise_on_cheaper_reranker, advise_on_query_rewriting, advise_on_unicode_nfc,
     advise_on_deduplication, advise_on_chunking,
     advise_on_hybrid_pool,
     advise_on_reranker_ordering
@@ -765,5 +780,5 @@ LINES = (
 
 
 def list_all_advice(ground: StackArrays) -> tuple[SourceAdviceVerdict, ...]:
-    """Every line with its status and figures, in the order of the spec."""
+    """List the advice on every line with its status and figures, in the order of the spec."""
     return tuple(line(ground) for line in LINES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ MEDIAN = 50.0
 
 
 def compute_time_percentile(samples: Floats, percentile: float) -> float:
-    """A percentile of times (sessions, queries), linear between samples.
+    """Compute a percentile of times (sessions, queries), linear between samples.
 
     The 50th is the median over sessions per query, then over queries: a slow session does not move it. Any other is
     over all samples, for a slow session is what it is to show.
@@ -53,7 +53,7 @@ def compute_time_percentile(samples: Floats, percentile: float) -> float:
 
 
 def resample_time_percentile(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> Floats:
-    """The same for resamples of queries, `drawn` (B, queries): (B,)."""
+    """Resample a percentile of times over queries, `drawn` (B, queries): (B,)."""
     if percentile == MEDIAN:
         return np.asarray(np.median(np.median(samples, axis=0)[drawn], axis=1))
     whole = samples[:, drawn].transpose(1, 0, 2).reshape(len(drawn), -1)
@@ -75,13 +75,13 @@ def estimate_session_jitter(samples: Sequence[Floats], percentile: float) -> flo
 
 
 def summarise_stage_time(stage: str, samples: Floats) -> StageTime:
-    """A stage's time, from (sessions, queries)."""
+    """Summarise a stage's time, from (sessions, queries)."""
     p50, p95 = compute_time_percentile(samples, MEDIAN), compute_time_percentile(samples, 95.0)
     return StageTime(stage, p50, p95, samples.size, samples.shape[1], samples.size < FEW)
 
 
 def average_stage_times(times: list[StageTime]) -> StageTime:
-    """The mean over datasets; samples are counted together."""
+    """Average the times of stages over datasets; samples are counted together."""
     samples = sum(time.samples for time in times)
     return StageTime(
         times[0].stage, float(np.mean([time.p50 for time in times])), float(np.mean([time.p95 for time in times])),
@@ -94,7 +94,7 @@ ROUNDING = 1e-12
 
 
 class StackArrays:
-    """What all analyses of a dataset (or of all) look at. Stacks are in the order of the sweep.
+    """Arrays of all stacks that analyses of a dataset (or of all) look at, in the sweep's order.
 
     `rows[dataset][i]` is stack i there. Columns are per query, (queries, stacks), NaN where they are undefined.
     """
@@ -125,12 +125,12 @@ class StackArrays:
 
     @property
     def jitter_ms(self) -> float:
-        """Times that differ by no more are equal."""
+        """The jitter in milliseconds: times that differ by no more are equal."""
         return JITTER_MS if self.rules.jitter_ms is None else self.rules.jitter_ms
 
     @property
     def equal(self) -> dict[str, float]:
-        """What is equal by the rules: times and costs."""
+        """The tolerances within which times and costs are equal by the rules."""
         return {"jitter_ms": self.jitter_ms, "cost_share": self.rules.cost_share}
 
     @property
@@ -140,7 +140,7 @@ class StackArrays:
 
     @cached_property
     def place(self) -> Mapping[str, int]:
-        """Where a stack stands, by its id."""
+        """The place where a stack stands, by its id."""
         return {id: i for i, id in enumerate(self.ids)}
 
     @cached_property
@@ -154,7 +154,7 @@ class StackArrays:
         return tuple(name for name in every[0] if all(name in quality for quality in every)) if every else ()
 
     def mean(self, of: Callable[[MeasuredStack], float]) -> Floats:
-        """A number of each stack, mean over datasets: (stacks,)."""
+        """Average a number of each stack over datasets: (stacks,)."""
         return np.asarray(np.mean([[of(row) for row in rows] for rows in self.rows.values()], axis=0))
 
     @cached_property
@@ -163,12 +163,12 @@ class StackArrays:
 
     @cached_property
     def latencies_of_stacks(self) -> Floats:
-        """Milliseconds at the percentile of the rules."""
+        """The latencies of stacks in milliseconds, at the percentile of the rules."""
         return self.mean(lambda row: compute_time_percentile(row.times.total, self.rules.percentile))
 
     @cached_property
     def p95_latencies_of_stacks(self) -> Floats:
-        """Milliseconds that one of twenty queries exceeds, (stacks,)."""
+        """The p95 latencies: milliseconds that one of twenty queries exceeds, (stacks,)."""
         return self.mean(lambda row: compute_time_percentile(row.times.total, 95.0))
 
     @cached_property
@@ -189,12 +189,12 @@ class StackArrays:
 
     @cached_property
     def candidate_tokens_for_ties(self) -> Floats:
-        """K times the tokens of a passage, (stacks,): what ties go by first (spec rag 3.5, item 4 of 6)."""
+        """The tokens of a stack's K candidates, (stacks,), that ties go by first (spec rag 3.5)."""
         return self.mean_passage_tokens * [configuration.k for configuration in self.configurations]
 
     @cached_property
     def latency_replicates(self) -> Floats:
-        """(B, stacks): timed queries resampled, per dataset, the same for all stacks with as many."""
+        """Replicates of latencies (B, stacks): timed queries resampled, per dataset."""
         return np.asarray(np.mean([self._resample_latencies(name) for name in self.datasets], axis=0))
 
     def _resample_latencies(self, dataset: str) -> Floats:
@@ -210,7 +210,7 @@ class StackArrays:
         return np.column_stack(columns)
 
     def columns(self, measure: str, *, ceiling: bool = False) -> dict[str, Floats]:
-        """A measure (or its ceiling) by dataset, each (queries, stacks); NaN where a stack has none."""
+        """Collect a measure (or its ceiling) by dataset, each (queries, stacks); NaN where there is none."""
         return {
             name: np.column_stack([
                 _find_measure_column(row.ceiling if ceiling else row.quality, measure, self.queries[name])
@@ -220,11 +220,11 @@ class StackArrays:
         }  # fmt: skip
 
     def values(self, columns: Mapping[str, Floats]) -> Floats:
-        """Mean over queries where each column is defined, then over datasets: (columns,), NaN where it is nowhere."""
+        """Average columns over their defined queries, then over datasets: (columns,), NaN for nowhere."""
         return np.asarray(np.mean([average_defined_rows(column) for column in columns.values()], axis=0))
 
     def replicates(self, columns: Mapping[str, Floats]) -> Floats:
-        """The same for every resample: (B, columns)."""
+        """Resample the mean of each column: (B, columns)."""
         drawn = [
             resample_defined_means(
                 column,
@@ -237,26 +237,23 @@ class StackArrays:
         return np.asarray(np.mean(drawn, axis=0))
 
     def quality(self, measure: str) -> Floats:
-        """(stacks,): the means of a measure."""
+        """Average a measure over queries and datasets, by stack: (stacks,)."""
         return self.values(self.columns(measure))
 
-    def resample_quality(self, measure: str) -> Floats:
+    def resample_measure_of_stacks(self, measure: str) -> Floats:
         """(B, stacks), kept: several analyses look at the measure that decides."""
         if measure not in self._replicates:
             self._replicates[measure] = self.replicates(self.columns(measure))
         return self._replicates[measure]
 
     def figures(self, columns: Mapping[str, Floats]) -> list[Estimate]:
-        """Each column's mean with its 95% interval, over the queries where it is defined."""
+        """Estimate each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
-        return [
-            make_interval_estimate(*parts)
-            for parts in zip(values, replicates.T, counts.tolist(), strict=True)
-        ]
+        return list(starmap(make_interval_estimate, zip(values, replicates.T, counts.tolist(), strict=True)))
 
     def estimate_ratios_to_ceiling(self, measure: str) -> list[Estimate]:
-        """%PROC of each stack: mean of a measure over the mean of its ceiling, over the queries where both are."""
+        """Estimate %PROC of each stack: mean of a measure over the mean of its ceiling."""
         above, below = self.columns(measure), self.columns(measure, ceiling=True)
         both = {name: ~np.isnan(above[name]) & ~np.isnan(below[name]) for name in above}
         masked = [{name: np.where(both[name], one[name], np.nan) for name in one} for one in (above, below)]
@@ -267,12 +264,10 @@ class StackArrays:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.where(bottom > 0, top / bottom, np.nan)
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        return [
-            make_interval_estimate(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)
-        ]
+        return list(starmap(make_interval_estimate, zip(values, ratios.T, counts.tolist(), strict=True)))
 
     def stacks(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
-        """The stacks as rules and frontiers see them; those where a measure is nowhere defined are left out."""
+        """List the stacks as rules and frontiers see them, without those where a measure is undefined."""
         means = {name: self.quality(name) for name in measures}
         return [
             StackCostLatencyQuality(id, float(self.cost[i]), float(self.latencies_of_stacks[i]),
@@ -284,7 +279,7 @@ class StackArrays:
 
 
 def average_defined_rows(columns: Floats) -> Floats:
-    """The mean of each column over its rows that are not NaN; NaN where there are none."""
+    """Average each column over its rows that are not NaN; NaN where there are none."""
     defined = ~np.isnan(columns)
     counts = defined.sum(axis=0)
     sums = np.where(defined, columns, 0.0).sum(axis=0)
@@ -297,7 +292,7 @@ def average_defined_rows(columns: Floats) -> Floats:
 def make_interval_estimate(
     value: float, replicates: Floats, n: int, why: str = "it is undefined for every query"
 ) -> Estimate:
-    """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
+    """Make an estimate with the interval of its replicates; what differs from 0 by rounding is 0."""
     if np.isnan(value):
         return Estimate(None, n=n, reason=why)
     value = 0.0 if abs(value) <= ROUNDING else float(value)
@@ -313,7 +308,7 @@ def make_interval_estimate(
 
 
 def find_estimate_range(figure: Estimate) -> tuple[float, float] | None:
-    """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
+    """Find what a figure lies between; the value itself where exact; None where nobody knows."""
     if figure.reason == UNVARIED and figure.value is not None:
         return figure.value, figure.value
     return None if figure.low is None else figure.ends
@@ -328,7 +323,7 @@ Pairs = list[tuple[int, int]]
 
 
 def list_axis_values(ground: StackArrays, axis: str) -> list[Any]:
-    """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
+    """List the values of an axis, in the sweep's order; numbers ascending, all dimensions last."""
     values = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
     if axis == "dims":
         return sorted(values, key=lambda dims: (dims is None, dims or 0))
@@ -352,7 +347,7 @@ def pair_stacks_differing_in_axis(ground: StackArrays, axis: str, value: Any, ot
 
 
 def name_stack_family(configuration: StackConfiguration) -> str:
-    """What stacks share that differ in K alone.
+    """Name a family by what stacks share that differ in K alone.
 
     >>> name_stack_family(StackConfiguration("wordllama", 64, "hnsw-f32", 100))
     'wordllama/64d/hnsw-f32/dense'
@@ -361,12 +356,12 @@ def name_stack_family(configuration: StackConfiguration) -> str:
 
 
 def list_usual_measures(ground: StackArrays) -> list[str]:
-    """The measures that steps and effects are told by: the one that decides, then those of AvgPerf."""
+    """List the measures that effects are told by: the one that decides, then those of AvgPerf."""
     first, weighed = ground.rules.measure, ground.rules.efficiency
     return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]
 
 
-def list_measures_at_other_cutoffs(ground: StackArrays) -> list[str]:
+def list_deciding_at_other_cutoffs(ground: StackArrays) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
     return [
@@ -377,7 +372,7 @@ def list_measures_at_other_cutoffs(ground: StackArrays) -> list[str]:
 
 
 def find_measure_at_cutoff(measures: Sequence[str], measure: str, k: int) -> str | None:
-    """The same measure at K, where it was measured."""
+    """Find the same measure at cutoff K, where it was measured."""
     name = f"{measure.partition('@')[0]}@{k}"
     return name if name in measures else None
 
@@ -387,7 +382,7 @@ LESS, MORE = 50, 100
 
 
 def explain_missing_routes(ground: StackArrays) -> Iterator[str]:
-    """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
+    """Explain of each signal by which no stack is routed why; nothing where no stack has both K."""
     stacks = {i for pair in pair_stacks_differing_in_axis(ground, "k", MORE, LESS) for i in pair}
     for signal in SIGNALS if stacks else ():
         every = [ground.rows[name][i].signals.get(signal) for name in ground.datasets for i in stacks]

@@ -19,7 +19,7 @@ from embassay.protocols.rag.sweep.findings.advice import (
     estimate_axis_effects,
     evaluate_escalation_routes,
     list_all_advice,
-    list_depth_steps,
+    list_candidate_depth_steps,
 )
 from embassay.protocols.rag.sweep.findings.arrays import (
     Pairs,
@@ -31,7 +31,7 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     explain_missing_routes,
     find_measure_at_cutoff,
     list_axis_values,
-    list_measures_at_other_cutoffs,
+    list_deciding_at_other_cutoffs,
     list_usual_measures,
     pair_stacks_differing_in_axis,
     summarise_stage_time,
@@ -89,7 +89,7 @@ from embassay.protocols.rag.tradeoffs import (
     estimate_quantized_bytes,
     find_undominated_stacks,
 )
-from embassay.records import Result
+from embassay.records import ResultRow
 from embassay.search.indexes.faiss_index import find_nearest_divisor
 from embassay.spec import CALL, QUERY
 from embassay.systems import RAGGED
@@ -110,7 +110,7 @@ def find_tradeoff_frontiers(ground: StackArrays) -> Iterator[StackParetoFrontier
         yield _make_frontier(ground, name + STRICT, [measure], axes, "strict")
     for slo in ground.rules.slos_ms:
         yield _make_frontier(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
-    others = list_measures_at_other_cutoffs(ground)
+    others = list_deciding_at_other_cutoffs(ground)
     for other in others:
         yield _make_frontier(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
         yield _make_frontier(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
@@ -145,7 +145,7 @@ def _make_frontier(
 
 
 def _negate_lower_is_better(stack: StackCostLatencyQuality) -> StackCostLatencyQuality:
-    """The stack with measures of which less is better turned round: a frontier takes more for better."""
+    """Turn measures round of which less is better: a frontier takes more for better."""
     lower = {
         name
         for name in stack.quality
@@ -161,7 +161,7 @@ DEEP = 30
 
 
 def list_stack_scenarios(ground: StackArrays) -> Iterator[ScenarioStack]:
-    """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
+    """List stacks of named scenarios first, then the best under each limit of the rules."""
     measure = ground.rules.measure
     stacks = select_decidable_stacks(ground, measure)
     yield from _list_named_scenarios(ground, stacks)
@@ -174,7 +174,7 @@ def list_stack_scenarios(ground: StackArrays) -> Iterator[ScenarioStack]:
             measure,
         )
     yield _make_best_scenario(
-        "cheapest", "lowest price, then the best", _find_cheapest_stacks(stacks), measure
+        "cheapest", "lowest price, then the best quality", _find_cheapest_stacks(stacks), measure
     )
     yield ScenarioStack(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
@@ -254,7 +254,7 @@ def _make_best_scenario(
 def _make_scenario_under_limits(
     ground: StackArrays, stacks: Sequence[StackCostLatencyQuality], name: str, limits: StackLimits
 ) -> ScenarioStack:
-    """What the rule takes under these limits alone."""
+    """Make the scenario of what the rule takes under these limits alone."""
     choice = choose_stack(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
         "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
@@ -267,7 +267,7 @@ LINKS, PART = 16, 8
 
 
 def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
-    """The facts of every stack, in the order of the sweep."""
+    """List the facts of every stack, in the order of the sweep."""
     qualities = _list_stack_qualities(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
@@ -277,7 +277,7 @@ def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
 
 
 def _list_stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]:
-    """The measures of each stack, with ceilings where they were measured."""
+    """List the measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
         values = ground.figures(ground.columns(measure))
@@ -355,7 +355,7 @@ def _find_widest_search(rows: Sequence[MeasuredStack]) -> int | None:
 
 
 def _summarise_time_under_load(rows: Sequence[MeasuredStack]) -> StageTime | None:
-    """Totals with several queries in flight, where they were timed."""
+    """Summarise the total times with several queries in flight, where they were timed."""
     if not all(row.times.together.size for row in rows):
         return None
     return average_stage_times(
@@ -434,7 +434,7 @@ NEAR = -2.0
 
 
 def measure_index_qualities(ground: StackArrays) -> Iterator[IndexVersusFlat]:
-    """Every index but the flat one, for each encoder and number of dimensions.
+    """Measure every index but the flat one, for each encoder and number of dimensions.
 
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
     it loses; else on all.
@@ -475,6 +475,7 @@ def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> Ind
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
+    # Each index is compared with flat search of the same vectors.
     p50, p95 = _average_retrieval_times(ground, [i for i, _ in pairs])
     flat_p50, flat_p95 = _average_retrieval_times(ground, [j for _, j in pairs])
     return IndexVersusFlat(
@@ -497,14 +498,14 @@ def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> Ind
 
 
 def _compute_percent_change(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
-    """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
+    """Compute the percent by which the mean over stacks changes; None if flat has nothing to lose."""
     means = np.mean([average_defined_rows(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
 
 def _average_retrieval_times(ground: StackArrays, places: list[int]) -> tuple[float, float]:
-    """p50 and p95 of retrieval in ms, each the mean over stacks; 0 where nothing was timed."""
+    """Average p50 and p95 of retrieval in ms over stacks; 0 where nothing was timed."""
     rows: list[MeasuredStack] = [ground.rows[name][i] for name in ground.datasets for i in places]
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
     if not samples:
@@ -537,8 +538,8 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
     measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
     if not measured:
         raise DataError(
-            "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
-            mend="See why they were skipped, and run the sweep again."
+            "the sweep measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
+            mend="Check why they were skipped, then run the sweep again."
         )  # fmt: skip
     blank = [name for name in measured if not _is_deciding_measure_defined(sweep, name)]
     decided = [name for name in measured if name not in blank] or measured
@@ -560,7 +561,7 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
         UnmeasuredStack(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped
     )
     first, *others = (
-        _make_sweep_part(ground, asked, left, measure_generation_speed(ground, sweep.generator))
+        _make_sweep_dataset_findings(ground, asked, left, measure_generation_speed(ground, sweep.generator))
         for ground in grounds
     )
     gone = (
@@ -592,16 +593,16 @@ def measure_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Ge
     )
     seconds = float((whole - first).sum()) / 1000
     rate = float((long - short).sum()) / seconds if seconds > 0 and (long - short).sum() > 0 else None
-    speed = "its tokens per second are unknown" if rate is None else f"{rate:.3g} tokens per second"
+    speed = "unknown tokens per second" if rate is None else f"{rate:.3g} tokens per second"
     text = (
-        f"Timed at {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to a first word, {speed}, "
-        f"{np.median(whole):.0f} ms for an answer (medians)."
+        f"Timed with {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to the first word, {speed}, "
+        f"{np.median(whole):.0f} ms per answer (medians)."
     )
     return GenerationSpeed(float(np.median(first)), rate, float(np.median(whole)), len(whole), text)
 
 
-def make_findings_result_rows(findings: SweepFindings) -> list[Result]:
-    """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
+def make_findings_result_rows(findings: SweepFindings) -> list[ResultRow]:
+    """Make rows of every measure, the price and the times of each stack on each dataset."""
     return [
         row
         for part in findings.parts
@@ -622,7 +623,7 @@ def _has_stack_on_all_datasets(sweep: SweepMeasurements, datasets: Sequence[str]
     return any(n == len(datasets) for n in counts.values())
 
 
-def _make_sweep_part(
+def _make_sweep_dataset_findings(
     ground: StackArrays,
     asked: SweepRulesPricesAndSeed,
     left: Sequence[UnmeasuredStack],
@@ -630,6 +631,7 @@ def _make_sweep_part(
 ) -> SweepDatasetFindings:
     tunings = tuple(tune_fusions(ground))
     recommendation = recommend_stack(ground, tunings)
+    # Found once: each stack is told which frontiers it is on.
     drawn = tuple(find_tradeoff_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = SweepDatasetFindings(
@@ -641,7 +643,7 @@ def _make_sweep_part(
         stacks=tuple(_add_frontier_names(fact, drawn) for fact in list_stack_summaries(ground)),
         frontiers=drawn,
         recommendation=replace(recommendation, alternatives=describe_alternatives(recommendation, asked)),
-        steps=tuple(list_depth_steps(ground)),
+        steps=tuple(list_candidate_depth_steps(ground)),
         effects=tuple(estimate_axis_effects(ground)),
         scenarios=tuple(list_stack_scenarios(ground)),
         routes=tuple(evaluate_escalation_routes(ground)),
@@ -661,17 +663,17 @@ def _make_sweep_part(
 
 
 def _add_frontier_names(stack: StackSummary, drawn: Sequence[StackParetoFrontier]) -> StackSummary:
-    """The stack with the names of the frontiers that it is on."""
+    """Add to a stack the names of the frontiers that it is on."""
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
 def _list_stack_results(
     findings: SweepFindings, part: SweepDatasetFindings, stack: StackSummary
-) -> list[Result]:
+) -> list[ResultRow]:
     def make_stack_result(measure: str, value: float | None, n: int, low: float | None = None,
         high: float | None = None,
-            method: str = "", reason: str = "") -> Result:  # fmt: skip
-        return Result(
+            method: str = "", reason: str = "") -> ResultRow:  # fmt: skip
+        return ResultRow(
             PROTOCOL, TASK, part.dataset, "", "", "", stack.id, measure, value, n, low, high, method,
             findings.asked.seed, reason
         )  # fmt: skip
@@ -687,23 +689,23 @@ def _list_stack_results(
         )
         if quality.reached is not None:
             share = quality.reached
-            rows.append(
-                make_stack_result(
-                    f"PROC {quality.measure}",
-                    quality.ceiling,
-                    value.n,
-                    reason="" if quality.ceiling is not None else "undefined",
-                )
-            )
-            rows.append(
-                make_stack_result(
-                    f"%PROC {quality.measure}",
-                    share.value,
-                    share.n,
-                    share.low,
-                    share.high,
-                    method,
-                    share.reason,
+            rows.extend(
+                (
+                    make_stack_result(
+                        f"PROC {quality.measure}",
+                        quality.ceiling,
+                        value.n,
+                        reason="" if quality.ceiling is not None else "undefined",
+                    ),
+                    make_stack_result(
+                        f"%PROC {quality.measure}",
+                        share.value,
+                        share.n,
+                        share.low,
+                        share.high,
+                        method,
+                        share.reason,
+                    ),
                 )
             )
     rows.append(make_stack_result("usd_per_1000", stack.cost, part.queries))

@@ -43,10 +43,10 @@ class ResampledWinningStacks:
     best: NDArray[np.bool_]
 
     def share(self, place: int) -> float:
-        """Of how many resamples this stack is the winner."""
+        """Compute the share of resamples in which this stack is the winner."""
         return float((self.places == place).mean())
 
-    def share_among_best(self, place: int) -> float:
+    def compute_share_among_best(self, place: int) -> float:
         """In how many no stack that keeps the limits is better than this one, which keeps them too."""
         return float(self.best[:, place].mean())
 
@@ -59,7 +59,7 @@ def choose_stack_in_each_resample(
     jitter_ms: float,
     cost_share: float = COST_SHARE,
 ) -> ResampledWinningStacks:
-    """`choose` of the tradeoffs for every row of `quality` and `latency`, both (B, stacks); costs and prompts stay.
+    """Choose a stack for every row of `quality` and `latency`, both (B, stacks).
 
     A stack whose quality is NaN in a resample does not take part there.
     """
@@ -98,7 +98,7 @@ def choose_stack_in_each_resample(
 def _mark_lowest_of_rows(
     values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
+    """Mark of those running the ones within a tolerance of the lowest of their row."""
     eligible = np.where(running, values, np.inf)
     least = eligible.min(axis=1, keepdims=True)
     # Where nothing runs the least is infinite, and a share of 0 times it would be NaN.
@@ -110,7 +110,7 @@ def _mark_lowest_of_rows(
 def list_runner_up_shares(
     winners: ResampledWinningStacks, ids: Sequence[str], chosen: str
 ) -> tuple[WinShare, ...]:
-    """The other stacks that win, most often first."""
+    """List how often each of the other stacks wins, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
     others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
     others.sort(key=lambda pair: (-pair[0], pair[1]))
@@ -120,7 +120,7 @@ def list_runner_up_shares(
 def list_win_shares_by_axis_value(
     winners: ResampledWinningStacks, configurations: Sequence[StackConfiguration]
 ) -> tuple[WinShare, ...]:
-    """How often each value of each axis wins, of the axes that have several, most often first within an axis."""
+    """List how often each value of each axis with several wins, most often first within an axis."""
     shares = []
     for axis in fields(StackConfiguration):
         values = [getattr(configuration, axis.name) for configuration in configurations]
@@ -136,7 +136,7 @@ def list_win_shares_by_axis_value(
 
 
 def describe_axis_value(axis: str, value: object) -> str:
-    """A value of an axis in words.
+    """Describe a value of an axis in words.
 
     >>> (describe_axis_value("dims", None), describe_axis_value("dims", 64), describe_axis_value("k", 50),
     ... describe_axis_value("mode", "hybrid"))
@@ -158,7 +158,7 @@ def describe_axis_value(axis: str, value: object) -> str:
 
 
 def collect_stack_limits(ground: StackArrays) -> StackLimits:
-    """The limits of the sweep's rules."""
+    """Collect the limits that a stack must keep by the sweep's rules."""
     return StackLimits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
@@ -171,11 +171,11 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
     choice = choose_stack(stacks, measure, limits, **ground.equal)
     places = [ground.place[stack.id] for stack in stacks]
     winners = choose_stack_in_each_resample(
-        stacks, ground.resample_quality(measure)[:, places], ground.latency_replicates[:, places], limits,
+        stacks, ground.resample_measure_of_stacks(measure)[:, places], ground.latency_replicates[:, places], limits,
         **ground.equal
     )  # fmt: skip
     ids, chosen = [stack.id for stack in stacks], choice.stack
-    differences = measure_differences_from(ground, measure, choice.nearest.id)
+    differences = measure_differences_from_stack(ground, measure, choice.nearest.id)
     alike = _list_indistinguishable_stacks(choice, differences)
     at = ids.index(chosen.id) if chosen else 0
     return StackRecommendation(
@@ -194,17 +194,17 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
         misses=measure_missed_limits(choice.nearest, measure, limits) if chosen is None else {},
         resamples=ground.resamples,
         share=winners.share(at) if chosen else None,
-        among_best=winners.share_among_best(at) if chosen else None,
+        among_best=winners.compute_share_among_best(at) if chosen else None,
         none=winners.share(-1),
         runners=list_runner_up_shares(winners, ids, chosen.id if chosen else ""),
         by_axis=list_win_shares_by_axis_value(winners, [ground.configurations[i] for i in places]),
-        alternatives=tuple(_find_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
+        alternatives=tuple(_find_alternative_stacks(ground, stacks, choice, alike, differences)) if chosen else (),
         undecided=tuple(_find_nearest_undecided_stack(choice.nearest, alike, differences)) if chosen else ()
     )  # fmt: skip
 
 
 def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackCostLatencyQuality]:
-    """The stacks that have all these measures; UsageError where none has."""
+    """Select the stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
         raise UsageError(
@@ -214,12 +214,12 @@ def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackCo
     if not stacks:
         raise UsageError(
             f"{', '.join(measures)} is undefined for every query of every stack.",
-            mend="Rules need a measure that the judgements define: choose another rules.measure.",
+            mend="Set rules.measure to a measure that the judgements define.",
         )
     return stacks
 
 
-def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict[str, Estimate]:
+def measure_differences_from_stack(ground: StackArrays, measure: str, id: str) -> dict[str, Estimate]:
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
     columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
@@ -229,7 +229,7 @@ def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict
 def measure_missed_limits(
     stack: StackCostLatencyQuality, measure: str, limits: StackLimits
 ) -> dict[str, float]:
-    """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
+    """Measure by how much a stack misses each limit that it misses: time, dollars, quality."""
     missed = {}
     if limits.sla_ms is not None and stack.latency > limits.sla_ms:
         missed["milliseconds"] = stack.latency - limits.sla_ms
@@ -241,7 +241,7 @@ def measure_missed_limits(
 
 
 def describe_choice_rule(ground: StackArrays) -> str:
-    """What is asked for, from the best quality under limits to the fastest stack that is good enough."""
+    """Describe what is asked for, from the best quality under limits to a good enough fastest stack."""
     rules, parts = ground.rules, []
     if rules.sla_ms is not None:
         parts.append(f"at most {rules.sla_ms:g} ms (p{rules.percentile:g})")
@@ -258,7 +258,7 @@ def describe_choice_rule(ground: StackArrays) -> str:
 def _list_indistinguishable_stacks(
     choice: StackChoice, differences: Mapping[str, Estimate]
 ) -> list[StackCostLatencyQuality]:
-    """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
+    """List feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
         if stack is not choice.stack and not is_difference_decided(differences[stack.id])
@@ -266,12 +266,12 @@ def _list_indistinguishable_stacks(
 
 
 def is_difference_decided(difference: Estimate) -> bool:
-    """Whether the whole interval lies on one side of 0."""
+    """Say whether the whole interval of a difference lies on one side of 0."""
     ends = find_estimate_range(difference)
     return ends is not None and not ends[0] <= 0 <= ends[1]
 
 
-def _find_alternatives(
+def _find_alternative_stacks(
     ground: StackArrays,
     stacks: Sequence[StackCostLatencyQuality],
     choice: StackChoice,

@@ -1,7 +1,7 @@
 """The record of a sweep: all that the terminal, the HTML page, the tables and the sentences are filled from.
 
-Every number stands here once. `sweep.json` in the folder of a run is `SweepFindings.as_dict()`; `read_findings` undoes
-it. Times are milliseconds per query, money is US dollars per 1,000 queries, sizes are bytes.
+Every number stands here once. `sweep.json` in the folder of a run is `SweepFindings.as_dict()`;
+`read_findings` undoes it. Times are milliseconds per query, money is US dollars per 1,000 queries, sizes are bytes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class IndexMemory:
 
 @dataclass(frozen=True)
 class StackSummary:
-    """A configuration: its axes, what it costs, how long it takes (at the percentile of the rules) and how good it is.
+    """The summary of a stack: its axes, cost, time (at the percentile of the rules) and quality.
 
     `prompt_tokens` are those of the passages that a generator gets, `tie_tokens` those of its K candidates, by which
     ties go first. `on` are the names of the frontiers that it is on; `average` is the mean of the four measures of
@@ -88,17 +88,17 @@ class StackSummary:
     on: tuple[str, ...] = ()
     ef: int | None = None
 
-    def measured(self, measure: str) -> StackQuality | None:
+    def find_measured_quality(self, measure: str) -> StackQuality | None:
         """Its quality by a measure, None where that is not there."""
         return next((quality for quality in self.quality if quality.measure == measure), None)
 
     def value(self, measure: str) -> float | None:
-        """The mean of a measure, None where it is undefined."""
-        quality = self.measured(measure)
+        """Find the mean of a measure, None where it is undefined."""
+        quality = self.find_measured_quality(measure)
         return None if quality is None else quality.value.value
 
     def time(self, stage: str) -> StageTime | None:
-        """A stage that it has, else None."""
+        """Find the time of a stage that the stack has, else None."""
         return next((time for time in self.times if time.stage == stage), None)
 
 
@@ -117,7 +117,7 @@ class StackParetoFrontier:
 
 @dataclass(frozen=True)
 class WinShare:
-    """How often, of all resamples, something won: a configuration, or a value of an axis."""
+    """How often, of all resamples, a configuration or a value of an axis won."""
 
     name: str
     share: float
@@ -141,7 +141,7 @@ class AlternativeStack:
 
 @dataclass(frozen=True)
 class StackRecommendation:
-    """What the operator's rule takes, and how sure that is.
+    """The stack that the operator's rule takes, and how sure that is.
 
     `rule` says the limits in words. `stack` is empty where no stack keeps them; `nearest` then misses them least, and
     `misses` says by how much. `tied` were as good and decided by prompt, price, time and id; `near` are feasible stacks
@@ -230,7 +230,7 @@ class EscalationThreshold:
 
 @dataclass(frozen=True)
 class RoutingGainOverFixedK:
-    """Routing less a fixed K, by a measure, paired over the evaluation queries."""
+    """The gain of routing over a fixed K, by a measure, paired over the evaluation queries."""
 
     k: int
     measure: str
@@ -334,7 +334,7 @@ class FusionTuning:
 
     @property
     def optimism(self) -> float | None:
-        """How much too high the best one's value is."""
+        """The optimism of tuning: how much too high the best one's value is."""
         return None if self.best is None or self.honest is None else self.best - self.honest
 
 
@@ -366,11 +366,11 @@ class SweepDatasetFindings:
     """Of signals by which nothing is routed, why."""
 
     def stack(self, id: str) -> StackSummary:
-        """The stack of this id."""
+        """Find the summary of the stack of this id."""
         return next(stack for stack in self.stacks if stack.id == id)
 
     def find_frontier(self, name: str) -> StackParetoFrontier | None:
-        """The frontier of this name, None where there is none."""
+        """Find the frontier of this name, None where there is none."""
         return next((frontier for frontier in self.frontiers if frontier.name == name), None)
 
 
@@ -418,7 +418,7 @@ class SweepRulesPricesAndSeed:
 
 @dataclass(frozen=True)
 class SweepFindings:
-    """One sweep. The first part is over all datasets where there are several."""
+    """The findings of one sweep; the first part is over all datasets where there are several."""
 
     asked: SweepRulesPricesAndSeed
     measures: tuple[str, ...]
@@ -451,6 +451,6 @@ def read_findings(path: Path) -> SweepFindings:
 
 @lru_cache(maxsize=2)
 def _read_cached_findings(path: Path, _written: int, _size: int) -> SweepFindings:
-    """Once for the same file: several pages of a report are made from it."""
+    """Read the findings of a file once, as several pages of a report are made from it."""
     mend = "Run `embassay rag sweep` again with this --out."
     return read_json_record(path, SweepFindings, schema=SCHEMA, what="the sweep", mend=mend)

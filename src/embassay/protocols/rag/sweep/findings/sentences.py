@@ -25,10 +25,10 @@ HARDLY = 0.00005
 """Dollars that print as none."""
 
 
-def format_ms(value: float) -> str:
+def format_ms_per_query(value: float) -> str:
     """Milliseconds per query, finer where they are few.
 
-    >>> format_ms(332.9), format_ms(4.26), format_ms(0.0312)
+    >>> format_ms_per_query(332.9), format_ms_per_query(4.26), format_ms_per_query(0.0312)
     ('333 ms', '4.3 ms', '0.031 ms')
     """
     if abs(value) >= 99.5:
@@ -36,10 +36,10 @@ def format_ms(value: float) -> str:
     return f"{numbers.format_score(value, 1 if abs(value) >= 0.95 else 3)} ms"
 
 
-def format_usd(value: float) -> str:
+def format_usd_per_1000_queries(value: float) -> str:
     """Dollars per 1,000 queries, finer where they are under a cent.
 
-    >>> format_usd(1.25), format_usd(0.0042), format_usd(0.0)
+    >>> format_usd_per_1000_queries(1.25), format_usd_per_1000_queries(0.0042), format_usd_per_1000_queries(0.0)
     ('$1.25', '$0.0042', '$0')
     """
     if not value:
@@ -48,31 +48,31 @@ def format_usd(value: float) -> str:
 
 
 def format_ms_difference(value: float) -> str:
-    """A difference of times.
+    """Format a difference of times in milliseconds.
 
     >>> format_ms_difference(145.9), format_ms_difference(-20.0)
     ('146 ms more', '20.0 ms less')
     """
-    return f"{format_ms(abs(value))} {'more' if value >= 0 else 'less'}"
+    return f"{format_ms_per_query(abs(value))} {'more' if value >= 0 else 'less'}"
 
 
 def format_usd_difference(value: float) -> str:
-    """A difference of prices.
+    """Format a difference of prices in dollars.
 
     >>> format_usd_difference(1.25), format_usd_difference(0.0)
     ('$1.25 more', 'at the same price')
     """
     if abs(value) < HARDLY:
         return "at the same price"
-    return f"{format_usd(abs(value))} {'more' if value > 0 else 'less'}"
+    return f"{format_usd_per_1000_queries(abs(value))} {'more' if value > 0 else 'less'}"
 
 
-def format_score(value: Estimate, *, signed: bool = False) -> str:
+def format_score_with_interval(value: Estimate, *, signed: bool = False) -> str:
     """A score with its interval in brackets.
 
-    >>> format_score(Estimate(0.804, 0.77, 0.84, 50))
+    >>> format_score_with_interval(Estimate(0.804, 0.77, 0.84, 50))
     '0.804 (0.770–0.840)'
-    >>> format_score(Estimate(-0.01, -0.02, 0.001, 50), signed=True)
+    >>> format_score_with_interval(Estimate(-0.01, -0.02, 0.001, 50), signed=True)
     '−0.010 (−0.020 to 0.001)'
     """
     if value.value is None:
@@ -81,10 +81,10 @@ def format_score(value: Estimate, *, signed: bool = False) -> str:
     return text if value.low is None else f"{text} ({numbers.format_interval(*value.ends)})"
 
 
-def format_ratio(value: float) -> str:
+def format_ratio_as_percent(value: float) -> str:
     """A ratio as percent with one decimal.
 
-    >>> format_ratio(0.929)
+    >>> format_ratio_as_percent(0.929)
     '92.9%'
     """
     return f"{numbers.format_score(100 * value, 1)}%"
@@ -95,7 +95,7 @@ OFTEN = 0.5
 
 
 def phrase_sweep_verdict(part: SweepDatasetFindings) -> str:
-    """The heading: which stack to use, or that none keeps the limits."""
+    """Phrase the heading: which stack to use, or that none keeps the limits."""
     recommendation = part.recommendation
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
 
@@ -103,7 +103,7 @@ def phrase_sweep_verdict(part: SweepDatasetFindings) -> str:
 def list_qualifying_stacks(
     part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
 ) -> tuple[StackSummary, ...]:
-    """The stacks that keep every limit of the rules and reach its target."""
+    """List the stacks that keep every limit of the rules and reach its target."""
     return tuple(
         stack
         for stack in part.stacks
@@ -119,7 +119,7 @@ def _misses_limits(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> bool:
 
 
 def list_sweep_claims(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[Claim]:
-    """All that is said of the recommended stack and of those named beside it."""
+    """List the claims about the recommended stack and those named beside it."""
     recommendation = part.recommendation
     able = tuple(stack.id for stack in list_qualifying_stacks(part, asked))
     if not recommendation.stack:
@@ -152,7 +152,7 @@ def claim_chosen_stack(part: SweepDatasetFindings, asked: SweepRulesPricesAndSee
 def _list_alternative_claims(
     alternative: AlternativeStack, recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed
 ) -> Iterator[Claim]:
-    """What its kind says of an alternative, and whether it keeps the limits."""
+    """List what an alternative's kind says of it, and whether it keeps the limits."""
     name, chosen, kind = alternative.stack, (recommendation.stack,), alternative.kind
     if kind in ("cheaper", "cheapest alike"):
         yield Claim(name, "less", "usd", chosen, margin=0.0, kind=kind)
@@ -166,40 +166,41 @@ def _list_alternative_claims(
 
 
 def list_sweep_lede_sentences(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[str]:
-    """How good, how fast, how dear; how sure; what else may do."""
+    """List the sentences on how good, how fast, how dear, how sure, and what else may do."""
     recommendation = part.recommendation
     if not recommendation.stack:
         yield from _phrase_infeasible_lede(part, asked)
         return
     stack = part.stack(recommendation.stack)
     yield _phrase_stack_choice(part, asked)
-    yield f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
+    yield f"{_phrase_stack_time(stack, asked)} and costs {_phrase_stack_price(stack, asked)}."
     yield _phrase_choice_certainty(recommendation)
     if recommendation.alike:
         yield _describe_equally_good_stacks(recommendation, asked)
 
 
 def _phrase_stack_choice(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
-    """Among how many it was chosen, and what it is among these."""
+    """Phrase among how many stacks one was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, claim_chosen_stack(part, asked)
-    quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
+    quality = _phrase_stack_quality(part.stack(claim.subject), recommendation.measure)
     stacks = numbers.format_noun_count(recommendation.stacks, "stack")
     if claim.relation == "most":
-        return f"Of {stacks} it has {recommendation.rule}: {quality}."
+        return f"Of {stacks}, it has {recommendation.rule}: {quality}."
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
     if claim.relation == "least":
-        return f"{reach} (you asked for {recommendation.rule}); it is the fastest of them: {quality}."
+        return f"{reach} (you asked for {recommendation.rule}), and it is the fastest of them: {quality}."
     fastest = min(list_qualifying_stacks(part, asked), key=lambda stack: (stack.latency, stack.id))
     return (
         f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes "
-        f"{format_ms(fastest.latency)}, which counts as equal (jitter {describe_latency_jitter(asked)}): {quality}."
+        f"{format_ms_per_query(fastest.latency)}, which counts as equal (jitter {describe_latency_jitter(asked)}): "
+        f"{quality}."
     )
 
 
 def describe_alternatives(
     recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed
 ) -> tuple[AlternativeStack, ...]:
-    """The other choices in words; one that stands for several kinds is told once, by all of them."""
+    """Describe the alternatives in words; one that stands for several kinds is told once."""
     kinds: dict[str, list[str]] = {}
     for alternative in recommendation.alternatives:
         kinds.setdefault(alternative.stack, []).append(alternative.kind)
@@ -214,7 +215,7 @@ def describe_alternatives(
 def _describe_alternative(
     alternative: AlternativeStack, kinds: Sequence[str], measure: str, asked: SweepRulesPricesAndSeed
 ) -> str:
-    """What another choice would give and take."""
+    """Describe what another choice would give and take."""
     names = [_explain_alternative_kind(kind, alternative, measure, asked) for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
     time = format_ms_difference(alternative.milliseconds)
@@ -224,58 +225,58 @@ def _describe_alternative(
         f"; it misses the limits by {_phrase_missed_limits(alternative.misses)}" if alternative.misses else ""
     )
     return (
-        f"{named}, {alternative.stack}: {format_score(alternative.quality, signed=True)} of {measure}, {time}, "
-        f"{format_usd_difference(alternative.usd)}{over}."
+        f"{named}, {alternative.stack}: {format_score_with_interval(alternative.quality, signed=True)} of {measure}, "
+        f"{time}, {format_usd_difference(alternative.usd)}{over}."
     )
 
 
 def _explain_alternative_kind(
     kind: str, alternative: AlternativeStack, measure: str, asked: SweepRulesPricesAndSeed
 ) -> str:
-    """Why an alternative is named, by its numbers."""
+    """Explain why an alternative is named, by its numbers."""
     if kind == "better":
         return f"Higher {measure}, but {_explain_stack_drawback(alternative, asked)}"
     return {
         "cheaper": "The best cheaper stack",
-        "faster": f"The best stack that is faster by over {describe_latency_jitter(asked)}",
+        "faster": f"The best stack that is faster by more than {describe_latency_jitter(asked)}",
         "cheapest alike": f"The cheapest stack that {VERBS['level']} it",
         "fastest alike": f"The fastest stack that {VERBS['level']} it",
     }[kind]
 
 
 def _explain_stack_drawback(alternative: AlternativeStack, asked: SweepRulesPricesAndSeed) -> str:
-    """What a stack of higher quality was not taken for: a limit, or with a target its time, then its price."""
+    """Explain what a stack of higher quality was not taken for: a limit, its time or its price."""
     if alternative.misses:
         return "over the limits"
     if alternative.milliseconds > asked.jitter_ms:
         return "slower"
-    return "dearer" if alternative.usd > 0 else "behind by the rule"
+    return "more expensive" if alternative.usd > 0 else "ranked lower by the rule"
 
 
 def list_sweep_notes(
     part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, left: Sequence[UnmeasuredStack]
 ) -> Iterator[str]:
-    """What to know before believing a number."""
+    """List notes on what to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
-            f"Means over {len(part.datasets)} datasets with equal weight, over the stacks measured on all of them."
+            f"Means over {len(part.datasets)} equally weighted datasets, for the stacks measured on all of them."
         )
     yield from map(_phrase_fusion_tuning, part.tunings)
     if (total := part.stacks[0].time("total")) is not None:
-        few = ": too few for a 95th percentile" if total.few else ""
-        measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
+        few = " (too few for a 95th percentile)" if total.few else ""
+        measured = " (95th percentile of differences between two sessions)" if asked.jitter_measured else ""
         yield (
             f"Times cover {numbers.format_noun_count(part.timed, 'query')} in "
             f"{numbers.format_noun_count(part.sessions, 'session')}, "
             f"{numbers.format_noun_count(total.samples, 'sample')} each{few}; "
-            f"differences of up to {describe_latency_jitter(asked)} are jitter{measured}."
+            f"differences of up to {describe_latency_jitter(asked)} count as jitter{measured}."
         )
     if part.generation is not None:
-        yield f"Answers take extra time, which the end-to-end efficiency includes. {part.generation.text}"
+        yield f"Generating answers takes extra time, which end-to-end efficiency includes. {part.generation.text}"
     yield from (
         (
-            f"{index.index} is within 1% of exact recall from ef {index.ef} on "
-            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; found on half of the queries)."
+            f"{index.index} is within 1% of exact recall at ef {index.ef} and above "
+            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; determined on half of the queries)."
         )
         for index in part.indexes
         if index.ef is not None
@@ -283,73 +284,82 @@ def list_sweep_notes(
     yield _note_machine_load(asked)
     if part.recommendation.near:
         near = len(part.recommendation.near)
-        lie = "lies" if near == 1 else "lie"
+        differ = "differs" if near == 1 else "differ"
         stacks = numbers.format_noun_count(near, "feasible stack")
-        yield f"{stacks} {lie} within {describe_latency_jitter(asked)} of the recommended one."
+        yield f"{stacks} {differ} in latency from the recommended stack by at most {describe_latency_jitter(asked)}."
     qualities = [quality for stack in part.stacks for quality in stack.quality]
     undefined = {quality.value.n for quality in qualities if quality.measure == asked.measure}
     if undefined and min(undefined) < part.queries:
         yield (
             f"{asked.measure} is defined for {min(undefined)} of "
-            f"{numbers.format_noun_count(part.queries, 'query')}: the others have nothing to find."
+            f"{numbers.format_noun_count(part.queries, 'query')}; the others have nothing to find."
         )
     mine = [row for row in left if row.dataset in part.datasets]
     failed = sum(row.failed for row in mine)
     if mine:
         yield (
-            f"{numbers.format_noun_count(len(mine), 'combination')} not measured: {len(mine) - failed} "
-            f"make no sense, {failed} failed."
+            f"Not measured: {numbers.format_noun_count(len(mine), 'combination')} ({len(mine) - failed} "
+            f"invalid, {failed} failed)."
         )
 
 
 def _phrase_fusion_tuning(tuning: FusionTuning) -> str:
-    """What tuning the fusion brings on questions that did not choose it, beside what it seems to bring."""
+    """Phrase what tuning the fusion brings on other questions, beside what it seems to bring."""
     first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
     if tuning.best is None or tuning.honest is None:
-        return f"{of}: cannot be tuned: no question has a value."
+        return f"{of}: cannot be tuned because no question has a value."
     questions = numbers.format_noun_count(tuning.questions, "question")
     only = "" if tuning.verdict == USE else f", so only {first} is recommended"
-    gain = f" Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
+    gain = (
+        f". Gain over {first}, all compared at once: {format_score_with_interval(tuning.gain, signed=True)}"
+    )
     return (
-        f"{of}: {tuning.chosen} is best on the {questions} used to choose it, {tuning.best:.3f}; chosen on others, "
-        f"{tuning.honest:.3f}.{gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
+        f"{of}: {tuning.chosen} is best on the {questions} used to choose it ({tuning.best:.3f}; cross-validated: "
+        f"{tuning.honest:.3f}){gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
     )
 
 
-def _quality_sentence(stack: StackSummary, measure: str) -> str:
-    quality = stack.measured(measure)
+def _phrase_stack_quality(stack: StackSummary, measure: str) -> str:
+    quality = stack.find_measured_quality(measure)
     if quality is None:
         return f"no {measure}"
     reached = quality.reached.value if quality.reached is not None else None
-    share = f", {format_ratio(reached)} of what its candidates allow" if reached is not None else ""
-    return f"{format_score(quality.value)} over {numbers.format_noun_count(quality.value.n, 'query')}{share}"
+    share = (
+        f", {format_ratio_as_percent(reached)} of what its candidates allow" if reached is not None else ""
+    )
+    score = format_score_with_interval(quality.value)
+    return f"{score} over {numbers.format_noun_count(quality.value.n, 'query')}{share}"
 
 
-def _time_sentence(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
+def _phrase_stack_time(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
     total = stack.time("total")
     if total is None:
-        return f"It takes {format_ms(stack.latency)}"
+        return f"It takes {format_ms_per_query(stack.latency)}"
     few = ", few" if total.few else ""
-    shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {format_ms(stack.latency)}, "
+    shown = (
+        ""
+        if asked.percentile in (50.0, 95.0)
+        else f"p{asked.percentile:g} {format_ms_per_query(stack.latency)}, "
+    )
     busy = " on a busy machine" if asked.was_machine_busy else ""
     return (
-        f"A query takes {format_ms(total.p50)}{busy} ({shown}p95 {format_ms(total.p95)}; "
+        f"A query takes {format_ms_per_query(total.p50)}{busy} ({shown}p95 {format_ms_per_query(total.p95)}; "
         f"{numbers.format_noun_count(total.samples, 'sample')} of "
         f"{numbers.format_noun_count(total.queries, 'query')}{few})"
     )
 
 
 def describe_latency_jitter(asked: SweepRulesPricesAndSeed) -> str:
-    """The jitter in words: as given, or as measured."""
-    return format_ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
+    """Describe the jitter of latencies in words: as given, or as measured."""
+    return format_ms_per_query(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
 def _note_machine_load(asked: SweepRulesPricesAndSeed) -> str:
-    """How busy the machine was."""
+    """Note how busy the machine was."""
     if asked.load is None:
         return "How busy the machine was during timing is unknown."
     load = (
-        f"load average up to {numbers.format_score(asked.load, 1)} on "
+        f"load average of up to {numbers.format_score(asked.load, 1)} on "
         f"{numbers.format_noun_count(asked.cores, 'core')}"
     )
     if not asked.was_machine_busy:
@@ -360,19 +370,20 @@ def _note_machine_load(asked: SweepRulesPricesAndSeed) -> str:
     )
 
 
-def _price_words(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
+def _phrase_stack_price(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> str:
     if not stack.cost:
-        return "nothing per 1,000 queries"
-    return f"{format_usd(stack.cost)} per 1,000 queries, prices of {numbers.format_date(asked.priced_on)}"
+        return "nothing"
+    usd = format_usd_per_1000_queries(stack.cost)
+    return f"{usd} per 1,000 queries (prices of {numbers.format_date(asked.priced_on)})"
 
 
 def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
-    """How often the rule takes the same stack, and what wins with it."""
+    """Phrase how often the rule takes the same stack, and what wins with it."""
     share = numbers.format_percent(recommendation.share or 0.0)
     text = f"It wins {share} of {numbers.format_count(recommendation.resamples)} resamples"
     if recommendation.runners:
         first = recommendation.runners[0]
-        text += f", {first.name} {numbers.format_percent(first.share)}"
+        text += f", and {first.name} wins {numbers.format_percent(first.share)}"
     axes = [
         share
         for share in recommendation.by_axis
@@ -380,15 +391,15 @@ def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:
     ]
     if axes and recommendation.share is not None and recommendation.share < 1:
         text += "; " + ", ".join(
-            f"{_describe_stacks_with(axis)} win {numbers.format_percent(axis.share)}" for axis in axes
+            f"{_describe_stacks_with_value(axis)} win {numbers.format_percent(axis.share)}" for axis in axes
         )
     if recommendation.tied:
         n = numbers.format_noun_count(len(recommendation.tied), "stack")
-        text += f". It is ahead of {n} of equal quality only by prompt, price or time"
+        text += f". Only prompt length, price or time ranks it above {n} of equal quality"
     return text + "."
 
 
-def _describe_stacks_with(share: WinShare) -> str:
+def _describe_stacks_with_value(share: WinShare) -> str:
     """All stacks that have a value of an axis."""
     if share.axis == "mode":
         return f"{share.name} stacks"
@@ -396,7 +407,7 @@ def _describe_stacks_with(share: WinShare) -> str:
 
 
 def _describe_equally_good_stacks(recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed) -> str:
-    """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
+    """Describe how many others are as good by the data, and if one of them is cheaper or faster."""
     limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
     others += " that meet the limits" if limited else ""
@@ -404,36 +415,40 @@ def _describe_equally_good_stacks(recommendation: StackRecommendation, asked: Sw
     by_kind = {alternative.kind: alternative for alternative in recommendation.alternatives}
     cheap, fast = by_kind.get("cheapest alike"), by_kind.get("fastest alike")
     if cheap is not None:
-        return f"{text}; the cheapest of them, {cheap.stack}, costs {format_usd(-cheap.usd)} less."
+        return f"{text}; the cheapest of them, {cheap.stack}, costs {format_usd_per_1000_queries(-cheap.usd)} less."
     if fast is not None:
-        return f"{text}; the fastest of them, {fast.stack}, takes {format_ms(-fast.milliseconds)} less."
+        return f"{text}; the fastest of them, {fast.stack}, takes {format_ms_per_query(-fast.milliseconds)} less."
     by = f" by over {100 * asked.cost_share:g}%" if asked.cost_share else ""
-    return f"{text}, and none of them is cheaper{by}, or faster by more than the jitter."
+    return f"{text}, and none of them is cheaper{by} or faster by more than the jitter."
 
 
 def _phrase_infeasible_lede(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield (
-        f"You asked for {recommendation.rule}; none of "
-        f"{numbers.format_noun_count(recommendation.stacks, 'stack')} meets that."
+        f"You asked for {recommendation.rule}, but none of the "
+        f"{numbers.format_noun_count(recommendation.stacks, 'stack')} meets this."
     )
     yield (
-        f"The nearest is {recommendation.nearest}: {_quality_sentence(stack, recommendation.measure)}. "
-        f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
+        f"The nearest is {recommendation.nearest}: {_phrase_stack_quality(stack, recommendation.measure)}. "
+        f"{_phrase_stack_time(stack, asked)} and costs {_phrase_stack_price(stack, asked)}."
     )
     yield _phrase_needed_limits(recommendation.misses)
 
 
 def _phrase_needed_limits(misses: Mapping[str, float]) -> str:
-    """What the limits would have to be for the nearest stack."""
+    """Phrase what the limits would have to be for the nearest stack."""
     limits = {name: value for name, value in misses.items() if name != "quality"}
-    more = [f"{_phrase_missed_limits(limits)} more"] if limits else []
+    more = [f"limits {_phrase_missed_limits(limits)} higher"] if limits else []
     lower = [f"a target {numbers.format_score(misses['quality'])} lower"] if "quality" in misses else []
-    return f"That would take {' and '.join([*more, *lower])}."
+    return f"It would qualify with {' and '.join([*more, *lower])}."
 
 
 def _phrase_missed_limits(misses: Mapping[str, float]) -> str:
-    words = {"milliseconds": format_ms, "usd": format_usd, "quality": numbers.format_score}
+    words = {
+        "milliseconds": format_ms_per_query,
+        "usd": format_usd_per_1000_queries,
+        "quality": numbers.format_score,
+    }
     units = {"milliseconds": "", "usd": " per 1,000 queries", "quality": " of quality"}
     return " and ".join(f"{words[name](value)}{units[name]}" for name, value in misses.items())

@@ -56,12 +56,12 @@ MEMORY = (
 
 
 def _make_stage_time_column(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> ComputedColumn:
-    """A figure of the time of a stage."""
+    """Make a column of a figure of the time of a stage."""
     return number_column(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
 
 
 def _make_stage_percentile_columns(stage: str, title: str) -> tuple[ComputedColumn, ComputedColumn]:
-    """p50 of a stage, under its title, and p95."""
+    """Make the columns of p50 of a stage, under its title, and p95."""
     return _make_stage_time_column(stage, f"{title} ms"), _make_stage_time_column(
         stage, f"{title} p95 ms", "p95"
     )
@@ -76,11 +76,11 @@ def _make_measure_columns(
 
 
 def _make_quality_getter(measure: str) -> Callable[[SweepTableRow], Any]:
-    return lambda row: row.stack and row.stack.measured(measure)
+    return lambda row: row.stack and row.stack.find_measured_quality(measure)
 
 
 def _make_cost_and_quality_fields(findings: SweepFindings) -> tuple[ComputedColumn, ...]:
-    """Price, times and every measure."""
+    """Make the fields of price, times and every measure."""
     return (
         number_column("USD per 1,000", "stack.cost"), _make_stage_time_column("total", "p50 ms"),
         _make_stage_time_column("total", "p95 ms", "p95"),
@@ -93,12 +93,12 @@ def _make_difference_columns(find: str, title: str) -> tuple[ComputedColumn, ...
 
 
 def _is_reranked(stack: StackSummary) -> bool:
-    """Whether a reranker orders its candidates."""
+    """Say whether a reranker orders the stack's candidates."""
     return bool(stack.axes["reranker"] != NONE)
 
 
 def _make_axis_filter(**axes: Any) -> Pick:
-    """Whether a stack has these values."""
+    """Make a filter of stacks that have these values of axes."""
     return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
 
 
@@ -106,7 +106,7 @@ def _list_stack_rows(findings: SweepFindings, pick: Pick) -> list[SweepTableRow]
     return [SweepTableRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
 
 
-def _list_rows_of_parts(
+def _list_rows_of_sweep_parts(
     findings: SweepFindings, list_items: Callable[[SweepDatasetFindings], Iterable[Any]]
 ) -> Iterator[SweepTableRow]:
     for part in findings.parts:
@@ -116,11 +116,11 @@ def _list_rows_of_parts(
 def _list_ranked_stack_rows(
     findings: SweepFindings, pick: Pick, order: Callable[[StackSummary], Any], measure: str = ""
 ) -> Iterator[SweepTableRow]:
-    """The stacks of each part in an order, with their places and their quality by the measure."""
+    """List the stacks of each part in an order, with their places and quality by the measure."""
     for part in findings.parts:
         ranked = sorted(filter(pick, part.stacks), key=order)
         yield from (
-            SweepTableRow(part, stack, stack.measured(measure), place)
+            SweepTableRow(part, stack, stack.find_measured_quality(measure), place)
             for place, stack in enumerate(ranked, 1)
         )
 
@@ -128,20 +128,20 @@ def _list_ranked_stack_rows(
 def _build_unnumbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     """`rag_stacks`, `rag_frontier`, `rag_alternatives`, `rag_shares`, `rag_steps`, `rag_effects`, `rag_routing`,
     `rag_guidance` and `rag_left_out`."""
-    yield _stacks_table(findings)
-    yield _frontiers_table(findings)
-    yield _alternatives_table(findings)
+    yield _build_stacks_table(findings)
+    yield _build_frontiers_table(findings)
+    yield _build_alternatives_table(findings)
     yield _build_win_shares_table(findings)
     yield _build_depth_steps_table(findings)
     yield _build_axis_effects_table(findings)
     if any(part.tunings for part in findings.parts):
-        yield _fusions_table(findings)
-    yield _routing_table(findings)
-    yield _guidance_table(findings)
-    yield _build_left_out_table(findings)
+        yield _build_fusions_table(findings)
+    yield _build_routing_table(findings)
+    yield _build_guidance_table(findings)
+    yield _build_left_out_stacks_table(findings)
 
 
-def _stacks_table(findings: SweepFindings) -> ColumnTable:
+def _build_stacks_table(findings: SweepFindings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     return ColumnTable.of(
         "rag_stacks", "Every stack", _list_stack_rows(findings, _make_axis_filter()), *STACK,
@@ -152,28 +152,28 @@ def _stacks_table(findings: SweepFindings) -> ColumnTable:
         number_column("p50 ms at once", "stack.together.p50", 1),
         number_column("p95 ms at once", "stack.together.p95", 1),
         *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
-        note=("USD by part, per 1,000 queries; the generator's cost does not affect the choice. Bytes over "
-            "all datasets together.")
+        note=("USD per 1,000 queries, by part; the generator's cost does not affect the choice. Bytes cover "
+            "all datasets.")
     )  # fmt: skip
 
 
-def _frontiers_table(findings: SweepFindings) -> ColumnTable:
+def _build_frontiers_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_frontier", "Frontiers", _frontier_rows(findings), text("Frontier", "of.name"),
+        "rag_frontier", "Frontiers", _list_frontier_rows(findings), text("Frontier", "of.name"),
         text("Measure", "of.measure"), *STACK, *_make_cost_and_quality_fields(findings)
     )  # fmt: skip
 
 
-def _frontier_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
+def _list_frontier_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
     for part in findings.parts:
         for frontier in part.frontiers:
             yield from (SweepTableRow(part, part.stack(id), frontier) for id in frontier.stacks)
 
 
-def _alternatives_table(findings: SweepFindings) -> ColumnTable:
+def _build_alternatives_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_alternatives", "Other choices minus the recommended one",
-        _list_rows_of_parts(findings, attrgetter("recommendation.alternatives")),
+        "rag_alternatives", "Other choices minus the recommended stack",
+        _list_rows_of_sweep_parts(findings, attrgetter("recommendation.alternatives")),
         DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
         *_make_difference_columns("of.quality", "Quality"), number_column("ms", "of.milliseconds", 1, "signed"),
         number_column("USD per 1,000", "of.usd", 4, "signed")
@@ -182,15 +182,15 @@ def _alternatives_table(findings: SweepFindings) -> ColumnTable:
 
 def _build_win_shares_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_shares", "How often each stack wins", _list_rows_of_parts(findings, _list_win_shares), DATASET,
+        "rag_shares", "How often each stack wins", _list_rows_of_sweep_parts(findings, _list_win_shares), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"),
         number_column("Share", "of.share", 3),
-        note=f"Out of {findings.asked.resamples} resamples of queries and timed queries."
+        note=f"Share of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
 
 
 def _list_win_shares(part: SweepDatasetFindings) -> Iterator[WinShare]:
-    """That of the recommended stack first."""
+    """List the win shares, that of the recommended stack first."""
     recommendation = part.recommendation
     if recommendation.share is not None:
         yield WinShare(recommendation.stack, recommendation.share)
@@ -199,7 +199,7 @@ def _list_win_shares(part: SweepDatasetFindings) -> Iterator[WinShare]:
 
 def _build_depth_steps_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_steps", "What a larger K gains", _list_rows_of_parts(findings, attrgetter("steps")), DATASET,
+        "rag_steps", "What a larger K gains", _list_rows_of_sweep_parts(findings, attrgetter("steps")), DATASET,
         text("Family", "of.family"), whole_number_column("K", "of.k"),
         whole_number_column("Next K", "of.next_k"), text("Measure", "of.measure"),
         *_make_difference_columns("of.gain", "Gain"), number_column("ms more", "of.milliseconds", 1, "signed"),
@@ -209,10 +209,10 @@ def _build_depth_steps_table(findings: SweepFindings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _fusions_table(findings: SweepFindings) -> ColumnTable:
+def _build_fusions_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_fusions", "Fusion, chosen on some questions and tested on others",
-        _list_rows_of_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
+        "rag_fusions", "Fusions chosen on some questions and tested on others",
+        _list_rows_of_sweep_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
         whole_number_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
         number_column("On the questions used to choose it", "of.best", 3),
         number_column("On others", "of.honest", 3),
@@ -225,7 +225,7 @@ def _fusions_table(findings: SweepFindings) -> ColumnTable:
 def _build_axis_effects_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_effects", "What each axis changes, all else equal",
-        _list_rows_of_parts(findings, attrgetter("effects")), DATASET,
+        _list_rows_of_sweep_parts(findings, attrgetter("effects")), DATASET,
         text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"),
         whole_number_column("Pairs", "of.pairs"),
         text("Measure", "of.measure"), *_make_difference_columns("of.quality", "Difference"),
@@ -235,8 +235,8 @@ def _build_axis_effects_table(findings: SweepFindings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _routing_table(findings: SweepFindings) -> ColumnTable:
-    rows = list(_list_rows_of_parts(findings, attrgetter("routes")))
+def _build_routing_table(findings: SweepFindings) -> ColumnTable:
+    rows = list(_list_rows_of_sweep_parts(findings, attrgetter("routes")))
     lacking = dict.fromkeys(reason for part in findings.parts for reason in part.unrouted)
     note = f"Without a row: {'; '.join(lacking)}." if lacking else ""
     depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
@@ -254,7 +254,7 @@ def _routing_table(findings: SweepFindings) -> ColumnTable:
 
 
 def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColumn]:
-    """The quality of routing less that of a fixed K."""
+    """Make the fields of the quality of routing less that of a fixed K."""
 
     def difference(row: SweepTableRow) -> Estimate:
         differences: dict[tuple[str, int], Estimate] = {
@@ -271,14 +271,14 @@ def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColu
         yield number_column(title, end, 3, "signed").within(difference)
 
 
-def _guidance_table(findings: SweepFindings) -> ColumnTable:
+def _build_guidance_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_guidance", "The source's advice", _list_rows_of_parts(findings, attrgetter("guidance")), DATASET,
+        "rag_guidance", "The paper's advice", _list_rows_of_sweep_parts(findings, attrgetter("guidance")), DATASET,
         text("Advice", "of.line"), text("On this data", "of.status"), text("Why", "of.text")
     )  # fmt: skip
 
 
-def _build_left_out_table(findings: SweepFindings) -> ColumnTable:
+def _build_left_out_stacks_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_left_out", "Combinations that were not measured", findings.left, text("Dataset", "dataset"),
         text("Stack", "configuration"), text("State", lambda left: "failed" if left.failed else "skipped"),
@@ -287,8 +287,8 @@ def _build_left_out_table(findings: SweepFindings) -> ColumnTable:
 
 
 def _build_index_quality_table(findings: SweepFindings) -> ColumnTable:
-    """Table 7: each index against the flat one with the same vectors."""
-    rows = list(_list_rows_of_parts(findings, attrgetter("indexes")))
+    """Build table 7: each index against the flat one with the same vectors."""
+    rows = list(_list_rows_of_sweep_parts(findings, attrgetter("indexes")))
     cutoffs = dict.fromkeys(k for row in rows for k in row.of.recall)
     measures = dict.fromkeys(name for row in rows for name in row.of.changes)
     recall = [number_column(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
@@ -299,17 +299,17 @@ def _build_index_quality_table(findings: SweepFindings) -> ColumnTable:
         whole_number_column("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
         number_column("Retrieve ms", "of.retrieve_ms"), number_column("Retrieve p95 ms", "of.retrieve_p95"),
         number_column("Flat ms", "of.retrieve_ms_flat"), number_column("Flat p95 ms", "of.retrieve_p95_flat"),
-        number_column("Retrieve %", lambda row: _compute_percent_slower(row.of), 1, "signed"),
+        number_column("Retrieve %", lambda row: _compute_index_percent_slower(row.of), 1, "signed"),
         whole_number_column("Memory bytes", "of.memory.memory"),
         whole_number_column("Estimated bytes", lambda row: _estimate_index_bytes(row.of)),
         number_column("Build s", "of.build_seconds", 1),
         text("Within 2%", lambda row: "yes" if row.of.within else "no"),
         *[whole_number_column("ef found", "of.ef")] * has_ef,
-        note="Percent changes from the flat index with the same vectors."
+        note="Percent changes are relative to the flat index with the same vectors."
     )  # fmt: skip
 
 
-def _compute_percent_slower(index: IndexVersusFlat) -> float | None:
+def _compute_index_percent_slower(index: IndexVersusFlat) -> float | None:
     """Than the flat index."""
     flat = index.retrieve_ms_flat
     return 100 * (index.retrieve_ms / flat - 1) if flat > 0 else None
@@ -321,22 +321,22 @@ def _estimate_index_bytes(index: IndexVersusFlat) -> float | None:
 
 
 def _build_scenarios_table(findings: SweepFindings) -> ColumnTable:
-    """Table 8: the stacks that stand for ways to choose."""
+    """Build table 8: the stacks that stand for ways to choose."""
     return ColumnTable.of(
-        "rag_table8", "Scenarios", _scenario_rows(findings), text("Scenario", "of.name"), text("How", "of.how"),
+        "rag_table8", "Scenarios", _list_scenario_rows(findings), text("Scenario", "of.name"), text("How", "of.how"),
         DATASET, text("Stack", lambda row: row.stack.id if row.stack else f"none; nearest: {row.of.nearest}"), *AXES,
         *_make_cost_and_quality_fields(findings)
     )  # fmt: skip
 
 
-def _scenario_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
+def _list_scenario_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
     for part in findings.parts:
         for scenario in part.scenarios:
             yield SweepTableRow(part, part.stack(scenario.stack) if scenario.stack else None, scenario)
 
 
 def _build_efficiency_table(findings: SweepFindings) -> ColumnTable:
-    """Table 9: AvgPerf over the seconds of reranking and of the whole query, its answer with it where one is made."""
+    """Build table 9: AvgPerf over the seconds of reranking and of the whole query."""
 
     def efficiency_sort_key(stack: StackSummary) -> tuple[float, float, str]:
         return -(stack.per_rerank_second or 0.0), -(stack.per_second or 0.0), stack.id
@@ -358,13 +358,13 @@ def _build_efficiency_table(findings: SweepFindings) -> ColumnTable:
         number_column("Per second of reranking", "stack.per_rerank_second", 3),
         *_make_stage_percentile_columns("rerank", "Rerank"),
         number_column("Per second", "stack.per_second", 3), *_make_stage_percentile_columns("total", "Total"), *answer,
-        note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not show how "
+        note=(f"AvgPerf is the mean of {weights}. Use AvgPerf per second (p50) only to shortlist: it does not show how "
             "good a stack is.")
     )  # fmt: skip
 
 
 def _build_candidate_tokens_table(findings: SweepFindings) -> ColumnTable:
-    """Table 14: tokens of one candidate: query, passage and metadata."""
+    """Build table 14: tokens of one candidate: query, passage and metadata."""
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate", _list_stack_rows(findings, _is_reranked), *STACK,
         number_column("Tokens per candidate", "stack.tokens", 1), number_column("SD", "stack.tokens_sd", 1)
@@ -372,7 +372,7 @@ def _build_candidate_tokens_table(findings: SweepFindings) -> ColumnTable:
 
 
 def _build_reranking_times_table(findings: SweepFindings, table: int, name: str) -> ColumnTable:
-    """Table 15 and 16: times of one reranker, all K."""
+    """Build tables 15 and 16: times of one reranker, all K."""
 
     def is_timed(stack: StackSummary) -> bool:
         return bool(stack.axes["reranker"] == name) and stack.time("rerank") is not None
@@ -385,46 +385,50 @@ def _build_reranking_times_table(findings: SweepFindings, table: int, name: str)
 
 
 def build_sweep_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
-    """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    every = [*_numbered_tables(findings), *_build_unnumbered_tables(findings)]
+    """Build every table that has rows; numbered ones hold what the source's do, of this sweep."""
+    every = [*_build_numbered_tables(findings), *_build_unnumbered_tables(findings)]
     yield from (table for table in every if table.rows)
 
 
-def _numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
-    yield _quality_table(
+def _build_numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
+    yield _build_quality_table(
         findings, "table1", "Dense search alone", _make_axis_filter(mode="dense", reranker=NONE)
     )
     yield _make_best_stacks_table(findings)
-    yield _quality_table(
-        findings, "sparse", "Search by words alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
+    yield _build_quality_table(
+        findings, "sparse", "Lexical search alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
     )
-    yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid"))
+    yield _build_ceilings_table(
+        findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid")
+    )
     yield _build_ceiling_share_table(findings)
     for table, cutoff in ((5, 10), (6, 30)):
-        yield _leaderboard_table(findings, table, cutoff)
+        yield _build_leaderboard_table(findings, table, cutoff)
     yield _build_index_quality_table(findings)
     yield _build_scenarios_table(findings)
     yield _build_efficiency_table(findings)
     yield _build_candidate_tokens_table(findings)
-    strong, lite = find_extreme_rerankers(findings)
+    strong, lite = find_dearest_and_cheapest(findings)
     for table, name in ((15, strong), (16, lite)):
         if name:
             yield _build_reranking_times_table(findings, table, name)
-    for i, k in enumerate(_list_sweep_depths(findings)[:4]):
+    for i, k in enumerate(_list_sweep_candidate_depths(findings)[:4]):
         if lite:
-            yield _quality_table(
+            yield _build_quality_table(
                 findings, f"table{17 + i}", f"{lite}, K {k}", _make_axis_filter(reranker=lite, k=k)
             )
         title = f"Ceilings (PROC) of dense pools, K {k}"
-        yield _ceilings_table(findings, 21 + i, title, _make_axis_filter(mode="dense", reranker=NONE, k=k))
+        yield _build_ceilings_table(
+            findings, 21 + i, title, _make_axis_filter(mode="dense", reranker=NONE, k=k)
+        )
 
 
-def _list_sweep_depths(findings: SweepFindings) -> list[int]:
+def _list_sweep_candidate_depths(findings: SweepFindings) -> list[int]:
     """Every K of the sweep, ascending."""
     return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
 
-def find_extreme_rerankers(findings: SweepFindings) -> tuple[str, str]:
+def find_dearest_and_cheapest(findings: SweepFindings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
     for stack in filter(_is_reranked, findings.parts[0].stacks):
@@ -434,17 +438,17 @@ def find_extreme_rerankers(findings: SweepFindings) -> tuple[str, str]:
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
-def _quality_table(findings: SweepFindings, name: str, title: str, pick: Pick) -> ColumnTable:
+def _build_quality_table(findings: SweepFindings, name: str, title: str, pick: Pick) -> ColumnTable:
     return ColumnTable.of(
         f"rag_{name}", title, _list_stack_rows(findings, pick), *STACK, *_make_measure_columns(findings),
         *_make_stage_percentile_columns("embed", "Embed"),
         *_make_stage_percentile_columns("retrieve", "Retrieve"), *_make_stage_percentile_columns("total", "Total"),
-        note="Times in ms: p50, and p95."
+        note="Times in ms: p50 and p95."
     )  # fmt: skip
 
 
 def _make_best_stacks_table(findings: SweepFindings) -> ColumnTable:
-    """Of each mode and reranker the best stack by the measure that decides."""
+    """Tabulate of each mode and reranker the best stack by the measure that decides."""
     measure = findings.asked.measure
     values: dict[Any, float] = {}
     best: dict[Any, SweepTableRow] = {}
@@ -459,7 +463,7 @@ def _make_best_stacks_table(findings: SweepFindings) -> ColumnTable:
     )
 
 
-def _ceilings_table(findings: SweepFindings, table: int, title: str, pick: Pick) -> ColumnTable:
+def _build_ceilings_table(findings: SweepFindings, table: int, title: str, pick: Pick) -> ColumnTable:
     def has_ceiling(stack: StackSummary) -> bool:
         return any(quality.ceiling is not None for quality in stack.quality)
 
@@ -470,7 +474,7 @@ def _ceilings_table(findings: SweepFindings, table: int, title: str, pick: Pick)
 
 
 def _build_ceiling_share_table(findings: SweepFindings) -> ColumnTable:
-    """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
+    """Build the table of actual, PROC and %PROC of frontier stacks and the recommended one."""
     return ColumnTable.of(
         "rag_table4", "Actual, PROC and %PROC on the frontier", _list_ceiling_share_rows(findings), *STACK,
         text("Measure", "of.measure"), number_column("Actual", "of.value.value", 3),
@@ -488,7 +492,7 @@ def _list_ceiling_share_rows(findings: SweepFindings) -> Iterator[SweepTableRow]
                     yield SweepTableRow(part, stack, quality)
 
 
-def _leaderboard_table(findings: SweepFindings, table: int, cutoff: int) -> ColumnTable:
+def _build_leaderboard_table(findings: SweepFindings, table: int, cutoff: int) -> ColumnTable:
     measure = f"{findings.asked.measure.partition('@')[0]}@{cutoff}"
 
     def leaderboard_sort_key(stack: StackSummary) -> tuple[float, float, str]:
@@ -501,5 +505,5 @@ def _leaderboard_table(findings: SweepFindings, table: int, cutoff: int) -> Colu
         f"rag_table{table}", f"Leaderboard by {measure}", rows, whole_number_column("Rank", "place"), *STACK,
         *interval_columns("of.value", (measure, *ENDS), "number", 3, 1), number_column("PROC", "of.ceiling", 3),
         points_column("%PROC", "of.reached.value"),
-        note="Rows in the order of the mean: neighbours with overlapping intervals may not differ."
+        note="Rows are ordered by mean; neighbours with overlapping intervals may not differ."
     )  # fmt: skip

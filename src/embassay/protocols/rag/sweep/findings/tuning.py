@@ -23,7 +23,7 @@ Labels = NDArray[np.int64]
 
 
 def tune_fusions(ground: StackArrays) -> Iterator[FusionTuning]:
-    """Of stacks that differ in their fusion alone, which one to use by the measure that decides.
+    """Choose which of the stacks that differ in their fusion alone to use, by the deciding measure.
 
     The best of many has too high a value on the questions that chose it. So questions are split into `FOLDS` parts, and
     each part is scored by the fusion that does best on the others. Whether the best one is better than the usual one is
@@ -51,7 +51,7 @@ def _list_fusion_families(configurations: Sequence[StackConfiguration]) -> Itera
 def _tune_fusion_family(
     ground: StackArrays, places: list[int], columns: Mapping[str, Floats]
 ) -> FusionTuning:
-    """`columns` are by dataset (queries, fusions)."""
+    """Tune one family of fusions; `columns` are by dataset (queries, fusions)."""
     values = {name: _blank_partly_defined_rows(column) for name, column in columns.items()}
     folds = [_tune_fusion_on_dataset(ground, name, column) for name, column in values.items()]
     means = ground.values(values)
@@ -59,7 +59,7 @@ def _tune_fusion_family(
     honest, best = float(np.mean([fold.honest for fold in folds])), float(means[chosen])
     independent = sum(fold.groups for fold in folds)
     gain = _estimate_simultaneous_gain(ground, values, chosen, independent)
-    verdict = _tuning_verdict(independent, gain)
+    verdict = _phrase_tuning_verdict(independent, gain)
     fusions = tuple(ground.configurations[place].fusion for place in places)
     refused = [place for place in places[1:] if verdict != USE or place != places[chosen]]
     return FusionTuning(
@@ -70,21 +70,21 @@ def _tune_fusion_family(
 
 
 def _blank_partly_defined_rows(column: Floats) -> Floats:
-    """NaN for all fusions of a question for which one has no value."""
+    """Blank by NaN all fusions of a question for which one has no value."""
     return np.where(np.isnan(column).any(axis=1, keepdims=True), np.nan, column)
 
 
 def _estimate_simultaneous_gain(
     ground: StackArrays, values: Mapping[str, Floats], chosen: int, independent: int
 ) -> Estimate:
-    """What the chosen fusion has more than the first one, with an interval that holds for all fusions at once."""
+    """Estimate the chosen fusion's gain over the first, with an interval for all fusions at once."""
     n = sum(int((~np.isnan(column[:, 0])).sum()) for column in values.values())
     differences = {name: column[:, 1:] - column[:, :1] for name, column in values.items()}
     means, replicates = ground.values(differences), ground.replicates(differences)
     spread = np.nanstd(replicates, axis=0)
     if independent < 2 or not (spread > 0).any() or not chosen:
         gain = float(means[chosen - 1]) if chosen and n else 0.0
-        return Estimate(gain, n=n, reason="the first one does best" if n else "no question has a value")
+        return Estimate(gain, n=n, reason="the first fusion scores best" if n else "no question has a value")
     with np.errstate(invalid="ignore", divide="ignore"):
         largest = np.nanmax(np.abs(replicates - means) / spread, axis=1)
     # As far as Student's t is wider than a normal law with so few questions.
@@ -94,7 +94,7 @@ def _estimate_simultaneous_gain(
     return Estimate(gain, gain - half, gain + half, n, "bootstrap over queries, all fusions at once")
 
 
-def _tuning_verdict(independent: int, gain: Estimate) -> str:
+def _phrase_tuning_verdict(independent: int, gain: Estimate) -> str:
     if independent < LEAST:
         return "too few questions to tune on"
     return USE if gain.low is not None and gain.low > 0 else "not shown to be better"

@@ -43,7 +43,7 @@ async function refresh() {
     const at = document.getElementById("at");
     if (missed >= STALE && !at.dataset.stale) {
       at.dataset.stale = "yes";
-      at.textContent += ", not updated since: the server does not answer";
+      at.textContent += ", not updated since because the server does not respond";
     }
   }
 }

@@ -18,7 +18,7 @@ export function aboutFields(app) {
   if (!about) return null;
   return el(
     "fieldset.about", el("legend", "About you"),
-    el("p.note", "Every question may stay open. What you say is kept with your answers, is seen by the owner of the study alone, and is reported for groups of people only."),
+    el("p.note", "Every question is optional. What you say is stored with your answers, visible only to the owner of the study, and reported only for groups of people."),
     about.asked.map((one) => field(app, one)),
   );
 }

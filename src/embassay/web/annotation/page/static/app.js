@@ -137,10 +137,10 @@ export class App {
     $("#toast")?.remove();
     const changed = session.undo(task) || this.cleared(task);
     if (!changed) {
-      say("Nothing to take back.");
+      say("Nothing to undo.");
       return;
     }
-    say("Taken back.");
+    say("Undone.");
     this.progress();
     if (!this.shown.redraw?.(changed)) this.go({ view: "item", task: task.name, at: task.items.indexOf(changed[0]) });
   }
@@ -168,7 +168,7 @@ export class App {
       await session.transport.finish(task.name, this.tab.name);
     } catch (error) {
       if (error.body?.why === "another_tab") this.tab.set(false);
-      else this.warn(error.status ? error.message : "There is no connection. Nothing is lost; try again in a moment.");
+      else this.warn(error.status ? error.message : "There is no connection. Nothing is lost. Try again in a moment.");
       if (error.status === 409) this.refetch();
       return;
     }
@@ -223,11 +223,11 @@ export class App {
       return "keep";
     }
     const { status } = refusal;
-    if (status === 403) this.warn("This page is out of date. Nothing is lost: load it again.", ["Load again", () => this.reload()]);
-    if (status === 404) this.warn("This link is not valid any more. What was not sent waits in this browser: tell whoever gave you the link.");
+    if (status === 403) this.warn("This page is out of date. Nothing is lost. Reload it.", ["Reload", () => this.reload()]);
+    if (status === 404) this.warn("This link is no longer valid. Unsent answers stay in this browser. Tell whoever gave you the link.");
     if ([403, 404].includes(status) || status >= 429) return "keep";
     const at = (this.session.taskOf.get(id)?.items.indexOf(id) ?? 0) + 1;
-    this.warn(why === "older" ? `Item ${at} was answered later in another browser. That answer stands.` : `The answer to item ${at} was not taken: ${refusal.message}`);
+    this.warn(why === "older" ? `Item ${at} was answered later in another browser. That answer counts.` : `The answer to item ${at} was not saved: ${refusal.message}`);
     this.refetch();
     return "drop";
   }
@@ -248,7 +248,7 @@ export class App {
     this.session.writes = false;
     this.session.outbox.hold(true);
     this.state();
-    this.frame.notice("reading", "This study is open in another tab or browser, or was a moment ago. Here you can read, not answer.", ["Answer here instead", () => this.tab.renew(true)]);
+    this.frame.notice("reading", "This study is open in another tab or browser, or was a moment ago. You can read here but not answer.", ["Answer here instead", () => this.tab.renew(true)]);
     if (this.place) this.render(this.place);
   }
 

@@ -3,8 +3,8 @@ import { aboutFields } from "./about.js";
 import { $, $$, action, cap, el, named, onEnter } from "./dom.js";
 import { EVERYWHERE, KEYS } from "./keys.js";
 
-export const SINGLE_KEYS = ["Keys of one character", "Digits choose an answer, ? opens the help. Switch off if you dictate."];
-const ADVANCE = ["Advance at once", "A choice goes on without Enter; it can be taken back for 5 seconds, and later too."];
+export const SINGLE_KEYS = ["Single-character keys", "Digits choose an answer and ? opens the help. Turn this off if you dictate."];
+const ADVANCE = ["Advance at once", "A choice moves on without Enter. You can undo it for 5 seconds, and later too."];
 let numbered = 0;
 
 /** Open a dialog; the focus goes back where it was when it closes. */
@@ -48,8 +48,8 @@ export function keyTable(task, single) {
   ));
   return [
     el("table.keys", el("caption.sr", "Keys"), el("tbody", rows)),
-    el("p.note", "Digits go by their place on the keyboard, so they work in every layout, and on the numeric pad."),
-    !single && el("p.note", "Keys of one character are switched off in your settings; arrows, Enter and Backspace work."),
+    el("p.note", "Digits work by their position, so they work in every keyboard layout and on the numeric keypad."),
+    !single && el("p.note", "Single-character keys are turned off in your settings; arrows, Enter and Backspace work."),
   ];
 }
 
@@ -97,7 +97,7 @@ export function openFlag({ flag, comment, where, decides = false }, keep) {
   const wrong = el("p.wrong", { role: "alert" });
   const done = (refused) => {
     if (refused && !reason.value.trim()) {
-      wrong.textContent = "Say in a line why it cannot be judged.";
+      wrong.textContent = "Say briefly why it cannot be judged.";
       reason.focus();
       return;
     }
@@ -107,10 +107,10 @@ export function openFlag({ flag, comment, where, decides = false }, keep) {
   onEnter(reason, () => done(false));
   const box = openDialog(
     decides ? `Reason for ${where}` : `Flag ${where}`,
-    el("label", { for: "reason" }, "What is wrong with it, in a line"), reason,
-    el("label", { for: "comment" }, decides ? "Why you decide so (goes into the export)" : "Comment for the owner of the study (optional)"), more,
+    el("label", { for: "reason" }, "What is wrong with it (one line)"), reason,
+    el("label", { for: "comment" }, decides ? "Why you decided this (included in the export)" : "Comment for the owner of the study (optional)"), more,
     wrong,
-    el("p.note", decides ? "An item that cannot be judged is left out." : "A flagged item still needs an answer. If no answer is possible, say that it cannot be judged."),
+    el("p.note", decides ? "An item that cannot be judged is left out." : "A flagged item still needs an answer. If no answer is possible, choose “Cannot judge”."),
     el("div.row", action(decides ? "Keep" : "Keep flag and answer", () => done(false), { primary: true }), action("Cannot judge", () => done(true))),
   );
   reason.focus();
@@ -127,7 +127,7 @@ export function openSettings(app) {
     toggle(...SINGLE_KEYS, settings.single_keys, (on) => change("single_keys", on)),
     toggle(...ADVANCE, settings.advance, (on) => change("advance", on)),
     aboutFields(app),
-    el("fieldset", el("legend", "Colours"), theme("system", "Like the system"), theme("light", "Light"), theme("dark", "Dark")),
+    el("fieldset", el("legend", "Colours"), theme("system", "System"), theme("light", "Light"), theme("dark", "Dark")),
   );
 }
 

@@ -5,11 +5,11 @@ import { Unreachable } from "./served.js";
 /** The view for an error of the transport; an error of the page itself is thrown on. */
 export function unreachable(error, again) {
   if (error.status === 404 || error.status === 403) {
-    return failedView("This link opens nothing", "It is wrong or was replaced. Ask whoever sent it for a new one.");
+    return failedView("This link does not work", "It is wrong or was replaced. Ask whoever sent it for a new one.");
   }
   if (!error.status && !(error instanceof Unreachable)) throw error;
   const words = error.status ? error.message : "There is no connection to the study.";
-  return failedView("Not reached", `${words} What you answered is kept. The page tries again by itself.`, again);
+  return failedView("Cannot reach the study", `${words} Your answers are kept. The page retries automatically.`, again);
 }
 
 function failedView(title, sentence, again) {

@@ -84,10 +84,10 @@ export class Frame {
       this.saved.className = kind;
     };
     this.send.hidden = reading || !(waiting && failing);
-    if (reading) put("reading only", "quiet");
+    if (reading) put("read only", "quiet");
     else if (waiting && failing) put(`${count(waiting, "answer")} ${waiting === 1 ? "waits" : "wait"} in this browser, not yet sent`, "care");
     else if (waiting) this.slow = setTimeout(() => put("saving …", "quiet"), SLOW);
-    else if (!lasting && filed) put("this browser keeps nothing: download before you leave", "care");
+    else if (!lasting && filed) put("this browser stores nothing, so download before you leave", "care");
     else put("✓ saved", "good");
   }
 }

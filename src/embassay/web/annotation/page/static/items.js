@@ -95,7 +95,7 @@ function itemBar(app, view) {
   );
   flag.disabled = locked;
   const [low, high] = widget.hint || [];
-  const hint = () => (locked && [task.finished ? "Finished: the answers are frozen" : "Reading only"]) || widget.status?.() || (low && session.annotator.settings.single_keys
+  const hint = () => (locked && [task.finished ? "Finished: the answers are frozen" : "Read only"]) || widget.status?.() || (low && session.annotator.settings.single_keys
     ? [cap(low), "–", cap(high), " choose · ", cap("↵"), " save"] : [cap("↵"), " save"]);
   const refresh = () => {
     const answer = session.answer(id);
@@ -119,7 +119,7 @@ export function undoButton(undo, locked) {
 export function flagWords({ flag, comment, noted }, state) {
   if (state === "refused") return `Cannot be judged: ${flag}`;
   const words = [flag && `Flagged: ${flag}`, comment && `Comment: ${comment}`].filter(Boolean).join(" · ");
-  return words && noted ? `${words} (goes with your answer)` : words;
+  return words && noted ? `${words} (saved with your answer)` : words;
 }
 
 function flagIt(app, view) {

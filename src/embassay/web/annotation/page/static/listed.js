@@ -5,8 +5,8 @@ import { groupsOf, readId, title } from "./groups.js";
 
 export function taskState(session, task) {
   if (task.finished) return { word: "✓ finished", kind: "good" };
-  if (!session.begun(task)) return { word: "not begun", kind: "none" };
-  return session.open(task).length ? { word: "◔ begun", kind: "care" } : { word: "◐ all answered, not finished", kind: "care" };
+  if (!session.begun(task)) return { word: "not started", kind: "none" };
+  return session.open(task).length ? { word: "◔ started", kind: "care" } : { word: "◐ all answered, not finished", kind: "care" };
 }
 
 /** A button to an item, with its answer in words. */

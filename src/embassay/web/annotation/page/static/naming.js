@@ -15,7 +15,7 @@ export class NameField {
     this.hint = el("span.note.hint");
     this.node = el(
       "div.naming", el("label", { for: "groupname" }, "Group name"), el("span.combo", this.field, this.offer),
-      action("Put there", () => this.take(), { name: "Put the text into the group of this name" }), this.hint,
+      action("Put there", () => this.take(), { name: "Put the text into the group with this name" }), this.hint,
     );
     this.field.addEventListener("input", () => this.typed());
     this.field.addEventListener("keydown", (event) => this.key(event));
@@ -81,8 +81,8 @@ export class NameField {
   hinted() {
     const name = clean(this.field.value);
     const known = name && (offered(this.groups(), name)[this.active] || byName(this.groups(), name));
-    if (!name) this.hint.replaceChildren("Type a name for a new group; ", cap("1"), "–", cap("9"), " use a group you have.");
+    if (!name) this.hint.replaceChildren("Type a name for a new group; ", cap("1"), "–", cap("9"), " use an existing group.");
     else if (known) this.hint.replaceChildren(cap("↵"), " moves the text to “", named(known.name), "”.");
-    else this.hint.replaceChildren(cap("↵"), " makes the group “", named(name), "” and moves the text there.");
+    else this.hint.replaceChildren(cap("↵"), " creates the group “", named(name), "” and moves the text there.");
   }
 }

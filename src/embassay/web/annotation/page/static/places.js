@@ -5,8 +5,8 @@ import { aboutFields, languageOf } from "./about.js";
 import { itemLink, summary, taskState } from "./listed.js";
 
 const FAMILIES = {
-  sts: "Say how close two texts are in meaning", classification: "Choose a label for a text",
-  reranking: "Say which documents answer a query", clustering: "Sort texts into groups",
+  sts: "Rate how close two texts are in meaning", classification: "Choose a label for a text",
+  reranking: "Mark the documents that answer a query", clustering: "Sort texts into groups",
 };
 
 const GRADING = "Grade how well passages answer questions";
@@ -20,12 +20,12 @@ function about(task) {
 
 const buttons = (...list) => [el("div.bar", el("span.note.hint"), ...list)];
 const FROZEN = "This task is finished and its answers are frozen.";
-const TO_DO = "Answer these, or flag them as impossible to judge; then finish.";
-const TO_FINISH = "You can still change every answer. When you finish, they are frozen.";
+const TO_DO = "Answer these, or flag them as impossible to judge, then finish.";
+const TO_FINISH = "You can still change any answer. Once you finish, the answers are frozen.";
 const NOW = "Now download the file and send it to whoever gave you this page. Nothing has left your computer yet.";
 const LATER = "When all tasks are finished, download one file with all answers.";
 const BACK = [[["Shift+Enter"], "previous", "back"]];
-const GO_ON = [[["Enter"], "next", "go on"]];
+const GO_ON = [[["Enter"], "next", "continue"]];
 const heading = (text) => el("h1#question", { tabindex: "-1" }, text);
 
 export function welcomeView(app) {
@@ -43,17 +43,17 @@ export function welcomeView(app) {
     stage: [el(
       "div.column", heading("Welcome"),
       session.standing
-        ? el("p.lede", "You are asked to grade passages in ", named(session.study), " until it is decided: as many as that takes, ", count(items, "passage"), " now.")
+        ? el("p.lede", "You are asked to grade passages in ", named(session.study), " until it is decided: ", count(items, "passage"), " for now, more if needed.")
         : session.adjudicates ? el("p.lede", `You are asked to decide ${count(items, "item")} on which people disagree, in `, named(session.study), ":")
         : el("p.lede", `You are asked to judge ${count(items, "item")} in `, named(session.study), several ? `, in ${count(session.tasks.length, "task")}:` : "."),
       el("ul.plain", session.tasks.map((task) => el(
         "li", el("b", named(task.title)), ": ", purpose(session, task).toLowerCase(), el("div.note", about(task)),
       ))),
-      el("p", `There is no clock to beat. Every choice is kept at once: close the page whenever you like and ${back}.`),
-      session.adjudicates && el("p", "You see what people answered, not who. The items that they disagree on most come first. Go by the instructions, not by the majority."),
-      el("p", session.adjudicates ? "What is kept: your decisions, flags and comments, and for how long an item was on the screen." : "Work alone and go by the instructions. What is kept: your answers, flags and comments, and for how long an item was on the screen."),
+      el("p", `There is no time limit. Every choice is saved at once, so you can close the page whenever you like and ${back}.`),
+      session.adjudicates && el("p", "You see what people answered, but not who. Items with the most disagreement come first. Follow the instructions, not the majority."),
+      el("p", session.adjudicates ? "The study stores your decisions, flags and comments, and how long each item was on screen." : "Work alone and follow the instructions. The study stores your answers, flags and comments, and how long each item was on screen."),
       aboutFields(app),
-      el("label.field", { for: "name" }, "Your name or initials (for the owner of the study; may stay empty)"), name,
+      el("label.field", { for: "name" }, "Your name or initials (for the owner of the study; optional)"), name,
       toggle(...SINGLE_KEYS, settings.single_keys, (on) => app.setting("single_keys", on)),
     )],
   };
@@ -63,8 +63,8 @@ export function welcomeView(app) {
 function nothingView(app) {
   const again = () => app.reload();
   return {
-    title: "Nothing to decide", focus: "#question", keys: GO_ON, act: again, dock: buttons(action("Look again", again, { primary: true })),
-    stage: [el("div.column", heading("There is nothing to decide yet"), el("p.lede", "No two people have answered an item of ", named(app.session.study), " differently so far."))],
+    title: "Nothing to decide", focus: "#question", keys: GO_ON, act: again, dock: buttons(action("Check again", again, { primary: true })),
+    stage: [el("div.column", heading("There is nothing to decide yet"), el("p.lede", "So far, people have not answered any item of ", named(app.session.study), " differently."))],
   };
 }
 
@@ -73,7 +73,7 @@ export function tasksView(app) {
   return {
     title: "Tasks", focus: "#question", keys: next ? GO_ON : [], act: () => (next ? app.resume(next) : false),
     stage: [el(
-      "div.column", heading("Your tasks"), el("p.note", "In any order. Each is finished on its own."),
+      "div.column", heading("Your tasks"), el("p.note", "Do them in any order. You finish each task separately."),
       el("ul.tasks", session.tasks.map((task) => taskRow(app, task))),
     )],
   };
@@ -81,8 +81,8 @@ export function tasksView(app) {
 
 function taskRow(app, task) {
   const { session } = app, { word, kind } = taskState(session, task);
-  const go = action(task.finished ? "See" : session.begun(task) ? "Go on" : "Begin", () => app.resume(task), {
-    primary: !task.finished, name: `${task.finished ? "See" : session.begun(task) ? "Go on with" : "Begin"} ${task.title}`,
+  const go = action(task.finished ? "View" : session.begun(task) ? "Continue" : "Begin", () => app.resume(task), {
+    primary: !task.finished, name: `${task.finished ? "View" : session.begun(task) ? "Continue" : "Begin"} ${task.title}`,
   });
   const done = task.items.length - session.open(task).length;
   return el(
@@ -98,13 +98,13 @@ export function toldView(app, { task: name }) {
   const many = task.practice.length;
   const dock = many && !begun
     ? buttons(action("Skip the practice", start), action(`Practise on ${count(many, "item")}`, practice, { primary: true }))
-    : buttons(many && action("Practise again", practice), action(begun ? "Go on" : "Start", start, { primary: true }));
+    : buttons(many && action("Practise again", practice), action(begun ? "Continue" : "Start", start, { primary: true }));
   return {
     title: `Instructions, ${task.title}`, task, focus: "#question", keys: GO_ON, dock,
     act: () => (many && !begun ? practice() : start()),
     stage: [el(
       "div.column", heading(task.title), el("p.note", about(task)), el("p.lede", task.question),
-      el("section", el("h2", "Instructions"), instructions(task), el("p.note", `Version ${session.version} of the instructions. They stay one key away: `, el("kbd", "?"))),
+      el("section", el("h2", "Instructions"), instructions(task), el("p.note", `Version ${session.version} of the instructions. To see them again, press `, el("kbd", "?"))),
       el("section", el("h2", "Keys"), keyTable(task, session.annotator.settings.single_keys)),
     )],
   };
@@ -121,7 +121,7 @@ export function checkView(app, { task: name }) {
   const refresh = () => {
     const { waiting } = session.outbox;
     finish.setAttribute("aria-disabled", String(open.length > 0 || waiting > 0));
-    status.textContent = waiting && session.outbox.failing ? `Finishing waits until ${count(waiting, "answer")} ${waiting === 1 ? "is" : "are"} sent.` : "";
+    status.textContent = waiting && session.outbox.failing ? `You can finish once ${count(waiting, "answer")} ${waiting === 1 ? "is" : "are"} sent.` : "";
   };
   refresh();
   const back = task.family === "clustering" ? { view: "sort", task: name } : { view: "item", task: name, at: task.items.length - 1 };
@@ -146,16 +146,16 @@ function standingView(app, task) {
   const { session } = app, { standing } = session, [first] = session.open(task);
   const graded = task.items.length - session.open(task).length;
   const again = () => app.lookAgain(task);
-  const head = !standing.open ? "It is decided" : first ? `${count(session.open(task).length, "passage")} to grade` : "Nothing to grade just now";
-  const said = !standing.open ? "No grade is needed any more. Thank you; you can close the page."
-    : first ? "Go on whenever you like." : "Others have the passages that are asked for. Look again in a moment.";
+  const head = !standing.open ? "The study is decided" : first ? `${count(session.open(task).length, "passage")} to grade` : "Nothing to grade right now";
+  const said = !standing.open ? "No more grades are needed. Thank you. You can close the page."
+    : first ? "Continue whenever you like." : "Others are grading the remaining passages. Check again in a moment.";
   return {
-    title: `Standing, ${task.title}`, task, focus: "#question", keys: standing.open ? GO_ON : [], act: again,
+    title: `Status, ${task.title}`, task, focus: "#question", keys: standing.open ? GO_ON : [], act: again,
     stage: [el(
-      "div.column", heading(head), el("p.lede", said), el("p#standing", `You graded ${count(graded, "passage")}; ${standing.used} grades decide so far.`),
+      "div.column", heading(head), el("p.lede", said), el("p#standing", `You graded ${count(graded, "passage")}; ${standing.used} grades count so far.`),
       summary(session, task),
     )],
-    dock: standing.open ? buttons(action(first ? "Go on" : "Look again", again, { primary: true })) : [],
+    dock: standing.open ? buttons(action(first ? "Continue" : "Check again", again, { primary: true })) : [],
   };
 }
 
@@ -173,7 +173,7 @@ export function thanksView(app, { task: name }) {
       say("Receipt copied");
     } catch {
       getSelection().selectAllChildren($("#receipt"));
-      say("Receipt marked: copy it");
+      say("Receipt selected. Copy it.");
     }
   };
   const download = session.transport.offline && action("Download the answers", () => session.transport.download(), { primary: rest.length === 0 });
@@ -187,7 +187,7 @@ export function thanksView(app, { task: name }) {
       el("h2", "Receipt"), el("pre#receipt", { tabindex: "0" }, text),
     )],
     dock: buttons(
-      action("Copy the receipt", copy), action("See the answers", () => app.go({ view: "check", task: name })), download,
+      action("Copy receipt", copy), action("View answers", () => app.go({ view: "check", task: name })), download,
       rest.length > 0 && action(`Next: ${rest[0].title}`, () => app.resume(rest[0]), { primary: true }),
     ),
   };
@@ -197,7 +197,7 @@ function receipt(session, task) {
   const states = task.items.map((id) => session.stateOf(id));
   const counted = (state) => states.filter((one) => one === state).length;
   return [
-    `Study      ${session.study}`, `Task       ${task.title} (${task.name})`, `Annotator  ${session.annotator.name || "without a name"}`,
+    `Study      ${session.study}`, `Task       ${task.title} (${task.name})`, `Annotator  ${session.annotator.name || "no name given"}`,
     `Answered   ${counted("done")} of ${task.items.length}`, `Impossible ${counted("refused")}`, `Flagged    ${session.flagged(task).length}`,
     `Guidelines ${session.version}`, `Last save  ${session.seq}`,
   ].join("\n");

@@ -23,7 +23,7 @@ export function practiceView(app, { task: name, at }) {
   app.session.clock.watch(null);
   return {
     kind: task.family, title: `Practice ${at + 1}, ${task.title}`, task, keys: KEYS[task.family], focus: "#question", practice: true,
-    stage: [el("p.practice", `Practice ${at + 1} of ${task.practice.length}: does not count`), asked(task, place.asked), ...place.stage, explained],
+    stage: [el("p.practice", `Practice ${at + 1} of ${task.practice.length} (does not count)`), asked(task, place.asked), ...place.stage, explained],
     dock: [...place.dock, el("div.bar", action("← Back", () => back(view)), action("Undo", () => undo(view), { key: "⌫" }), status, onward)],
     act: (what, press, event) => act(view, what, press, event),
   };
@@ -61,7 +61,7 @@ function set(view, value) {
 }
 
 function undo(view) {
-  if (!view.history.length) return say("Nothing to take back.");
+  if (!view.history.length) return say("Nothing to undo.");
   const before = view.history.at(-1);
   view.history.splice(-1);
   set(view, before);
@@ -97,7 +97,7 @@ function explain(view) {
   view.told = true;
   const right = agrees(task, one, view.value);
   explained.replaceChildren(
-    el(`p.${right ? "good" : "care"}`, el("b", right ? "✓ As in the instructions" : "The instructions give: "), ...(right ? [] : [named(inWords(task, one, one.answer))])),
+    el(`p.${right ? "good" : "care"}`, el("b", right ? "✓ Matches the instructions" : "The instructions give: "), ...(right ? [] : [named(inWords(task, one, one.answer))])),
     ...(right ? [] : [el("p.note", "You answered: ", named(inWords(task, one, given(task, one, view.value))))]),
     dataText(one.explanation, "en", "div"),
   );

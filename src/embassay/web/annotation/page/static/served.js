@@ -3,7 +3,7 @@
 /** An answer of the server that is no success: `status`, and what it says. */
 export class Refusal extends Error {
   constructor(status, body) {
-    super(body.error || `The server answered ${status}.`);
+    super(body.error || `The server responded with status ${status}.`);
     this.status = status;
     this.body = body;
   }

@@ -131,7 +131,7 @@ export class Sorter {
     const rename = () => {
       const other = byName(this.groups, field.value);
       if (!other || other.number === group.number) close(all(group.number, field.value));
-      else wrong.textContent = "Another group has this name. Merge them if they are one.";
+      else wrong.textContent = "Another group has this name. Merge them if they are the same.";
     };
     const wrong = el("p.wrong", { role: "alert" });
     onEnter(field, rename);

@@ -5,7 +5,7 @@ import { KEYS } from "./keys.js";
 import { othersView, together } from "./others.js";
 import { Sorter } from "./sorter.js";
 
-const ANY = "Make as many or as few groups as you find. ", NAMES = "Names are for you; only who is with whom counts.";
+const ANY = "Make as many or as few groups as you need. ", NAMES = "Group names are only for you; what counts is which texts are together.";
 const noteOf = (task) => (task.groups ? `Make ${task.groups} groups. ${NAMES}` : ANY + NAMES);
 
 export async function sortingView(app, { task: name, chosen = null }) {

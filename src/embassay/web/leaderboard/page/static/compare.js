@@ -12,7 +12,7 @@ let shown = { key: "", found: null };
 export async function drawCompare(board, choice, act) {
   const box = $("#compare > div"), systems = board.systems.filter((system) => system.kind !== "reference");
   if (systems.length < 2) {
-    box.replaceChildren(el("p.lede", "One system has nothing to stand beside. Add a second system to compare."));
+    box.replaceChildren(el("p.lede", "This board has only one system. Add a second system to compare."));
     return;
   }
   const a = board.byName.get(choice.a) || systems[0];
@@ -20,7 +20,7 @@ export async function drawCompare(board, choice, act) {
   const key = JSON.stringify([board.stamp, a.name, b.name]);
   const frame = (content) => keepingFocus(box, () => box.replaceChildren(fields(systems, a, b, act), ...content));
   if (a === b) {
-    frame([el("p.lede", "Both are the same system. Choose another one to compare.")]);
+    frame([el("p.lede", "A and B are the same system. Choose a different one to compare.")]);
     return;
   }
   if (shown.key !== key) {
@@ -28,7 +28,7 @@ export async function drawCompare(board, choice, act) {
     const found = await board.ask(`/compare?${new URLSearchParams({ a: a.name, b: b.name })}`).catch((error) => ({ failed: error.message }));
     if (!isStill(board, choice)) return;
     if (found.failed) {
-      frame([el("p.lede", `These two cannot be compared now: ${found.failed}`)]);
+      frame([el("p.lede", `These systems cannot be compared now: ${found.failed}`)]);
       return;
     }
     shown = { key, found };
@@ -53,12 +53,12 @@ function fields(systems, a, b, act) {
 
 function content(board, found, a, b, choice, act) {
   const every = choice.places === "all", rows = every ? found.rows : overviewFirst(board, found.rows).slice(0, MOST);
-  const note = found.paired ? "Paired over the same items." : `Not paired: ${found.reason}. Errors of both add up.`;
+  const note = found.paired ? "Paired over the same items." : `Not paired: ${found.reason}. The errors of both systems add up.`;
   $("#compare-title").textContent = found.title;
   return [
     facts(a, b),
     el("h2", "Differences, A − B"),
-    el("p.how", `${note} Bars: single 95% intervals; the overall score is tested alone, p of its parts is corrected by Holm among themselves; the board’s ranks test all pairs. Detectable: the least true difference that this test finds with 80% power. Right of the line: A is higher. Differences are of unrounded values.`),
+    el("p.how", `${note} Bars: 95% intervals of single differences. The overall score is tested alone; the p values of its parts are Holm-corrected among themselves. The board’s ranks test all pairs. Detectable: the smallest true difference that this test finds with 80% power. Right of the line: A is higher. Differences use unrounded values.`),
     forest(rows, a, b),
     found.rows.length > rows.length && el("button.link", { onclick: () => act({ places: "all" }) }, `Show all ${count(found.rows.length)} rows`),
   ].filter(Boolean);
@@ -76,8 +76,8 @@ function facts(a, b) {
     if (p !== null || q !== null) lines.push([name, p === null ? NONE : say(p), q === null ? NONE : say(q)]);
   }
   lines.push(["Run", a.run, b.run]);
-  return el("div.frame", { tabindex: 0, role: "region", "aria-label": "What is known of both" }, el("table.plain",
-    el("caption.sr", "What is known of both"),
+  return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Facts about both systems" }, el("table.plain",
+    el("caption.sr", "Facts about both systems"),
     el("thead", el("tr", el("td"), [["A", a], ["B", b]].map(([letter, system]) => el("th", { scope: "col" }, `${letter} · `, named(system.label))))),
     el("tbody", lines.map(([name, p, q]) => el("tr", el("th", { scope: "row" }, name), el("td", p), el("td", q))))));
 }
@@ -91,7 +91,7 @@ function forest(rows, a, b) {
   const ends = scales.size === 1 ? axis([...scales.values()][0].ends) : null;
   const heads = [["A", "num"], ["B", "num"], ["", "bar"], ["A − B, 95%", "num"], ["p, Holm", "num"], ["Detectable", "num"], ["n", "num"], ["In words", ""]];
   return el("div.frame", { tabindex: 0, role: "region", "aria-label": "Differences" }, el("table.forest",
-    el("caption.sr", "Differences of A and B with 95% intervals"),
+    el("caption.sr", "Differences between A and B with 95% intervals"),
     el("thead", el("tr", el("th", { scope: "col" }, "On"), heads.map(([words, style]) => (style === "bar" ? el("td.bar", ends)
       : el(style ? "th.num" : "th", { scope: "col" }, words))))),
     el("tbody", rows.map((row) => line(row, scales.get(unit(row)), a, b)))));

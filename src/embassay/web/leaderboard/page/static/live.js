@@ -3,7 +3,7 @@ import { $, $$, el, say } from "./dom.js";
 import { clock, counted, moment } from "./numbers.js";
 
 const EVERY_LIVE = 10_000, EVERY = 30_000, LIST_EVERY = 60_000, QUIET = 60_000, PATIENCE = 8_000, MISSED = 3;
-const STATUSES = { live: "● live", stale: "◌ no news", done: "✓ complete" };
+const STATUSES = { live: "● live", stale: "◌ no updates", done: "✓ complete" };
 
 const known = new Map();
 /** One answer as JSON. Of what is asked again and again (`again`) the last answer is kept with its tag: 304 is enough. */
@@ -13,7 +13,7 @@ export async function fetched(address, { again = false } = {}) {
   if (answer.status === 304 && before) return before.told;
   if (!answer.ok) {
     const told = await answer.json().catch(() => ({}));
-    throw Object.assign(new Error(told.error || `the server answered ${answer.status}`), { status: answer.status });
+    throw Object.assign(new Error(told.error || `the server responded with status ${answer.status}`), { status: answer.status });
   }
   const told = await answer.json(), tag = answer.headers.get("etag");
   if (again && tag) {
@@ -40,8 +40,8 @@ export function keepLive(board, changed) {
       drawStatus(board, null);
     } catch (error) {
       missed += 1;
-      if (error.status === 404) drawStatus(board, "This board is no longer in the folder. Load the page again.");
-      else if (missed >= MISSED) drawStatus(board, `Last update ${clock(heard)} UTC, server not answering`);
+      if (error.status === 404) drawStatus(board, "This board is no longer in the folder. Reload the page.");
+      else if (missed >= MISSED) drawStatus(board, `Last update ${clock(heard)} UTC, server not responding`);
     }
     return later();
   };
@@ -100,5 +100,5 @@ function noteBoards(board, lines, base) {
   const newer = lines.find((line) => line.id === board.id)?.newer;
   if (!newer || $("#newer")) return;
   $("#ranking").prepend(el("p#newer.banner",
-    "There are results on a newer version of the data. They are not comparable with these: ", el("a", { href: `${base}b/${newer}/` }, "open the newest version"), "."));
+    "Results on a newer version of the data are available. They are not comparable with these: ", el("a", { href: `${base}b/${newer}/` }, "open the newest version"), "."));
 }

@@ -70,9 +70,9 @@ export const FACTS = new Map([
   ["texts_per_second", ["Texts per second", speed, true, "texts", 1, "a speed"]],
   ["seconds", ["Time on this board", duration, false, "s", 1, "a time"]],
   ["dims", ["Dimensions", count, false, "", 1, "dimensions"]],
-  ["parameters", ["Parameters", parameters, false, "million", 1e6, "a count of parameters"]],
-  ["weights_mb", ["Memory of the weights", megabytes, false, "MB", 1, "a size of the weights"]],
-  ["vectors_mb", ["Vectors of a million texts", megabytes, false, "MB", 1, "a size of the vectors"]],
-  ["index_mb", ["Memory of the index", megabytes, false, "MB", 1, "a size of the index"]],
+  ["parameters", ["Parameters", parameters, false, "million", 1e6, "a parameter count"]],
+  ["weights_mb", ["Memory for weights", megabytes, false, "MB", 1, "a weight size"]],
+  ["vectors_mb", ["Memory for vectors of a million texts", megabytes, false, "MB", 1, "a vector size"]],
+  ["index_mb", ["Memory for the index", megabytes, false, "MB", 1, "an index size"]],
   ["max_tokens", ["Input limit, tokens", count, true, "tokens", 1, "an input limit"]],
 ]);

@@ -9,13 +9,13 @@ import { rowsSaid } from "./shown.js";
 import { intervalText, nameCell, printed } from "./table.js";
 
 const AXES = ["usd_per_thousand_queries", "usd_per_million_tokens", "p95_ms", "texts_per_second", "seconds", "dims", "parameters", "weights_mb", "index_mb"];
-const DEARER = { usd_per_thousand_queries: "dearer", usd_per_million_tokens: "dearer", p95_ms: "slower", texts_per_second: "slower", seconds: "slower" };
+const DEARER = { usd_per_thousand_queries: "more expensive", usd_per_million_tokens: "more expensive", p95_ms: "slower", texts_per_second: "slower", seconds: "slower" };
 const LINE = 17, MOVES = [0, -1, 1, -2, 2, -3, 3, 4, 5], MOST_NAMES = 14;
 
 export function drawPareto(board, choice, act) {
   const box = $("#pareto > div"), axes = AXES.filter((fact) => board.systems.filter((one) => one.facts[fact] !== null).length > 1);
   if (!axes.length) {
-    box.replaceChildren(el("p.lede", "No price, time or size is known of two systems of this board, so there is nothing to set the score against."));
+    box.replaceChildren(el("p.lede", "Fewer than two systems on this board have a known price, time or size, so there is nothing to plot the score against."));
     return;
   }
   const fact = axes.includes(choice.x) ? choice.x : axes[0], score = scoreOf(board, choice), found = rowsOf(board, choice);
@@ -49,17 +49,17 @@ function pointsOf(board, score, fact, found) {
 
 function sentence(lines, score, fact) {
   const on = lines.filter((line) => line.place).map((line) => line.system.label);
-  if (!lines.length) return "No system shown has both numbers.";
+  if (!lines.length) return "None of the systems shown has both values.";
   return [
-    `${on.length} of ${lines.length} ${lines.length === 1 ? "system is" : "systems are"} on the frontier: for ${on.length === 1 ? "it" : "each of them"} no other is better on ${score.title} without being ${DEARER[fact] || "larger"}.`,
+    `${on.length} of ${lines.length} ${lines.length === 1 ? "system is" : "systems are"} on the frontier: no other system is better than ${on.length === 1 ? "it" : "any of them"} on ${score.title} without being ${DEARER[fact] || "larger"}.`,
   ];
 }
 
 function how(fact, found, points) {
   const without = found.groups.flatMap((group) => group.rows).filter((system) => system.kind !== "reference").length - points.length;
   return [
-    "Filled and numbered: on the frontier, by point estimates. Grey ring: another system is at least as good on both. Upright line: 95% interval of the score. ",
-    without > 0 && `${without} ${without === 1 ? "system has" : "systems have"} no ${FACTS.get(fact)[0].toLowerCase()} or no score, and ${without === 1 ? "is" : "are"} not drawn.`,
+    "Filled and numbered: on the frontier, by point estimates. Grey ring: another system is at least as good on both. Vertical line: 95% interval of the score. ",
+    without > 0 && `${without} ${without === 1 ? "system has" : "systems have"} no ${FACTS.get(fact)[0].toLowerCase()} or no score and ${without === 1 ? "is" : "are"} not shown.`,
   ];
 }
 

@@ -27,7 +27,7 @@ export function rowsSaid(board, choice, { shown, total, unstated, without }, act
   if (shown) return [el("b", `${count(shown)} of ${count(total)} systems shown.`), " ", ...(silent || []), clear, " "];
   const near = text && nearest(text, board.systems.map((system) => system.label));
   return [
-    text ? `No system matches ‘${text}’${choice.kind || choice.may || choice.from || choice.most || choice.licence ? " and the other filters" : ""}. ` : "No system is left by these filters. ",
+    text ? `No system matches ‘${text}’${choice.kind || choice.may || choice.from || choice.most || choice.licence ? " and the other filters" : ""}. ` : "No system matches these filters. ",
     ...(silent || []),
     near && ["Did you mean ", el("button.link", { onclick: () => act({ find: near }) }, near), "? "], clear, " ",
   ].flat().filter(Boolean);
@@ -49,9 +49,9 @@ function columnsSaid(board, choice, act) {
 
 /** "Score and ranks over 3 of 4 datasets: people agree less on the others. The heading is about all datasets." */
 function agreementSaid(board, choice, score) {
-  if (!agreedOf(board, choice)) return "People agree well on no dataset of this board, so none is hidden. ";
-  if (!score.parts.length) return `People agree well on ${score.dataset}. `;
-  return `Score and ranks over ${overSaid(board, score)}: people agree less on the others, or nobody knows. The heading is about all datasets. `;
+  if (!agreedOf(board, choice)) return "No dataset on this board has high agreement, so none is hidden. ";
+  if (!score.parts.length) return `Agreement on ${score.dataset} is high. `;
+  return `Score and ranks cover ${overSaid(board, score)}; agreement on the others is lower or unknown. The heading covers all datasets. `;
 }
 
 const pick = (choice) => Object.fromEntries(Object.keys(NO_FILTER).map((key) => [key, choice[key]]));

@@ -74,7 +74,7 @@ function head(context, choice, act) {
 function lower(board, key) {
   const { people, trust, parts = [], task } = board.byKey.get(key) || {}, n = (board.cells[key] || []).reduce((most, cell) => Math.max(most, cell[3]), 0);
   return [
-    people && el("small", `agreement: ${trust || "not known"}`), parts.length > 0 && el("small", `mean of ${overSaid(board, { task, parts })}`),
+    people && el("small", `agreement: ${trust || "unknown"}`), parts.length > 0 && el("small", `mean of ${overSaid(board, { task, parts })}`),
     task !== "overall" && fewItems(n) && el("small", fewItems(n)), isMoreBetter(board, key) ? null : el("small", "lower is better"),
   ];
 }

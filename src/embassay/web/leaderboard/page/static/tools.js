@@ -33,8 +33,8 @@ function fields(board, choice, act, copy) {
     folded(tasks.length > 1 && labelled("task", field("Task", [["", [["", "All tasks"], ...tasks]]], "", (value) => act({ task: value, score: null, sort: null, way: null, col: null, cols: null })))),
     folded(langs.length > 1 && labelled("lang", field("Language", [["", [["", "All languages"], ...langs]]], "", (value) => act({ lang: value, col: null, cols: null })))),
     folded(ranked.length > 1 && labelled("sure", field("Show", [
-      ["", [["", "All systems"], ["first", `All that may be first on ${score.title}`]]],
-      ["Not told apart from", ranked.map((system) => [FROM + system.name, system.label])],
+      ["", [["", "All systems"], ["first", `Systems that may be first on ${score.title}`]]],
+      ["Cannot be told apart from", ranked.map((system) => [FROM + system.name, system.label])],
     ], "", (value) => act(value.startsWith(FROM) ? { may: null, from: value.slice(FROM.length) } : { may: value, from: null })))),
     folded(limits(board, act)),
     folded(tool("columns", "Columns", columnChecks(board, choice, act))),
@@ -91,8 +91,8 @@ function limits(board, act) {
   const licence = (name) => el("label.check", el("input", { type: "checkbox", name: "licence", value: name, "data-key": `licence ${name}`, onchange: changed }), name);
   return tool("limits", "Limits", [
     facts.map(bound), licences.length > 0 && [el("p", "Licence"), licences.map(licence)],
-    el("label.check", el("input", { type: "checkbox", name: "unstated", "data-key": "unstated too", onchange: (event) => act({ unstated: event.target.checked ? "1" : null }) }), "Also systems that do not state it"),
-    el("button.link", { onclick: () => act({ most: null, licence: null, unstated: null }), "data-key": "limits off" }, "No limits"),
+    el("label.check", el("input", { type: "checkbox", name: "unstated", "data-key": "unstated too", onchange: (event) => act({ unstated: event.target.checked ? "1" : null }) }), "Include systems that do not state these"),
+    el("button.link", { onclick: () => act({ most: null, licence: null, unstated: null }), "data-key": "limits off" }, "Clear limits"),
   ].flat(2).filter(Boolean));
 }
 
@@ -108,8 +108,8 @@ function columnChecks(board, choice, act) {
   return [
     pool.length > 0 && [el("p", "Scores"), pool.map(check)],
     el("p", "About systems"), check(FIRST), facts.map(check),
-    el("p", "Form"), el("label.check", el("input", { type: "checkbox", name: "numbers", "data-key": "numbers", onchange: numbers }), "Intervals as numbers"),
-    el("button.link", { onclick: () => act({ col: null, cols: null, numbers: null }), "data-key": "columns back" }, "Back to the first columns"),
+    el("p", "Format"), el("label.check", el("input", { type: "checkbox", name: "numbers", "data-key": "numbers", onchange: numbers }), "Intervals as numbers"),
+    el("button.link", { onclick: () => act({ col: null, cols: null, numbers: null }), "data-key": "columns back" }, "Reset columns"),
   ].flat(2).filter(Boolean);
 }
 
