@@ -144,7 +144,7 @@ def test_parameters_get_the_types_of_the_signature(text: str, values: tuple[Any,
         ("thing?label=1.10", "needs label as str, found 1.1", "label='...'"),
         ("thing?label=none", "needs label as str, found None", "label='...'"),
         ("thing?mode=hard", "has no mode 'hard'", "none, soft"),
-        ("thing?size=1", "has no parameter 'size'", "It takes dims, scale, label, on, limit, mode"),
+        ("thing?size=1", "has no parameter 'size'", "Its parameters: dims, scale, label, on, limit, mode"),
         ("thing:target", "takes nothing after ':', found 'target'", "Write 'thing'"),
     ],
 )
@@ -198,7 +198,7 @@ def test_context_is_offered_by_name() -> None:
     assert _registry(lambda tokenizer: tokenizer).build("thing", tokenizer="words", seed=1) == "words"
     assert _registry(lambda: 1).build("thing", tokenizer="words") == 1
     assert _registry(lambda seed: seed).build("thing?seed=2", seed=1) == 2
-    with pytest.raises(UsageError, match="It takes none"):
+    with pytest.raises(UsageError, match="Its parameters: none"):
         _registry(lambda tokenizer: tokenizer).build("thing?x=1", tokenizer="words")
 
 
@@ -312,7 +312,7 @@ def test_common_parameters_are_split_off():
     assert (registry.format(rest), made) == ("own?dims=2", (None, 1.0))
     with pytest.raises(UsageError, match="needs dims as int"):
         registry.split(registry.parse_spec("plain?dims=few"), common)
-    with pytest.raises(UsageError, match=r"has no parameter 'x'\. It takes size, dims\."):
+    with pytest.raises(UsageError, match=r"has no parameter 'x'\. Its parameters: size, dims\."):
         registry.build("plain?x=1", ("dims",))
 
 
@@ -331,7 +331,7 @@ def test_a_record_is_made_of_its_fields() -> None:
         return place, scale
 
     assert _registry(make).build("thing?port=8&scale=2") == (Place("there", 8), 2.0)
-    with pytest.raises(UsageError, match=r"no parameter 'x'.*It takes host, port, scale"):
+    with pytest.raises(UsageError, match=r"no parameter 'x'.*Its parameters: host, port, scale"):
         _registry(make).build("thing?x=1")
     with pytest.raises(UsageError, match="needs port as int"):
         _registry(make).build("thing?port=here")

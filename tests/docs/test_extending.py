@@ -206,7 +206,7 @@ def test_a_score_that_is_not_the_tasks_fails_its_cell(shout: Any, tmp_path: Path
     run = _run(shout.Shout(), tmp_path / "run")
     (cell,) = (one for one in run.manifest["cells"] if one["system"] == "jaccard")
     assert cell["status"] == "failed"
-    assert "declares 'knwon', and its scores are known" in cell["reason"]
+    assert "declares 'knwon', but it scores known" in cell["reason"]
 
 
 def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> None:
@@ -330,14 +330,14 @@ BROKEN = {
     "import": (
         SYSTEM,
         "import a_module_that_is_not_there",
-        "The package 'broken-package' brings 'odd', and loading it failed: ModuleNotFoundError: No module named "
+        "The package 'broken-package' provides 'odd', but loading it failed: ModuleNotFoundError: No module named "
         "'a_module_that_is_not_there' (broken_package.py, line 1).",
     ),
-    "attribute": (SYSTEM, "", "and loading it failed: AttributeError: module 'broken_package' has no attribute 'Odd'."),
+    "attribute": (SYSTEM, "", "but loading it failed: AttributeError: module 'broken_package' has no attribute 'Odd'."),
     "no factory": (SYSTEM, "Odd = 3", "TypeError: broken_package:Odd is not a class or function, but of the type int."),
     "making it": (
         SYSTEM, "def Odd():\n    return 1 / 0",
-        "and making it failed: ZeroDivisionError: division by zero (broken_package.py, line 2).",
+        "but making it failed: ZeroDivisionError: division by zero (broken_package.py, line 2).",
     ),
     "something else": (
         SYSTEM,

@@ -175,6 +175,6 @@ def test_a_line_that_is_no_answer_is_named(tmp_path: Path) -> None:
     file.write_text(
         '{"item_id": "mood-00", "annotator_id": "a", "value": 1}\n{"annotator_id": "a", "profile": {"age": "9"}}\n'
     )
-    with pytest.raises(DataError, match=r"in.jsonl:2: The study does not ask 'age'"):
+    with pytest.raises(DataError, match=r"in.jsonl:2: The study does not ask about 'age'"):
         import_files(folder.path, [file])
     assert not (folder.path / "annotations").exists()

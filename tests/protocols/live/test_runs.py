@@ -332,6 +332,6 @@ def test_odd_lists_are_scored_as_they_are_and_told(files: Path) -> None:
         "repeat an earlier result",
         "not in the corpus",
         "increases with the rank",
-        "fewer: 20 of 20 answers",
+        "fewer: 20 of 20 lists",
     ):
         assert said in notes

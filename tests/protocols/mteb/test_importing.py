@@ -126,7 +126,7 @@ def test_compare_says_why_it_does_not_test(run: Path) -> None:
     assert "nothing to resample" in overall.reason
     scopes = json.loads((run / "comparisons.json").read_text())["scopes"]
     assert scopes["overall"]["systems"][0] == "other/two@r1"
-    assert "lack item-level results" in scopes["overall"]["reason"]
+    assert "published scores come without the items behind them" in scopes["overall"]["reason"]
 
 
 def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:

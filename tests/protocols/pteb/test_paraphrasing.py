@@ -14,7 +14,7 @@ from embassay.protocols.wordings.records import ParaphraseSamplingOptions
     [
         ("recorde", "Did you mean recorded"),
         ("olama:gemma3", "Did you mean ollama"),
-        ("zzz", "There are recorded, stored, copied, permuted, openai, ollama"),
+        ("zzz", "Available: recorded, stored, copied, permuted, openai, ollama"),
         ("stored", "stored:FOLDER"),
         ("copied:x", "takes nothing after ':'"),
         ("permuted?words=3", "no parameter 'words'"),

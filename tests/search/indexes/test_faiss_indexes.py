@@ -114,7 +114,7 @@ def test_memory_follows_from_the_structure():
         ("pq?nbits=8&sample=100", "has only 100 vectors", "nbits=6"),
         ("pq?nbits=30", "nbits=30", "1 to 12"),
         ("hnsw-f32?m=1", "link 1", "2 to 512"),
-        ("hnsw-int8?ef=0", "ef=0", "ef is from 1"),
+        ("hnsw-int8?ef=0", "ef=0", "ef must be from 1"),
         ("hnsw-f32?efconstruction=5", "no parameter 'efconstruction'", "ef_construction"),
     ],
 )

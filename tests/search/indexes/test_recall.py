@@ -41,7 +41,7 @@ def test_equals_sets(rows, k):
 @pytest.mark.parametrize("k", [0, 3])
 def test_refuses_what_was_not_searched_that_deep(k):
     """A recall at 3 of two found would be too low, and nobody would know."""
-    with pytest.raises(UsageError, match=f"first {k}"):
+    with pytest.raises(UsageError, match=f"top {k}"):
         recall(ranked([1, 2]), ranked([1, 2]), k)
     with pytest.raises(UsageError, match="at least one query"):
         recall(

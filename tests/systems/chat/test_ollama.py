@@ -158,7 +158,7 @@ def test_an_answer_that_is_not_done():
 
 def test_an_unknown_parameter():
     """Those that there are, the server's among them."""
-    with pytest.raises(UsageError, match=r"It takes .*base_url, .*num_ctx, think, keep_alive"):
+    with pytest.raises(UsageError, match=r"Its parameters: .*base_url, .*num_ctx, think, keep_alive"):
         open_chat("ollama:m?mirostat=1")
 
 

@@ -120,7 +120,7 @@ def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
 
 @pytest.mark.parametrize(("ask", "model"), WAYS)
 @pytest.mark.parametrize("says", [None, 10**6], ids=["nothing", "too much"])
-@pytest.mark.filterwarnings("ignore:A server says")
+@pytest.mark.filterwarnings("ignore:A server reported")
 def test_the_limit_holds_whatever_is_said(ask, model, says):
     """What is held aside is the most that is believed: requests stop before the limit."""
     fields = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), says)
@@ -158,7 +158,7 @@ def test_what_is_said_is_booked():
 @pytest.mark.parametrize("said", [-1, 3.5, "9", True])
 def test_no_number_of_tokens(said):
     """Is warned of, and counts as not said."""
-    with pytest.warns(RuntimeWarning, match="which is impossible; 7 are booked"):
+    with pytest.warns(RuntimeWarning, match="which is impossible; 7 are counted"):
         assert BookedTokenCount.of(said, most=100, likely=7) == BookedTokenCount(7, 100)
 
 

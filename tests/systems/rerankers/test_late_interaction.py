@@ -89,7 +89,7 @@ def test_scores_are_those_of_the_definition(query, document):
     class Given:
         identity = "given"
 
-        def encode_tokens(self, texts, *, role=None):
+        def encode_token_vectors(self, texts, *, role=None):
             return [{"q": query, "d": document}[text] for text in texts]
 
     reranker = LateInteractionReranker.__new__(LateInteractionReranker)

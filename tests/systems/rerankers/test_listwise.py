@@ -141,10 +141,10 @@ def test_identity_follows_what_the_order_depends_on():
 @pytest.mark.parametrize(
     ("params", "mend"),
     [
-        ({"window": 1}, "window is from 2"),
-        ({"step": 0}, "step is finite and above 0"),
+        ({"window": 1}, "window must be from 2"),
+        ({"step": 0}, "step must be finite and above 0"),
         ({"step": 21}, "Use a window of 2 or more"),
-        ({"passage_tokens": 0}, "passage_tokens is from 1"),
+        ({"passage_tokens": 0}, "passage_tokens must be from 1"),
     ],
 )
 def test_windows_that_cannot_be(params, mend):

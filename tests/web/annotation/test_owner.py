@@ -45,8 +45,8 @@ def test_progress_and_agreement_as_they_are(ann, bob, owner, service) -> None:
     ann.post("tasks/mood/finish")
     page = _text(owner.get("").text)
     assert "25% of the answers are in: 6 of 24" in page
-    assert "3 of 3 ✓ finished 3.0 s an item" in page
-    assert "3 of 3 1 min an item" in page
+    assert "3 of 3 ✓ finished 3.0 s per item" in page
+    assert "3 of 3 1 min per item" in page
     answers = {"ann": {"0": 0, "1": 1, "2": 2}, "bob": {"0": 0, "1": 1, "2": 1}}
     agreed = people_agreement("classification", answers)
     assert f"Fleiss’ kappa {agreed.value:.3f} {agreed.band}, n under 10 3 2" in page

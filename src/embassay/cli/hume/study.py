@@ -476,7 +476,7 @@ class LlmHumanSplitOptions(PrintOptions):
 
 @add_record_options()
 def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
-    """Decide which items people must answer, and which a model can answer.
+    """Decide which items need people and which a model can answer.
 
     Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
     With --by agreement, divides whole tasks: people keep those on which they agree, and the model gets the others.

@@ -44,8 +44,8 @@ RETRIES = 3
 """Ray's own attempts for one call."""
 DIED = (
     "its process died repeatedly, most likely because it ran out of memory. Start the nodes with fewer CPUs "
-    "(ray start --num-cpus) to run less at once, or use larger nodes. Ray's logs on each node, in "
-    "/tmp/ray/session_latest/logs, show the cause"
+    "(ray start --num-cpus) to run less at once, or use larger nodes. Ray's logs on each node show "
+    "the cause: /tmp/ray/session_latest/logs"
 )
 
 

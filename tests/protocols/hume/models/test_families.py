@@ -128,7 +128,7 @@ def test_classification_is_the_mean_of_ten_draws(folder: StudyFolder) -> None:
     assert set(column(found, "label").values()) <= {0, 1, 2}
     assert found.scores[0].method == (
         "logistic regression, 8 training texts per label, mean of 10 draws, bootstrap over texts"
-        "; no interval: every resample gives the same"
+        "; no interval: every resample gives the same value"
     )
 
 

@@ -92,7 +92,7 @@ def test_negatives_from_a_corpus_are_those_that_words_find() -> None:
     assert drawn.notes == (
         "1 query skipped: fewer than 3 documents to show", "1 repeated query left out"
     )  # fmt: skip
-    assert drawn.about_gold == ("relevant documents per query (number of queries): 1 (1",)
+    assert drawn.about_gold == ("relevant documents per query (number of queries): 1 (1)",)
 
 
 def test_negatives_of_a_list_are_its_own() -> None:

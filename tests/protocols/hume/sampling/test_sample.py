@@ -103,7 +103,7 @@ def test_leaked_repeated_and_contradicted_texts(labelled: Path, tmp_path: Path) 
     clean = _sample(task.model_copy(update={"drop_leaked": True, "n": 21}))
     assert not any(row.source_id.startswith("bees") for row in clean.gold)
     assert len(clean.study.tasks[0].labels) == 8
-    assert "12 texts also in the training data left out" in clean.study.tasks[0].notes
+    assert "12 texts left out because of overlap with the training data" in clean.study.tasks[0].notes
 
 
 def test_practice_is_apart(labelled: Path, pairs: Path, retrieval: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_sample_data_have_all_families() -> None:
     assert [task.name for task in drawn.study.tasks] == [
         one for one in names if one != "sample-clustering-fra"
     ]
-    assert drawn.left_out == ("sample-clustering-fra: 6 items of 6 gold clusters are too few to group.",)
+    assert drawn.left_out == ("sample-clustering-fra: 6 items in 6 gold clusters are too few to group.",)
     assert all(task.n <= 8 for task in drawn.study.tasks)
     said = {task.name: task.notes for task in drawn.study.tasks}
     assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
@@ -199,7 +199,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
     [
         ("labelled", {"family": ["sts"]}, "cannot be sampled for sts: it has no text2, score"),
         ("pairs", {"family": ["reranking"]}, "cannot be sampled for reranking: it has no query, label"),
-        ("retrieval", {"candidates": 60, "relevant": 3}, "Nothing of notes can be sampled"),
+        ("retrieval", {"candidates": 60, "relevant": 3}, "Nothing in notes can be sampled"),
         ("retrieval", {"negatives": "lists"}, "no data for any HUME family"),
         ("labelled", {"family": ["clustering"], "n": 2}, "too few to group"),
         ("pairs", {"map": {"tekst": "text"}}, "No task reads a column"),

@@ -23,7 +23,10 @@ def test_table_4():
     """The published figures give the published choice. None of the three beats another."""
     found = select_paraphraser([QWEN, GPT, GEMMA])
     assert found.selected == "gemma3-27b"
-    assert found.because == "the largest edit distance of the 3 that meet the rule: an edit distance of 0.81"
+    assert (
+        found.because
+        == "which has the largest edit distance of the 3 that meet the rule: an edit distance of 0.81"
+    )
     assert found.front == ("qwen3-32b", "gpt-oss-20b", "gemma3-27b")
     assert found.rejected == {}
 
@@ -33,7 +36,7 @@ def test_a_copier_is_never_taken():
     assert select_paraphraser([COPIER, GPT]).selected == "gpt-oss-20b"
     alone = select_paraphraser([COPIER])
     assert (alone.selected, alone.because) == ("", "no candidate meets the rule")
-    assert alone.rejected == {"copier": "an edit distance of 0.00, under 0.1: it copies"}
+    assert alone.rejected == {"copier": "an edit distance of 0.00, under 0.1, so it copies"}
     assert not select_paraphraser([CandidateParaphraserMeans("nearly", 4.99, 0.05, 0.1)]).selected
 
 
@@ -74,7 +77,7 @@ def test_ties_go_to_the_faster():
         ]
     )
     assert found.selected == "fast"
-    assert found.because == "an edit distance of 0.80, tied with 2 others, and the shortest runtime"
+    assert found.because == "with an edit distance of 0.80, tied with 2 others, and the shortest runtime"
 
 
 @given(

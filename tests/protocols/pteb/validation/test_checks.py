@@ -156,7 +156,7 @@ def test_the_inspector_may_clear_or_reject_with_a_reason():
     first, second = apply_rating_checks(ratings, items, RULES, decisions=decisions).raters
     assert (first.fate, second.fate) == ("cleared", "rejected")
     assert first.reason == (
-        "inspector: asked, had misread (otherwise: rated the nearly identical pair fra-same 1, expected 5)"
+        "inspector: asked, had misread (otherwise: rated the nearly identical pair fra-same as 1 instead of 5)"
     )
     assert second.reason == "inspector: copied a's file"
 

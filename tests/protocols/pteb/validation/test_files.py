@@ -73,7 +73,7 @@ def test_rows_and_texts_that_spreadsheets_reshape_are_understood(tmp_path, write
         ([row(rating="nan")], r"r\.csv:2: the rating is not on the scale"),
         (
             [row(pair="fra-010")],
-            r"r\.csv:2: the study has no pair 'fra-010'\. Does the file belong to another",
+            r"r\.csv:2: the study has no pair 'fra-010'\. Check whether the file belongs to another",
         ),
         ([row(pair="")], r"r\.csv:2: the row has no pair_id"),
         ([row(rater="")], r"r\.csv:2: the row has no rater_id"),

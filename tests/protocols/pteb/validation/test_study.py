@@ -189,7 +189,7 @@ def test_what_the_set_does_not_have_is_a_usage_error(draw, drawing, message):
 def test_of_several_sources_one_is_named(draw, paraphrases):
     """People rate one paraphraser's work at a time."""
     paraphrases.add(WordingSource(name="second", paraphraser="ollama:other", identity="other/1"))
-    with pytest.raises(UsageError, match=r"2 sources\. Name one with --source: default, second"):
+    with pytest.raises(UsageError, match=r"2 sources\. Choose one with --source: default, second"):
         draw()
     assert draw(drawing=RatingStudyPool(source="default")).system == "openai:writer"
 
@@ -525,7 +525,7 @@ def test_returned_submissions_and_those_who_came_back(study: DrawnStudy, tmp_pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"Status": "EATEN"}, "export.csv:3: the state"),
+        ({"Status": "EATEN"}, "export.csv:3: unknown submission status"),
         ({"Time taken": "a while"}, "export.csv:3: the time"),
         ({"Submission id": "s1"}, "export.csv:3: the submission s1 appears twice"),
     ],
@@ -639,5 +639,5 @@ def test_a_report_that_cannot_be_read(study: DrawnStudy, tmp_path: Path) -> None
 def test_a_table_without_ratings_is_refused(study: DrawnStudy, tmp_path: Path) -> None:
     """It would otherwise read as people who rated nothing."""
     rows = [{k: v for k, v in row.items() if k != "rating"} for row in _rows(_rated(study, tmp_path, "a"))]
-    with pytest.raises(DataError, match=r"no.csv:1: no column holds ratings"):
+    with pytest.raises(DataError, match=r"no.csv:1: no column contains ratings"):
         _read(study, _write(tmp_path / "no.csv", rows))

@@ -116,7 +116,7 @@ def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
     [
         ([1.0] * 10, "at least 20 are needed"),
         ([0.0] * 18 + [1.0] * 4, "4 of 22 rated items are valid"),
-        ([], "0 rated"),
+        ([], "0 items rated"),
     ],
 )
 def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:

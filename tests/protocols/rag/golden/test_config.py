@@ -62,7 +62,7 @@ def test_the_text_of_a_ranking_wins_over_knobs(tmp_path):
         make_golden_request(settle(tmp_path, {"ranking": "grades"}, profile="fast")).ranking_engine_spec
         == "grades"
     )
-    with pytest.raises(UsageError, match=r"no confirmations \(command line\)"):
+    with pytest.raises(UsageError, match=r"no option confirmations \(source: command line\)"):
         make_golden_request(settle(tmp_path, {"ranking": "grades", "confirmations": 3}))
 
 

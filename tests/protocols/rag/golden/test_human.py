@@ -340,7 +340,7 @@ def test_the_command_line(run, tmp_path):
     rewrite(file, rows)
     said = runner.invoke(app, ["rag", "check", "score", str(run), str(file)])
     assert said.exit_code == 0, said.output
-    assert "1 moved, 1 with another grade, 1 with a remark" in said.output
+    assert "1 moved, 1 with a different grade, 1 with a remark" in said.output
     assert "names the cause" in said.output
     told = json.loads(runner.invoke(app, ["rag", "check", "score", str(run), str(file), "--json"]).output)
     assert (told["changed"], told["table"][3][4]) == (1, 1)

@@ -74,7 +74,7 @@ def test_the_preview_is_a_table_whatever_texts_hold() -> None:
     text = format_ranking_preview(REFINED, 20)
     lines = text.splitlines()
     assert lines[0] == "# What is a \\| pipe &lt;b>?"
-    assert "2 answers of the judge, stopped: stable." in lines[2]
+    assert "2 judge answers, stopped: stable." in lines[2]
     assert lines[6].startswith("| 1 | c | - | 4 | 2.250 | long long")
     assert lines[6].endswith("... |")
     assert lines[7] == "| 2 | a\\|b | 5 | 3 | 1.500 | first &lt;script> passage |"

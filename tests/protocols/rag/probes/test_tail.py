@@ -82,7 +82,7 @@ def test_the_command(tmp_path: Path) -> None:
     words = ["rag", "probe", "tail", "--run", run, "--exact", exact, "-k", "20", "--queries", queries]
     told = CliRunner().invoke(build_app_with_commands("rag"), [*words, "--out", str(tmp_path / "out")])
     assert told.exit_code == 0, told.output
-    assert told.output.startswith("ann: mean recall@20 0.800, 5th percentile 0.050, least 0.050")
+    assert told.output.startswith("ann: mean recall@20 0.800, 5th percentile 0.050, minimum 0.050")
     assert "passes 1%" in told.output
     plain = json.loads(CliRunner().invoke(build_app_with_commands("rag"), [*words, "--json"]).stdout)
     kept = json.loads((tmp_path / "out" / "tail.json").read_text())

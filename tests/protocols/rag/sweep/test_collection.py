@@ -75,7 +75,7 @@ def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatc
     assert len(_read("scifact").query_ids) == 2
     # A folder of one's own wins over the catalogue, and that is said.
     monkeypatch.chdir(tmp_path)
-    with pytest.warns(RuntimeWarning, match="is your own"):
+    with pytest.warns(RuntimeWarning, match="is read from your own"):
         assert len(_read("scifact").query_ids) == 1
 
 

@@ -190,7 +190,7 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
     request = TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=12, limit=6)
     out = tmp_path / "run"
     [*_, before] = describe_trace_plan(request, out)
-    assert "72 pairs of 6 questions; 0 are" in before
+    assert "72 pairs of 6 questions (already ordered: 0)" in before
     trace = trace_pipeline_into_folder(request, out)
     assert len(asked) == 6
     content = (out / ORDERS).read_bytes()

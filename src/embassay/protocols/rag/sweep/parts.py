@@ -463,7 +463,7 @@ class EncodedBench:
 
     def _embed_texts(self, texts: Sequence[str], role: Role) -> Vectors:
         name, parts = self.bench.collection.name, self.bench.parts
-        parts.listener.stage(f"changed queries of {name}: vectors from {self.encoder.name}", len(set(texts)))
+        parts.listener.stage(f"vectors by {self.encoder.name} of changed queries of {name}", len(set(texts)))
         with parts.charge_model_calls_to_account(self.encoder.name):
             return scale_rows_to_unit_length(self.encoder.vectors(list(texts), role))
 

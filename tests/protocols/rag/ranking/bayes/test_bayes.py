@@ -41,7 +41,7 @@ def play(engine, candidates, utilities, calls, *, noise=0.0, seed=1, top=TOP):
     rng = make_seeded_generator(seed, "bayes judge")
     ranker = engine.start(candidates, query="q", top=top, seed=seed)
     shown = []
-    while len(shown) < calls and (batches := ranker.proposals()):
+    while len(shown) < calls and (batches := ranker.propose_batches()):
         ranker.learn([answer(one, utilities, rng, noise) for one in batches])
         shown += batches
     return ranker, shown
@@ -83,7 +83,7 @@ def test_a_new_ranker_told_the_answers_proposes_the_same():
         again.ranking()
         assert again.propose_batches() == again.propose_batches() == [batch]
         again.learn([answer(batch, utilities)])
-    assert again.propose_batches() == first.proposals()
+    assert again.propose_batches() == first.propose_batches()
 
 
 def test_relabelled_grades_and_another_order_of_candidates_change_nothing():

@@ -20,7 +20,7 @@ export async function drawCompare(board, choice, act) {
   const key = JSON.stringify([board.stamp, a.name, b.name]);
   const frame = (content) => keepingFocus(box, () => box.replaceChildren(fields(systems, a, b, act), ...content));
   if (a === b) {
-    frame([el("p.lede", "A and B are the same system. Choose a different one to compare.")]);
+    frame([el("p.lede", "A and B are the same system. Choose another one to compare.")]);
     return;
   }
   if (shown.key !== key) {
@@ -53,12 +53,12 @@ function fields(systems, a, b, act) {
 
 function content(board, found, a, b, choice, act) {
   const every = choice.places === "all", rows = every ? found.rows : overviewFirst(board, found.rows).slice(0, MOST);
-  const note = found.paired ? "Paired over the same items." : `Not paired: ${found.reason}. The errors of both systems add up.`;
+  const note = found.paired ? "Paired over the same items." : `Not paired: ${found.reason}. The two errors add up.`;
   $("#compare-title").textContent = found.title;
   return [
     facts(a, b),
     el("h2", "Differences, A − B"),
-    el("p.how", `${note} Bars: 95% intervals of single differences. The overall score is tested alone; the p values of its parts are Holm-corrected among themselves. The board’s ranks test all pairs. Detectable: the smallest true difference that this test finds with 80% power. Right of the line: A is higher. Differences use unrounded values.`),
+    el("p.how", `${note} Bars: 95% intervals of single differences. The overall score is tested alone; the p values of its parts are Holm-corrected among themselves. The board’s ranks test all pairs. Detectable: the smallest true difference found with 80% power. Right of the line: A is higher. Differences use unrounded values.`),
     forest(rows, a, b),
     found.rows.length > rows.length && el("button.link", { onclick: () => act({ places: "all" }) }, `Show all ${count(found.rows.length)} rows`),
   ].filter(Boolean);

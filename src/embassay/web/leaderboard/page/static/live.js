@@ -13,7 +13,7 @@ export async function fetched(address, { again = false } = {}) {
   if (answer.status === 304 && before) return before.told;
   if (!answer.ok) {
     const told = await answer.json().catch(() => ({}));
-    throw Object.assign(new Error(told.error || `the server responded with status ${answer.status}`), { status: answer.status });
+    throw Object.assign(new Error(told.error || `the server answered with status ${answer.status}`), { status: answer.status });
   }
   const told = await answer.json(), tag = answer.headers.get("etag");
   if (again && tag) {
@@ -100,5 +100,5 @@ function noteBoards(board, lines, base) {
   const newer = lines.find((line) => line.id === board.id)?.newer;
   if (!newer || $("#newer")) return;
   $("#ranking").prepend(el("p#newer.banner",
-    "Results on a newer version of the data are available. They are not comparable with these: ", el("a", { href: `${base}b/${newer}/` }, "open the newest version"), "."));
+    "Newer data have results, which are not comparable with these: ", el("a", { href: `${base}b/${newer}/` }, "open the newest version"), "."));
 }

@@ -15,7 +15,7 @@ const LINE = 17, MOVES = [0, -1, 1, -2, 2, -3, 3, 4, 5], MOST_NAMES = 14;
 export function drawPareto(board, choice, act) {
   const box = $("#pareto > div"), axes = AXES.filter((fact) => board.systems.filter((one) => one.facts[fact] !== null).length > 1);
   if (!axes.length) {
-    box.replaceChildren(el("p.lede", "Fewer than two systems on this board have a known price, time or size, so there is nothing to plot the score against."));
+    box.replaceChildren(el("p.lede", "The score cannot be plotted: fewer than two systems have a known price, time or size."));
     return;
   }
   const fact = axes.includes(choice.x) ? choice.x : axes[0], score = scoreOf(board, choice), found = rowsOf(board, choice);
@@ -49,7 +49,7 @@ function pointsOf(board, score, fact, found) {
 
 function sentence(lines, score, fact) {
   const on = lines.filter((line) => line.place).map((line) => line.system.label);
-  if (!lines.length) return "None of the systems shown has both values.";
+  if (!lines.length) return "No system shown has both values.";
   return [
     `${on.length} of ${lines.length} ${lines.length === 1 ? "system is" : "systems are"} on the frontier: no other system is better than ${on.length === 1 ? "it" : "any of them"} on ${score.title} without being ${DEARER[fact] || "larger"}.`,
   ];
