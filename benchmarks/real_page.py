@@ -79,11 +79,11 @@ def section(path: Path, run: ReportRun) -> Iterator[str]:
 def table(path: Path) -> Iterator[str]:
     """A row per system: every task's headline with its interval, and the ranks that tests leave possible."""
     values = read_run_values(path)
-    unit = numbers.choose_measure_format(values.protocol)
+    unit = numbers.choose_measure_format(values.protocol_name)
     columns: dict[str, dict[str, str]] = {}
     apart: set[str] = set()
     for one in list_ranked_system_groups(values, measures=MEASURES.get(path.name, ())):
-        if one.dataset and path.name not in MEASURES and _over_datasets(values.places, one.task):
+        if one.dataset and path.name not in MEASURES and _over_datasets(values.value_places, one.task):
             continue
         if one.group and one.task != OVERALL:
             apart.update(each.system for each in one.entrants)

@@ -35,7 +35,7 @@ def test_every_limit_is_documented(limit: SizeLimit) -> None:
     line = next(
         line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.environment_variable}`" in line
     )
-    assert limit.shown(limit.usual) in line
+    assert limit.format_limited_number(limit.usual) in line
     assert limit.why
 
 
@@ -78,8 +78,8 @@ def test_a_size_that_is_shown_is_read(number: int) -> None:
 
 
 def test_counts_are_shown_as_numbers() -> None:
-    assert COLUMNS.shown(10_000) == "10,000"
-    assert TABLE.shown(TABLE.usual) == "8 GiB"
+    assert COLUMNS.format_limited_number(10_000) == "10,000"
+    assert TABLE.format_limited_number(TABLE.usual) == "8 GiB"
 
 
 @pytest.mark.parametrize(

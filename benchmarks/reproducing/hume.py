@@ -35,7 +35,7 @@ IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
 def human_leads(matrix: ModelAndPeopleScores) -> list[str]:
     """The columns of table 1, overall left out, where people are strictly above every model."""
     means = {
-        name: matrix.means(wanted)
+        name: matrix.average_scores_over_pairs(wanted)
         for name, wanted in make_column_filters(matrix).items()
         if name != "overall"
     }
@@ -135,7 +135,7 @@ def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> 
         one for (group, against), one in groups.items() if against == best.reference and "English" in group
     )
     outside = sum(int(row["outside_interval"]) for row in people)
-    hard = sum(one.difficulty == "hard" for one in every)
+    hard = sum(one.people_difficulty == "hard" for one in every)
     return {
         "human_overall": 100 * human.overall,
         "best_model_overall": 100 * order[0].overall,
@@ -143,19 +143,19 @@ def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> 
         "n_models": len(matrix.models),
         "models_beaten_by_human": len(matrix.models) + 1 - human.rank,
         "aggregated_pairs_where_human_best": len(human_leads(matrix)),
-        "win_rate_vs_median_percent": 100 * median.rate,
-        "win_rate_median_percent": 100 * median.rate,
-        "win_rate_vs_best_percent": 100 * best.rate,
-        "win_rate_best_percent": 100 * best.rate,
-        "win_rate_mean_percent": 100 * mean.rate,
-        "win_rate_best_multilingual_percent": 100 * multilingual.rate,
-        "win_rate_best_english_percent": 100 * english.rate,
-        "win_rate_best_arabic_percent": 100 * by_lang["ara", best.reference].rate,
-        "win_rate_mean_arabic_percent": 100 * by_lang["ara", mean.reference].rate,
+        "win_rate_vs_median_percent": 100 * median.share_won,
+        "win_rate_median_percent": 100 * median.share_won,
+        "win_rate_vs_best_percent": 100 * best.share_won,
+        "win_rate_best_percent": 100 * best.share_won,
+        "win_rate_mean_percent": 100 * mean.share_won,
+        "win_rate_best_multilingual_percent": 100 * multilingual.share_won,
+        "win_rate_best_english_percent": 100 * english.share_won,
+        "win_rate_best_arabic_percent": 100 * by_lang["ara", best.reference].share_won,
+        "win_rate_mean_arabic_percent": 100 * by_lang["ara", mean.reference].share_won,
         "tasks_human_beats_best": best.wins,
         "tasks_total": best.pairs,
         "tasks_below_0.5": hard,
-        "share_easy_human_ge_0.7_percent": 100 * sum(one.difficulty == "easy" for one in every) / len(every),
+        "share_easy_human_ge_0.7_percent": 100 * sum(one.people_difficulty == "easy" for one in every) / len(every),
         "tasks_outside_human_ci": outside,
     }
 

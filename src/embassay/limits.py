@@ -56,7 +56,7 @@ class SizeLimit:
         shown = format_size(2 * self.most) if self.bytes else str(2 * self.most)
         return f"{self.environment_variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
 
-    def shown(self, number: int) -> str:
+    def format_limited_number(self, number: int) -> str:
         """Format `number` of what is limited, in words."""
         return format_size(number) if self.bytes else f"{number:,}"
 
@@ -64,7 +64,7 @@ class SizeLimit:
         """Make the error for what exceeds the limit, which names the variable that raises it."""
         return DataError(
             f"{self.of} larger than Embassay's limit" if self.bytes else f"more {self.of} than Embassay's limit",
-            path=path, line=line, expected=f"at most {self.shown(self.most)}",
+            path=path, line=line, expected=f"at most {self.format_limited_number(self.most)}",
             mend=f"If the file is correct, raise the limit: export {self.doubled_limit_setting}"
         )  # fmt: skip
 

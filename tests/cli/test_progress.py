@@ -79,12 +79,12 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
     lines.advanced(CELLS[1], 90)
     lines.ended(CELLS[1], make_failed_record(CELLS[1], "", 1000.0))
     lines.started(CELLS[2])
-    assert lines.left() == "7 s to 15 s left"
+    assert lines.describe_time_left() == "7 s to 15 s left"
     now[0] = 2000.0
     lines.advanced(CELLS[2], 5)
-    assert lines.left() == "12 min to 25 min left"
+    assert lines.describe_time_left() == "12 min to 25 min left"
     lines.ended(CELLS[2], make_failed_record(CELLS[2], "", 1000.0))
-    assert lines.left() == "1 s left"
+    assert lines.describe_time_left() == "1 s left"
 
 
 def test_a_stage_counts_in_its_own_unit():

@@ -71,7 +71,7 @@ def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest
     """Made as the paper's was; any other stands there without a difference, and is counted."""
     run = written(tmp_path / "run", "sage", manifest, sage_table1=SAGE_1)
     (table,) = compare_paper_tables("SAGE", [run])
-    assert {one.column for _, one in table.figures()} == alike
+    assert {one.column for _, one in table.list_printed_figures_with_values()} == alike
     rows = [row[0].strip() for row in table.body()]
     place = rows.index("here: jaccard")
     shown = dict(zip(table.columns, list(table.body())[place + 1][1:], strict=True))
@@ -83,9 +83,9 @@ def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest
 def test_the_command_that_is_shown_is_the_one_of_the_page() -> None:
     """With the needle, which is a file of yours; one that is given takes its place."""
     (step,) = SAGE.steps
-    assert step.shown()[-2:] == ["--needle", "LOREM.txt"]
+    assert step.list_command_words()[-2:] == ["--needle", "LOREM.txt"]
     assert "--needle" not in step.words()
-    assert step.shown(["--needle", "mine.txt"]).count("--needle") == 1
+    assert step.list_command_words(["--needle", "mine.txt"]).count("--needle") == 1
 
 
 SAGE_4 = """\
@@ -112,7 +112,7 @@ def test_sage_row_by_row(tmp_path: Path) -> None:
     assert body["here: st:org/voyage-3-large?dims=8"] == ["0.300", "", ""]
     assert rows[-1] == "here: wordllama"
     assert "constant" not in " ".join(rows)
-    found = {(label, one.column): one for label, one in table.figures()}
+    found = {(label, one.column): one for label, one in table.list_printed_figures_with_values()}
     assert found["jaccard", "cnn_dailymail"].verdict == "exact"
     assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
     assert table.summarize_differences().startswith(
@@ -161,7 +161,7 @@ def test_a_sweep_has_the_papers_stacks(tmp_path: Path) -> None:
         one.layout.table: one
         for one in compare_paper_tables("RAG", [written(tmp_path / "run", "rag", rag_stacks=STACKS)])
     }
-    ((_, cost),) = tables["5.5 scenarios"].figures()
+    ((_, cost),) = tables["5.5 scenarios"].list_printed_figures_with_values()
     assert (cost.row, cost.published, cost.printed_difference) == (
         "voyage-3.5, 1024, rerank-2.5, K=50",
         "1.25",
@@ -184,7 +184,7 @@ backtranslation,sample,1337,13069,12.0,0.0,0.0
 def test_of_hteb_the_whole_texts_of_banking77_compare(tmp_path: Path) -> None:
     """Shares of the published counts: 1,576 of 13,069. A draw of 50, and other data, are not set beside them."""
     (table,) = compare_paper_tables("HTEB", [written(tmp_path / "run", "hteb", hteb_texts=HTEB_TEXTS)])
-    found = {one.column: (one.row, one.published, one.verdict) for _, one in table.figures()}
+    found = {one.column: (one.row, one.published, one.verdict) for _, one in table.list_printed_figures_with_values()}
     row = "backtranslation, seed 1337"
     assert found == {
         "texts": (row, "13069", "exact"),

@@ -211,7 +211,7 @@ class _Writer:
                     kept.keep(name, dataset, seed, rows, fingerprint="9f2c41ab")
             told.append(
                 {"name": name, "identity": f"{name} 1", "prompt": "default", "slug": name, "label": label,
-                 "seeds": {dataset: list(self.seeds) for dataset in datasets}, "outcomes": kept.outcomes(name)}
+                 "seeds": {dataset: list(self.seeds) for dataset in datasets}, "outcomes": kept.count_outcomes_by_dataset_and_seed(name)}
             )  # fmt: skip
         return told
 

@@ -116,7 +116,7 @@ def test_missing_values_are_not_the_worst() -> None:
     values[:, :, 3] = np.nan
     values[:, :, 4] = 0.1
     group = group_of(values)
-    assert np.isnan(group.means[0, 3])
+    assert np.isnan(group.mean_over_systems[0, 3])
     assert 4 in pick_items_for_page(group, 2, 1337).tolist()
 
 

@@ -44,7 +44,7 @@ def result(task: str, row: Row, subset: str = "", n: int = 40) -> ResultRow:
 def page_of(folder: Path) -> tuple[Block, ...]:
     """The page of a run in a report of it alone."""
     runs = read_report_runs([folder])
-    (page,) = (one for section in list_report_sections(runs) if section.kind for one in section.pages(runs))
+    (page,) = (one for section in list_report_sections(runs) if section.kind for one in section.list_section_pages(runs))
     return tuple(page.content)
 
 

@@ -146,7 +146,7 @@ def test_drops_are_printed_once_from_full_values(pteb_run: Path) -> None:
     """The change is that of the row, not the difference of two rounded numbers."""
     record = read_run_record(pteb_run)
     losses = ParaphraseLosses(record, build_record_board(record))
-    loss = losses.overall(losses.rows[0])
+    loss = losses.find_overall_loss(losses.rows[0])
     row = record.find("overall", "aster-large", "delta")
     assert row is not None
     assert loss.drop_text == POINTS.change(row.value or 0.0)
@@ -351,7 +351,7 @@ def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
     board = build_record_board(record)
     losses = ParaphraseLosses(record, board)
     for row in board.ranked:
-        levels = [losses.overall(row), *(losses.find_task_loss(row, task) for task in board.tasks)]
+        levels = [losses.find_overall_loss(row), *(losses.find_task_loss(row, task) for task in board.tasks)]
         for one in levels:
             assert one.after.value is not None
             assert one.before.value is not None

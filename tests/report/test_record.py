@@ -26,7 +26,7 @@ def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
         "bm25",
     ]
     assert [system.name for system in record.references] == ["constant", "random"]
-    assert record.protocols == ("sage",)
+    assert record.protocols_with_results == ("sage",)
     assert record.datasets("robustness") == ("sample",)
     pair = record.find_comparison_scope("overall").pair("aster-large", "bm25")
     turned = record.find_comparison_scope("overall").pair("bm25", "aster-large")

@@ -21,7 +21,7 @@ def test_a_scale_holds_its_data_in_few_round_steps(data: list[float]) -> None:
     assert scale.low <= min(data) + 1e-9
     assert scale.high >= max(data) - 1e-9
     assert float(f"{scale.step:.0e}".partition("e")[0]) in (1, 2, 5)
-    assert 2 <= len(scale.ticks) <= 9
+    assert 2 <= len(scale.tick_values) <= 9
 
 
 @given(st.lists(st.floats(0, 1), min_size=1))
@@ -56,7 +56,7 @@ def test_no_data_gives_the_whole_range() -> None:
 )
 def test_labels_have_the_decimals_of_the_step(scale: LinearScale, labels: list[str]) -> None:
     """0 prints as 0, a true minus is used, whole numbers have no decimals."""
-    assert [scale.label(tick) for tick in scale.ticks] == labels
+    assert [scale.label(tick) for tick in scale.tick_values] == labels
 
 
 def test_values_that_differ_in_their_last_bit_have_a_scale_of_some_width() -> None:
@@ -71,7 +71,7 @@ def test_values_that_differ_in_their_last_bit_have_a_scale_of_some_width() -> No
 def test_a_scale_leaves_little_of_its_width_empty(data: list[float]) -> None:
     """Ends are one finer step from the padded values at most where round numbers further out would waste a quarter."""
     scale, reach = fit_axis_scale(data, within=None), max(data) - min(data)
-    assert len(scale.ticks) <= 9
+    assert len(scale.tick_values) <= 9
     if reach > 1e-3:
         assert reach * 1.16 >= 0.5 * (scale.high - scale.low)
 

@@ -100,7 +100,7 @@ def test_over_the_limit_is_shaded(findings: SweepFindings) -> None:
 def test_log_scales_end_at_round_numbers(values: list[float], ends: tuple[float, float]) -> None:
     scale = fit_log_scale(values)
     assert (scale.low, scale.high) == pytest.approx(ends)
-    assert all(scale.low * 0.99 <= tick <= scale.high * 1.01 for tick in scale.ticks)
+    assert all(scale.low * 0.99 <= tick <= scale.high * 1.01 for tick in scale.tick_values)
 
 
 def test_routing_is_shown_where_it_saves_something(findings: SweepFindings) -> None:

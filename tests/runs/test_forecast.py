@@ -54,11 +54,11 @@ def test_a_chunk_is_needed_once(cache):
     CachedEncoder(Server(), cache).encode(texts[:4])
     needs = EncoderWorkloadCounter(Server(), cache, WORDS)
     needs.hear(texts[:4], None)
-    assert needs.taken() == EncoderWorkload(4, 4, 0, 0, exact=False)
+    assert needs.take_new_workload() == EncoderWorkload(4, 4, 0, 0, exact=False)
     needs.hear([*texts[4:], *texts[4:]], None)
     needs.hear(texts[4:], None)
     # Six texts are two chunks; each text counts for the three tokens that the model reads.
-    assert needs.taken() == EncoderWorkload(12, 6, 18, 2, exact=False)
+    assert needs.take_new_workload() == EncoderWorkload(12, 6, 18, 2, exact=False)
 
 
 def test_the_systems_own_tokenizer_makes_counts_exact(cache):
@@ -68,7 +68,7 @@ def test_the_systems_own_tokenizer_makes_counts_exact(cache):
     needs = EncoderWorkloadCounter(server, cache, WORDS)
     needs.hear(["one two"], "query")
     needs.hear([""], "query")
-    assert needs.taken() == EncoderWorkload(2, 0, 2, 1, exact=True)
+    assert needs.take_new_workload() == EncoderWorkload(2, 0, 2, 1, exact=True)
 
 
 def test_many_texts_are_sampled_and_say_so():
@@ -154,7 +154,7 @@ def test_systems_with_the_same_vectors_share_what_is_planned(cache):
     first, second = (EncoderWorkloadCounter(Server(), cache, WORDS, seen) for _ in range(2))
     first.hear(["one", "two"], None)
     second.hear(["one", "two"], None)
-    assert (first.taken().chunks, second.taken()) == (1, EncoderWorkload(2, 2, 0, 0, exact=False))
+    assert (first.take_new_workload().chunks, second.take_new_workload()) == (1, EncoderWorkload(2, 2, 0, 0, exact=False))
 
 
 def test_an_outlook_by_hand() -> None:

@@ -127,7 +127,7 @@ def test_what_a_judge_calls_right_and_wrong_by_hand() -> None:
         middle + np.sqrt((0.25 * (high[0] - 0.8)) ** 2 + (0.75 * (high[1] - 0.05)) ** 2 + drawn),
     ]
     assert [found.value.low, found.value.high] == pytest.approx(ends, rel=1e-5)
-    assert found.ends() == pytest.approx(ends, rel=1e-5)
+    assert found.compute_interval_ends() == pytest.approx(ends, rel=1e-5)
     assert found.value.low < found.value.value < found.value.high
     moved = compute_judge_corrected_mean(2 * people - 0.5, judge + 3, every + 3, bounds=(-0.5, 1.5))
     assert [moved.value.low, moved.value.high] == pytest.approx([2 * one - 0.5 for one in ends], rel=1e-5)

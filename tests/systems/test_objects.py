@@ -189,8 +189,8 @@ def test_an_object_that_changes_what_it_is_handed_is_told_of(change: Any, told: 
     encoder.encode(texts)
     encoder.encode(["a"])
     assert texts == ["c", "b"]
-    assert len(encoder.faults) == bool(told)
-    assert told in "".join(encoder.faults)
+    assert len(encoder.object_faults) == bool(told)
+    assert told in "".join(encoder.object_faults)
 
 
 def test_an_object_that_writes_into_one_array_gives_each_call_its_own() -> None:

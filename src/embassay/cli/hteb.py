@@ -136,7 +136,7 @@ def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
     rows = [
         (name, dataset, seed, counts)
         for name in kept.sources
-        for dataset, by_seed in kept.outcomes(name).items()
+        for dataset, by_seed in kept.count_outcomes_by_dataset_and_seed(name).items()
         for seed, counts in by_seed.items()
     ]
     if json:

@@ -200,7 +200,7 @@ class _ProgressTally(SilentListener):
         weighed = (self.done + sum(self.parts.values())) / (self.total or 1)
         return weighed if self.timed else min(weighed, (self.ended_cells + 0.99) / max(1, self.cells))
 
-    def left(self) -> str:
+    def describe_time_left(self) -> str:
         """Time left in words: by the forecast's weights, and never less than a cell in work needs at its own pace: a
         forecast may be far off for one system."""
         now = time.monotonic()
@@ -277,7 +277,7 @@ class ProgressLines(_ProgressTally):
             self._last = time.monotonic()
             done = f"{_format_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
             _print_line(
-                f"{self.ended_cells} of {self.cells} cells; in progress: {done}  {self.left()}".rstrip()
+                f"{self.ended_cells} of {self.cells} cells; in progress: {done}  {self.describe_time_left()}".rstrip()
             )
 
     def ended(self, cell: RunCell, record: CellRecord) -> None:
@@ -291,7 +291,7 @@ class ProgressLines(_ProgressTally):
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
         named = f"  {_format_cell_name(cell)}  {state}" if shown else ""
-        _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
+        _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.describe_time_left()}".rstrip())
 
     def interim(self, line: str) -> None:
         if not self._brief:
@@ -396,7 +396,7 @@ class ProgressBars(_ProgressTally):
         self._progress.stop()
 
     def _update_total_bar(self) -> None:
-        state = f"{self.ended_cells} of {self.cells} cells  {self.left()}"
+        state = f"{self.ended_cells} of {self.cells} cells  {self.describe_time_left()}"
         self._progress.update(self._all, completed=self.share, state=state)
 
 

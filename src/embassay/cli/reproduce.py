@@ -103,7 +103,7 @@ def _describe_paper_reproduction(recipe: PaperRecipe, step: PaperCommand, more: 
 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
     for command in recipe.steps:
-        words = command.shown(more if command is step else ())
+        words = command.list_command_words(more if command is step else ())
         lines.extend(
             (
                 f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:",

@@ -246,7 +246,7 @@ def read_summarised_texts(
     intake.note_odd_texts(ids, texts)
     for key, text, summary in zip(ids, texts, summaries, strict=True):
         if text == summary:
-            intake.tally.note("summaries equal to their text", key)
+            intake.tally.count_warned_item("summaries equal to their text", key)
     return Documents(ids, texts, summaries, langs if "lang" in source.columns() else None)
 
 
@@ -269,7 +269,7 @@ def read_summary_comparisons(
     )
     for key, x, y in zip(ids, first, second, strict=True):
         if x == y:
-            intake.tally.note("comparisons of identical summaries", key)
+            intake.tally.count_warned_item("comparisons of identical summaries", key)
     return SummaryComparisons(
         ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8)
     )
@@ -324,7 +324,7 @@ class LabelSpellings:
             ways.setdefault(same.get(label, label), []).extend(written)
         for label, spelt in ways.items():
             if len(spelt) > 1:
-                intake.tally.note(
+                intake.tally.count_warned_item(
                     "labels with several spellings, read as one", f"{label}: {', '.join(spelt)}"
                 )
         return [same.get(label, label) for label in labels]
@@ -387,7 +387,7 @@ def _group_texts_by_set(
         where = f" in set {group}" if group else ""
         for label, size in sizes.items():
             if size == 1:
-                intake.tally.note("labels with only one text", f"{label}{where}")
+                intake.tally.count_warned_item("labels with only one text", f"{label}{where}")
     return members
 
 
@@ -449,7 +449,7 @@ def read_labelled_pairs(
         # One other word is the expected opposite; several may be slips of the pen, or a third answer.
         for value, keys in islice(others.items(), 10):
             for key in keys:
-                intake.tally.note(f"label {value}, counted as different", key)
+                intake.tally.count_warned_item(f"label {value}, counted as different", key)
     rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
     ids, (first, second) = collect_ids_and_text_columns([(taken[k][0], taken[k][1][0]) for k in rows], 2)
     drawn = [labels[k] for k in rows]
@@ -470,7 +470,7 @@ def _note_repeated_pairs(
     before: dict[str, float] = {}
     for key, pair, value in zip(ids, pairs, given, strict=True):
         if before.setdefault(pair, value) != value:
-            intake.tally.note("pairs with a different earlier judgement", key)
+            intake.tally.count_warned_item("pairs with a different earlier judgement", key)
 
 
 TRAIN, TEST = "train", "test"
@@ -532,7 +532,7 @@ def read_classification_texts(
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
-            intake.tally.note("test texts with a label that no training text has", f"{key}: {label}")
+            intake.tally.count_warned_item("test texts with a label that no training text has", f"{key}: {label}")
     return Classification(train, test)
 
 
@@ -583,7 +583,7 @@ def read_paraphrases(
         raise make_no_usable_rows_error(
             source, sum(skip.count for skip in intake.tally.skipped()), intake.tally.skipped()
         )
-    texts, rest = zip(*draw.taken(), strict=True)
+    texts, rest = zip(*draw.list_drawn_items(), strict=True)
     return TextsWithParaphrases(texts, rest)
 
 

@@ -37,7 +37,7 @@ class ReasonTally:
         """Count `item` as left out for `reason`."""
         self._count_reason(self._skipped, reason, item)
 
-    def note(self, reason: str, item: str) -> None:
+    def count_warned_item(self, reason: str, item: str) -> None:
         """Count `item` as kept, but worth a warning."""
         self._count_reason(self._noted, reason, item)
 
@@ -101,7 +101,7 @@ class SkipRecordingReader:
             draw.offer_item(key, (key, item))
         if not usable:
             raise make_no_usable_rows_error(source, ids.count, self.tally.skipped())
-        return draw.taken()
+        return draw.list_drawn_items()
 
     def iterate_usable_rows(
         self,
@@ -147,7 +147,7 @@ class SkipRecordingReader:
         if not usable:
             skipped = self.tally.skipped()
             raise make_no_usable_rows_error(source, sum(skip.count for skip in skipped), skipped)
-        return draw.taken()
+        return draw.list_drawn_items()
 
     def texts(self, row: SourceRow, key: str, *columns: str) -> tuple[str, ...] | None:
         """The texts of these columns; None, and the row is counted, where one is missing or blank."""
@@ -165,9 +165,9 @@ class SkipRecordingReader:
         earlier: set[str] = set()
         for key, text in zip(ids, texts, strict=True):
             if len(text) > LONG_TEXT:
-                self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
+                self.tally.count_warned_item(f"texts longer than {LONG_TEXT:,} characters", key)
             if text and text in earlier:  # blank ones are counted as such where they are kept
-                self.tally.note(f"repeats of an earlier {what}", key)
+                self.tally.count_warned_item(f"repeats of an earlier {what}", key)
             earlier.add(text)
 
     def note_row_language(self, row: SourceRow) -> None:

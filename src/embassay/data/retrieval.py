@@ -85,7 +85,7 @@ class GainTable:
             raise make_cell_error(row, "relevance", "a number")
         if self.table is None:
             if value < 0:
-                tally.note("judgements below 0, read as not relevant", key)
+                tally.count_warned_item("judgements below 0, read as not relevant", key)
             return max(value, 0.0)
         # A map somebody chose for the file: a value outside it says that it is the wrong map.
         if self.complete and value not in self.table:

@@ -58,7 +58,7 @@ class SmallestHashSample(Generic[T]):
         elif entry[0] > self._others[0][0]:
             heapq.heapreplace(self._others, entry)
 
-    def taken(self) -> list[T]:
+    def list_drawn_items(self) -> list[T]:
         """The drawn items, in the order they were offered."""
         room = max((self._limit or 0) - len(self._kept), 0)
         rest = [(at, item) for _, at, item in heapq.nlargest(room, self._others, key=lambda e: e[:2])]
@@ -71,7 +71,7 @@ def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
     chosen = SmallestHashSample[int](limit, seed)
     for position, key in enumerate(ids):
         chosen.offer_item(key, position)
-    return chosen.taken()
+    return chosen.list_drawn_items()
 
 
 def draw_seeded_positions(

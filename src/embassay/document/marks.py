@@ -30,7 +30,7 @@ class LinearScale:
     factor: float = 1.0
 
     @property
-    def ticks(self) -> tuple[float, ...]:
+    def tick_values(self) -> tuple[float, ...]:
         """The round values of the ticks, from low to high, both included."""
         steps = round((self.high - self.low) / self.step)
         return tuple(self.low + i * self.step for i in range(steps + 1))
@@ -115,7 +115,7 @@ class LogTimeScale:
     high: float
 
     @property
-    def ticks(self) -> tuple[float, ...]:
+    def tick_values(self) -> tuple[float, ...]:
         """The values of the ticks: 1, 2 and 5 times powers of ten, or the powers alone if many."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
@@ -271,7 +271,7 @@ def draw_axis_labels(scale: LinearScale, *, labels: int = 3) -> Markup:
 
     The ends alone are one line of text, set apart by the style sheet.
     """
-    ticks = scale.ticks
+    ticks = scale.tick_values
     shown = [ticks[0], ticks[-1]]
     inner = _pick_inner_tick(ticks)
     if labels == 2 or inner is None:
@@ -314,7 +314,7 @@ def draw_reference_label(value: float, text: str, scale: LinearScale) -> Markup:
 
 def name_grid_class(scale: LinearScale) -> str:
     """The class that draws a scale's steps as hairlines."""
-    return f"g{len(scale.ticks) - 1}"
+    return f"g{len(scale.tick_values) - 1}"
 
 
 def draw_aria_hidden_marks(classes: str, parts: str) -> Markup:

@@ -55,13 +55,13 @@ def draw_scale_labels(y: LinearScale) -> str:
     """Draw the labels of a plot's scale, whose lines are drawn with the tracks."""
     return "".join(
         f'<text x="{LEFT - 1}%" y="{compute_plot_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
-        for tick in y.ticks
+        for tick in y.tick_values
     )
 
 
 def draw_grid_bands_and_lines(tracks: Sequence[PlotLine], y: LinearScale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
-    rows = "".join(f"M0 {compute_plot_y_position(y, tick)}H100" for tick in y.ticks)
+    rows = "".join(f"M0 {compute_plot_y_position(y, tick)}H100" for tick in y.tick_values)
     bands = "".join(_draw_interval_band(track) for track in tracks)
     lines = "".join(_draw_plot_line(track) for track in tracks)
     inner = nest_stretched_drawing(
@@ -269,11 +269,11 @@ def _chart_x_position(scale: LinearScale, value: float) -> str:
 
 
 def _draw_y_grid_lines(y: PlotAxis) -> str:
-    rows = "".join(f"M0 {_chart_y_position(y.scale, tick)}H100" for tick in y.scale.ticks)
+    rows = "".join(f"M0 {_chart_y_position(y.scale, tick)}H100" for tick in y.scale.tick_values)
     lines = nest_stretched_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
         f'<text x="{EDGE - 1}%" y="{_chart_y_position(y.scale, tick)}" dy="4" '
         f'text-anchor="end">{y.scale.label(tick)}</text>'
-        for tick in y.scale.ticks
+        for tick in y.scale.tick_values
     )
     return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
 
@@ -282,7 +282,7 @@ def _draw_x_grid_lines(x: PlotAxis) -> str:
     ticks = "".join(
         f'<text x="{_chart_x_position(x.scale, tick)}" y="{HEIGHT + 32}" '
         f'text-anchor="middle">{x.scale.label(tick)}</text>'
-        for tick in x.scale.ticks
+        for tick in x.scale.tick_values
     )
     middle = EDGE + SPAN / 2
     return f'{ticks}<text x="{middle}%" y="{HEIGHT + 49}" text-anchor="middle">{escape(x.name)}</text>'

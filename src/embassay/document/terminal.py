@@ -157,7 +157,7 @@ class _PrintableGrid:
         """The widest cell of each column."""
         return [max(cell.cell_len for cell in column) for column in zip(*self.cells, strict=True)]
 
-    def beside(self, place: int, title: str, cells: Sequence[str]) -> _PrintableGrid:
+    def insert_column_after(self, place: int, title: str, cells: Sequence[str]) -> _PrintableGrid:
         """The grid with one more column after a place."""
         from rich.text import Text
 
@@ -214,7 +214,7 @@ def _add_interval_strip(grid: _PrintableGrid, table: Table, room: TerminalPrintL
     if width < 9:
         return grid
     spans = [_list_interval_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.beside(place, "", [_draw_interval_strip(ends, scale, width) for ends in spans])
+    return grid.insert_column_after(place, "", [_draw_interval_strip(ends, scale, width) for ends in spans])
 
 
 def _list_interval_ends(entry: TableCell) -> list[float]:

@@ -106,7 +106,7 @@ def make_mteb_documents(runs: Sequence[LoadedRunFolder], left_out: list[LeftOut]
     for run in runs:
         yield from (
             read_original_documents(run.path)
-            if run.protocol == "mteb"
+            if run.protocol_name == "mteb"
             else make_mteb_run_documents(run, left_out)
         )
 
@@ -121,7 +121,7 @@ def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Ex
             head = {
                 key: value
                 for run in runs
-                if run.protocol == "mteb"
+                if run.protocol_name == "mteb"
                 for key, value in _load_mteb_head(run).items()
             }
             text = format_json({**head, "n": entries, "results": records}, indent=1) + "\n"
@@ -148,12 +148,12 @@ def _load_mteb_head(run: LoadedRunFolder) -> Mapping[str, Any]:
 def _collect_model_metas(runs: Sequence[LoadedRunFolder]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
-        if run.protocol == "mteb":
+        if run.protocol_name == "mteb":
             metas |= load_original_metadata(run.path).metas
             continue
         for system in run.manifest.get("systems", ()):
             name, revision = (
-                format_mteb_model_name(run.protocol, system["name"]),
+                format_mteb_model_name(run.protocol_name, system["name"]),
                 make_system_revision(run, system["name"]),
             )
             metas[name, revision, ""] = _make_model_meta(run, system, name, revision)
@@ -231,7 +231,7 @@ def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
     """List the names of the figures that there are, as --table takes them."""
     from embassay.interchange.side_by_side import NAME, NUMBER
 
-    numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
+    numbers = {NAME: NUMBER, **{drawing.table: drawing.paper_figure_name for drawing in DRAWINGS if drawing.paper_figure_name}}
     names = dict.fromkeys(drawn.name for run in runs for drawn in make_run_figures(run))
     said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
     return f"Available figures: {', '.join(said)}." if said else "Export it as csv."
@@ -279,7 +279,7 @@ def format_paper_bibtex(runs: Sequence[LoadedRunFolder]) -> str:
         f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n"
     ]  # fmt: skip
     return "\n".join(
-        part for part in (format_bibtex(run.protocol for run in runs), "\n".join(papers)) if part
+        part for part in (format_bibtex(run.protocol_name for run in runs), "\n".join(papers)) if part
     )
 
 
@@ -400,7 +400,7 @@ def _make_mteb_document(run: LoadedRunFolder, rows: Sequence[Numbered]) -> Docum
     block = {
         "version": VERSION,
         "run": {
-            "protocol": run.protocol, "kind": run.kind, "name": run.name, "task": first.task,
+            "protocol": run.protocol_name, "kind": run.kind, "name": run.name, "task": first.task,
             "dataset": first.dataset, "system": first.system, "headline": headline, "seed": first.seed,
             "manifest": run.manifest_digest, "embassay": run.manifest.get("embassay"),
         },
@@ -420,13 +420,13 @@ def _make_mteb_document(run: LoadedRunFolder, rows: Sequence[Numbered]) -> Docum
         BLOCK: block,
     }
     return Document(
-        format_mteb_model_name(run.protocol, first.system), make_system_revision(run, first.system), body
+        format_mteb_model_name(run.protocol_name, first.system), make_system_revision(run, first.system), body
     )
 
 
 def _is_published_hume_run(run: LoadedRunFolder) -> bool:
     """Whether a HUME run was made of result files (`hume score --from-mteb`), and not of a study of one's own."""
-    return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
+    return run.protocol_name == "hume" and "results" in (run.manifest.get("arguments") or {})
 
 
 def _make_score_entry(head: ResultRow, rows: Sequence[Numbered]) -> dict[str, Any]:

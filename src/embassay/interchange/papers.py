@@ -87,7 +87,7 @@ def _has_result_value(row: ResultRow | None) -> bool:
 def _write_latex_table_part(
     table: SystemScoreTable, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
-    unit, ranked = choose_measure_format(table.run.protocol), any(table.ranks)
+    unit, ranked = choose_measure_format(table.run.protocol_name), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{_write_table_caption(table, unit, of)}}}"
     yield rf"\label{{tab:embassay-{_format_latex_label(table.run.name)}-{number}}}"
@@ -227,7 +227,7 @@ class TableDrawingPlan:
     is_log: bool = False
 
     @property
-    def number(self) -> str:
+    def paper_figure_name(self) -> str:
         """The name of the figure after its paper, such as `pteb_figure7`; empty for one of ours.
 
         >>> TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
@@ -344,7 +344,7 @@ def plot_run_figure(folder: Path, name: str = "scores") -> PaperFigure:
 def _draw_table_figures(run: LoadedRunFolder, only: str) -> Iterator[PaperFigure]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
-        names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
+        names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.paper_figure_name)
         if only in names and path.is_file():
             rows = list(csv.DictReader(io.StringIO(read_bounded_file(path).decode("utf-8"))))
             yield from _draw_planned_figure(drawing, rows, _map_systems_to_kinds(run))
@@ -384,7 +384,7 @@ def _has_system_score(table: SystemScoreTable, system: int, place: int) -> bool:
 
 
 def _draw_score_panel(axes: Axes, table: SystemScoreTable, place: int, kinds: Mapping[str, Kind]) -> None:
-    unit, column = choose_measure_format(table.run.protocol), table.columns[place]
+    unit, column = choose_measure_format(table.run.protocol_name), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
         row = table.cells[j][place]

@@ -250,7 +250,7 @@ def find_hub_dataset(run: LoadedRunFolder, dataset: str) -> HubDatasetLocation |
 def _describe_metric(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     name, _, cutoff = column.measure.partition("@")
     described: Plain = {
-        "metric_id": f"embassay.{run.protocol}.{column.task}.{column.measure}",
+        "metric_id": f"embassay.{run.protocol_name}.{column.task}.{column.measure}",
         "metric_name": column.measure,
         "metric_kind": name,
         "lower_is_better": not is_higher_measure_better(column.measure),

@@ -39,7 +39,7 @@ class PaperCommand:
     """Options of the paper's command that name a file of yours: what to call it, and what it is. Without them the
     command does something else, which is said."""
 
-    def shown(self, more: Sequence[str] = ()) -> list[str]:
+    def list_command_words(self, more: Sequence[str] = ()) -> list[str]:
         """The words of the whole command as it is shown, with the files that are yours to have."""
         given = {_expand_short_flag(word) for word in more if word.startswith("-")}
         files = [
@@ -378,7 +378,7 @@ class ReproducedTable:
         """The title of the table: its name and what it is of."""
         return f"{self.paper} {self.layout.table}: {self.layout.title}"
 
-    def figures(self) -> Iterator[tuple[str, ReproducedFigure]]:
+    def list_printed_figures_with_values(self) -> Iterator[tuple[str, ReproducedFigure]]:
         """List every printed figure that a line has a value for, with whose line it is."""
         for line in self.lines:
             for column, value in line.values.items():
@@ -390,7 +390,7 @@ class ReproducedTable:
 
     def summarize_differences(self) -> str:
         """Summarise how many figures are reproduced here, and how far off these are."""
-        lines = [line for _, line in self.figures()]
+        lines = [line for _, line in self.list_printed_figures_with_values()]
         cells = {(line.row, line.column) for line in lines}
         told = f"{len(cells)} of {len(self.printed)} published values have a counterpart here"
         if apart := sum(bool(line.row) * len(line.apart & line.values.keys()) for line in self.lines):
@@ -446,7 +446,7 @@ class ReproducedTable:
         compared = [
             {"row": line.row, "column": line.column, "here": label, "published": line.published,
              "ours": float(line.ours), "difference": line.difference}
-            for label, line in self.figures()
+            for label, line in self.list_printed_figures_with_values()
         ]  # fmt: skip
         others = [{"here": line.label, **line.values} for line in self.lines if not line.row]
         return {"table": self.layout.table, "title": self.layout.title, "printed": len(self.printed),

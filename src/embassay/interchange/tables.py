@@ -43,7 +43,7 @@ class LoadedRunFolder:
         return self.path.resolve().name
 
     @property
-    def protocol(self) -> str:
+    def protocol_name(self) -> str:
         """The name of the run's protocol: `sage`, `pteb`, `rag`, `hume` or `mteb`."""
         return str(self.manifest.get("protocol", ""))
 
@@ -51,7 +51,7 @@ class LoadedRunFolder:
     def kind(self) -> str:
         """The protocol, or the command of PTEB or RAG that made the run, as `score`."""
         step = self.manifest.get("step", "run")
-        return str(self.manifest.get("kind") or (self.protocol if step == "run" else step))
+        return str(self.manifest.get("kind") or (self.protocol_name if step == "run" else step))
 
     @property
     def title(self) -> str:

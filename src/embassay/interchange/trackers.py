@@ -75,7 +75,7 @@ def list_run_parameters(run: LoadedRunFolder) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
     data = {str(row.get("name")): row.get("fingerprint") for row in run.manifest.get("datasets", ())}
     parameters = {
-        "protocol": run.protocol,
+        "protocol": run.protocol_name,
         "kind": run.kind,
         **dict(_flatten_parameters(run.manifest.get("arguments") or {}, "")),
         "data": data,
@@ -285,7 +285,7 @@ def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
             client,
             run_id,
             metrics,
-            {"system": system, "protocol": run.protocol} if nested is None else {},
+            {"system": system, "protocol": run.protocol_name} if nested is None else {},
             missing,
         )
         client.set_terminated(run_id)
@@ -451,7 +451,7 @@ def _write_wandb_run(library: Any, run: LoadedRunFolder, out: Path, project: str
     )  # fmt: skip
     config = {**list_run_parameters(run), **_list_run_tags(run)}
     opened = library.init(
-        project=project, id=run.identity, name=run.name, group=run.protocol, job_type=run.kind, config=config,
+        project=project, id=run.identity, name=run.name, group=run.protocol_name, job_type=run.kind, config=config,
         dir=str(out), mode="online" if online else "offline", resume="allow" if online else None, settings=settings,
         reinit="create_new"
     )  # fmt: skip

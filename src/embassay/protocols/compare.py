@@ -280,7 +280,7 @@ def list_ranked_system_groups(
 ) -> Iterator[RankedSystemGroup]:
     """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
     check_names_in_run(run, tasks, measures, datasets)
-    for place in run.places:
+    for place in run.value_places:
         if not is_named_place(place, tasks, measures) or (datasets and place[1] not in datasets):
             continue
         every = run.at(place)
@@ -346,7 +346,7 @@ def list_system_pair_tests(
     """The tests of every pair of systems with values at one place, first minus second, as the `run` states them where
     it does; none where they cannot be tested."""
     stated = (
-        run.tests(known[0].place, [standing.system for standing in known])
+        run.find_pair_tests(known[0].place, [standing.system for standing in known])
         if run is not None and known
         else None
     )
@@ -448,8 +448,8 @@ def compare_systems(
     check_names_in_run(first, tasks, measures)
     how = compare_manifests(first.manifest, other.manifest) if second else ReplicatePairing(True)
     found = []
-    for place in dict.fromkeys((*first.places, *other.places)):
-        sides = first.side(place, a), other.side(place, b)
+    for place in dict.fromkeys((*first.value_places, *other.value_places)):
+        sides = first.find_system_values_at_place(place, a), other.find_system_values_at_place(place, b)
         if sides[0] is not None and sides[1] is not None and is_named_place(place, tasks, measures):
             why = first.explain_no_verdict(place) or other.explain_no_verdict(place)
             most = (
@@ -676,7 +676,7 @@ def compare(
             mend=f"To compare two systems of a run: embassay compare {run} -a {first} -b {second}.",
         )
     read = [read_run_values(folder) for folder in folders]
-    protocol = read[0].protocol
+    protocol = read[0].protocol_name
     if a is None and b is None and len(read) == 1:
         return SystemsComparison(
             protocol, fields=tuple(list_ranked_system_groups(read[0], tasks, datasets, measures))

@@ -277,9 +277,9 @@ def judge_against_baseline(
     value that is gone, for a fall without an interval, and for one that may be due to missing labels alone, as
     `compare` says of the two. Raises UsageError for runs of two protocols, or where nothing is left to compare.
     """
-    if now.protocol != base.protocol:
+    if now.protocol_name != base.protocol_name:
         raise UsageError(
-            f"{base.path} is a {base.protocol} run and {now.path} a {now.protocol} run.",
+            f"{base.path} is a {base.protocol_name} run and {now.path} a {now.protocol_name} run.",
             mend="Give runs of the same protocol.",
         )
     base.check(systems)
@@ -294,7 +294,7 @@ def judge_against_baseline(
     ]
     if not tests:
         raise UsageError(f"{base.path} has no score to compare with.", mend="Leave out -s, -t or -m.")
-    return tuple(_make_threshold_verdicts(tests, alpha, margin, now.protocol))
+    return tuple(_make_threshold_verdicts(tests, alpha, margin, now.protocol_name))
 
 
 def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
@@ -304,7 +304,7 @@ def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
 
 def _list_headline_places(base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
     """List the headline places over datasets, or a run's own where it has no such places."""
-    named = [place for place in base.places if is_named_place(place, tasks, measures)]
+    named = [place for place in base.value_places if is_named_place(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
 
 

@@ -123,12 +123,12 @@ class ComparableRun:
     counts for it."""
 
     @property
-    def protocol(self) -> str:
+    def protocol_name(self) -> str:
         """The protocol's name: `sage`, `pteb`, `rag` or `hume`."""
         return str(self.manifest.get("protocol", ""))
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def value_places(self) -> tuple[Place, ...]:
         """All places of the run's values in their order, `overall` first."""
         return tuple(sorted(group_standings_by_place(self.standings), key=lambda place: place[0] != OVERALL))
 
@@ -178,7 +178,7 @@ class ComparableRun:
             if task == OVERALL or task in (dataset.get("tasks") or {task: 0})
         )
 
-    def side(self, place: Place, system: str) -> SystemValuesAtPlace | None:
+    def find_system_values_at_place(self, place: Place, system: str) -> SystemValuesAtPlace | None:
         """Find a system at a place with the values of its items."""
         found = self.find_system_standing(place, system)
         if found is None:
@@ -199,7 +199,7 @@ class ComparableRun:
                 return known if known.a == a else known.swap_systems()
         return None
 
-    def tests(self, place: Place, systems: Sequence[str]) -> tuple[PairTest, ...] | None:
+    def find_pair_tests(self, place: Place, systems: Sequence[str]) -> tuple[PairTest, ...] | None:
         """The tests of every pair of `systems` at a place, first minus second, as the run states them; None where it
         does not state all of them."""
         pairs = [(a, b) for a, b in combinations(range(len(systems)), 2)]
@@ -347,7 +347,7 @@ def check_names_in_run(
     """Check that the run has the named tasks, measures and datasets; else UsageError."""
     kinds = (("task", tasks, 0), ("dataset", datasets, 1), ("measure", measures, 2))
     for noun, names, part in kinds:
-        known = [name for name in dict.fromkeys(place[part] for place in run.places) if name]
+        known = [name for name in dict.fromkeys(place[part] for place in run.value_places) if name]
         for name in names:
             if name not in known:
                 near = find_nearest_name(name, known)

@@ -66,7 +66,7 @@ class ReportSection:
             group=facts.get("group", ""),
         )
 
-    def pages(self, runs: Sequence[ReportRun]) -> list[ReportPage]:
+    def list_section_pages(self, runs: Sequence[ReportRun]) -> list[ReportPage]:
         """List the pages, one per run of its kind or one of all; none where there is nothing to show."""
         if not self.kind:
             made = [(runs[0], self._build_page_content(runs))]
@@ -162,7 +162,7 @@ def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[Repo
 
 def render_report_page(runs: Sequence[ReportRun]) -> str:
     """Render the whole report as one page."""
-    pages = [page for section in list_report_sections(runs) for page in section.pages(runs)]
+    pages = [page for section in list_report_sections(runs) for page in section.list_section_pages(runs)]
     html = minify_html(
         make_template_environment()
         .get_template("frame.html")

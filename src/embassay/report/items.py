@@ -117,7 +117,7 @@ class ItemGroup:
     values: Values
 
     @cached_property
-    def means(self) -> Values:
+    def mean_over_systems(self) -> Values:
         """The mean over systems of each measure and item, (measures, items); NaN where none has a value."""
         defined = np.isfinite(self.values)
         total = np.where(defined, self.values, 0.0).sum(axis=1)
@@ -476,7 +476,7 @@ def pick_items_for_page(group: ItemGroup, most: int, seed: int) -> NDArray[np.in
     n = len(group.ids)
     if n <= most:
         return np.arange(n)
-    orders = [np.argsort(means, kind="stable") for means in group.means]
+    orders = [np.argsort(means, kind="stable") for means in group.mean_over_systems]
     # A dict keeps the order, and has an item only once that is worst by several measures.
     worst: dict[int, None] = {}
     for place in range(n):
@@ -639,7 +639,7 @@ def _find_worst_items(
     """For each of the first `most` measures the item with the lowest mean over systems."""
     worst = []
     for m, measure in enumerate(group.measures[:most]):
-        means = group.means[m, rows]
+        means = group.mean_over_systems[m, rows]
         if not np.isfinite(means).any():
             continue
         place = int(np.nanargmin(means))

@@ -80,7 +80,7 @@ class SystemPlannedAndRealCost:
     calls: str
 
     @property
-    def sentence(self) -> str:
+    def planned_and_real_sentence(self) -> str:
         """The planned and real figures in one line, without those that neither plan nor run has."""
         parts = [
             f"{title} {took} (planned {planned})"

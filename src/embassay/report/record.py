@@ -168,7 +168,7 @@ class RunRecord:
         return dict(self.manifest.get("arguments", {}))
 
     @cached_property
-    def protocols(self) -> tuple[str, ...]:
+    def protocols_with_results(self) -> tuple[str, ...]:
         """The protocols with results, or the run's own when nothing is finished."""
         names = dict.fromkeys(row.protocol for row in self.rows.values())
         return tuple(names) or (self.manifest.get("protocol", ""),)
@@ -177,7 +177,7 @@ class RunRecord:
     def kind(self) -> str:
         """The kind of the run: the protocol, or for PTEB and RAG the command that made it."""
         return find_run_kind(
-            {**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]}
+            {**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols_with_results[0]}
         )
 
     def find(

@@ -292,11 +292,11 @@ def _draw_time_quality_chart(traded: Sequence[EncoderSpeedQuality], across: str)
         f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" '
         f'y1="{_chart_y_position(y, tick)}" y2="{_chart_y_position(y, tick)}"/>'
         f'<text x="{LEFT - 1}%" y="{_chart_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
-        for tick in y.ticks
+        for tick in y.tick_values
     )
     ticks = "".join(
         f'<text x="{_chart_x_position(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
-        for tick in x.ticks
+        for tick in x.tick_values
     )
     middle = (
         f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'

@@ -372,7 +372,7 @@ class LazyCellEngine:
         return {"name": chosen.name, "workers": chosen.count}
 
     @property
-    def workers(self) -> int:
+    def worker_count(self) -> int:
         """How many cells the workers do side by side; 0 where that is not known yet."""
         return self._facts.get("cpus", 0) if isinstance(self.chosen, RayWorkers) else self.chosen.count
 

@@ -227,7 +227,7 @@ class EncoderWorkloadCounter:
             distinct, distinct - len(fresh), tokens, chunks, counted and self._own
         )
 
-    def taken(self) -> EncoderWorkload:
+    def take_new_workload(self) -> EncoderWorkload:
         """What was heard since the last time."""
         need, self._so_far = self._so_far, EncoderWorkload()
         return need

@@ -56,7 +56,7 @@ class TokenVectors:
         """Tokens of each text."""
         return np.diff(self.starts)
 
-    def blocks(self, tokens: int) -> list[slice]:
+    def split_texts_by_tokens(self, tokens: int) -> list[slice]:
         """Consecutive texts with at most so many tokens together, or a single one."""
         parts, first = [], 0
         for text in range(1, len(self) + 1):
@@ -168,11 +168,11 @@ def _fill_maxsim_scores(out: Floats, queries: TokenVectors, documents: TokenVect
     """Every score, in float32; a block of queries and one of documents is the work of one thread."""
     from embassay.search.kernels import sum_largest_products
 
-    wide = queries.blocks(_QUERY_TOKENS)
+    wide = queries.split_texts_by_tokens(_QUERY_TOKENS)
     tasks = [
         (rows, columns)
         for rows in wide
-        for columns in documents.blocks(_PRODUCTS // max(1, int(queries.token_counts[rows].sum())))
+        for columns in documents.split_texts_by_tokens(_PRODUCTS // max(1, int(queries.token_counts[rows].sum())))
     ]
 
     def score_block(part: slice) -> None:

@@ -267,7 +267,7 @@ class AcceptanceThreshold:
         return self.value is None and self.chance is not None
 
     @property
-    def precision(self) -> float | None:
+    def sample_precision(self) -> float | None:
         """The precision in the sample; None where nothing is accepted."""
         return self.right / self.accepted if self.accepted else None
 

@@ -76,7 +76,7 @@ class HumanAndJudgeMean:
             abs(_remove_skewness_from_t(self.value.point / self.error, self.lean)), self.freedom
         )
 
-    def ends(self, confidence: float = 0.95) -> tuple[float, float]:
+    def compute_interval_ends(self, confidence: float = 0.95) -> tuple[float, float]:
         """The ends of the interval of `value`, whatever the bounds of a label are."""
         if self.arms is not None:
             return self.value.point - self.arms[0], self.value.point + self.arms[1]
@@ -307,7 +307,7 @@ def _estimate_with_unknown_refusals(
         return HumanAndJudgeMean(unknown, unknown, judged.judge, 0.0, n, total, float(n))
     # Taken to be as the others are, for want of better.
     value, error = judged.value.point, (1 - share) * judged.error
-    low, high = judged.ends(confidence)
+    low, high = judged.compute_interval_ends(confidence)
     ends = low - share * (low - bounds[0]), high + share * (bounds[1] - high)
     least, most = judged.alone.ends
     widened = Estimate(

@@ -219,7 +219,7 @@ class MaxSim(RaggedVectorSimilarity):
         """Index the documents' token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
-        parts = [(places[part], _slice_texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
+        parts = [(places[part], _slice_texts(tokens, part)) for part in tokens.split_texts_by_tokens(PART_TOKENS)]
 
         def search_tokens(queries: Ragged, k: int) -> RankedCandidates:
             return self._search_at_model_scale(TokenVectors.of(list(queries), self.model.width), parts, k)

@@ -87,7 +87,7 @@ class CallerObjectEncoder:
         return vectors
 
     @property
-    def faults(self) -> tuple[str, ...]:
+    def object_faults(self) -> tuple[str, ...]:
         """What the object did that it should not, in words."""
         if not self._changed:
             return ()

@@ -320,21 +320,21 @@ class Cl100kTokenizer:
         return _load_shared_cl100k, ()
 
     @cached_property
-    def _encoding(self) -> tiktoken.Encoding:
+    def _tiktoken_encoding(self) -> tiktoken.Encoding:
         return _open_encoding()
 
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
-        return self._encoding.encode_ordinary(text)
+        return self._tiktoken_encoding.encode_ordinary(text)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, in threads."""
         threads = min(_THREADS, os.cpu_count() or 1)
-        return self._encoding.encode_ordinary_batch(list(texts), num_threads=threads)
+        return self._tiktoken_encoding.encode_ordinary_batch(list(texts), num_threads=threads)
 
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token; a character may be spread over several."""
-        return self._encoding.decode_tokens_bytes(self.encode(text))
+        return self._tiktoken_encoding.decode_tokens_bytes(self.encode(text))
 
 
 @cache

@@ -31,10 +31,10 @@ def test_same_warnings_as_one_by_one(texts: list[str]) -> None:
     one_by_one, at_once = ReasonTally(), ReasonTally()
     for key, text in zip(ids, texts, strict=True):
         if not text:
-            one_by_one.note("empty documents in the corpus", key)
+            one_by_one.count_warned_item("empty documents in the corpus", key)
     for place, text in enumerate(texts):
         if text and text in texts[:place]:
-            one_by_one.note("repeats of an earlier text", ids[place])
+            one_by_one.count_warned_item("repeats of an earlier text", ids[place])
     at_once.add_earlier_counts(noted=find_odd_texts(ids, texts))
     assert at_once.warnings() == one_by_one.warnings()
 
@@ -47,4 +47,4 @@ def test_drawn_places(ids: set[str], limit: int, seed: int) -> None:
     drawn = SmallestHashSample[int](limit, seed, required)
     for place, key in enumerate(ordered):
         drawn.offer_item(key, place)
-    assert draw_seeded_positions(ordered, limit, seed, required).tolist() == drawn.taken()
+    assert draw_seeded_positions(ordered, limit, seed, required).tolist() == drawn.list_drawn_items()

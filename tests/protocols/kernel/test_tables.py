@@ -105,21 +105,21 @@ def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     """Caption, label, headings of rows, bold for who may be first, broken cells; names are printed as they are."""
     body = ["Models & more", ["a_b", "0.50<br>0.02"], [r"\input{x}", "0.40"]]
     made = PrintedTable("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
-    text = made.latex("sage_table1")
+    text = made.render_as_latex("sage_table1")
     assert r"\caption{100\% of it. Bold: may be first according to the run's tests.}" in text
     assert r"\label{tab:sage-table1}" in text
     assert r"\multicolumn{2}{l}{\emph{Models \& more}} \\" in text
     assert r"a\_b & \textbf{\shortstack[r]{0.50 \\ 0.02}} \\" in text
     assert r"\textbackslash{}input\{x\} & 0.40 \\" in text
     assert r"\footnotesize A note\_." in text
-    assert "Bold" not in PrintedTable("t", ["a"], "l", [["x"]]).latex("t")
+    assert "Bold" not in PrintedTable("t", ["a"], "l", [["x"]]).render_as_latex("t")
 
 
 def test_latex_leaves_out_columns_without_a_value():
     """The note names them; bold stays where it was; a table without any value keeps all its columns."""
     body = ["Models", ["a", "n/a", "0.50"], ["b", "n/a", "n/a"]]
     made = PrintedTable("t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)}))
-    text = made.latex("t")
+    text = made.render_as_latex("t")
     assert r"\begin{tabular}{lr}" in text
     assert r"system & sts \\" in text
     assert r"a & \textbf{0.50} \\" in text
@@ -129,7 +129,7 @@ def test_latex_leaves_out_columns_without_a_value():
     assert "overall" in note
     assert "overall" not in text.partition(r"\footnotesize ")[0]
     nothing = PrintedTable("t", ["system", "sts"], "lr", [["a", "n/a"]])
-    assert r"a & n/a \\" in nothing.latex("t")
+    assert r"a & n/a \\" in nothing.render_as_latex("t")
 
 
 def test_a_table_is_kept_in_three_forms(tmp_path):

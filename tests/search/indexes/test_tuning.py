@@ -55,7 +55,7 @@ def test_a_graph_is_tuned_without_being_built_again(tmp_path):
     found = tune_width(values_at, {"recall@10": 1.0}, ladder=(4, 16, 64, 256, 1024), gap=0.01)
     assert found.ef is not None
     assert found.ef > 4
-    assert found.steps[0].worst > 0.1
+    assert found.steps[0].largest_gap > 0.1
     assert len(list(tmp_path.glob("*.index"))) == 1
 
 

@@ -114,7 +114,7 @@ def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
     if shown.json:
         print_rendered_text(format_value_as_json(tails.as_dict(), indent=1))
         return
-    for sentence in tails.sentences():
+    for sentence in tails.describe_index_tails():
         print_rendered_text(sentence)
     printed = tails.table().format_table_for_printing()
     print_rendered_text("")

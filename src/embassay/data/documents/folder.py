@@ -216,4 +216,4 @@ def _explain_file_left_out(path: Path, found: os.stat_result, kind: str) -> str:
     if not can_read_document_kind(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE
-    return f"files larger than {limit.shown(limit.most)}" if found.st_size > limit.most else ""
+    return f"files larger than {limit.format_limited_number(limit.most)}" if found.st_size > limit.most else ""

@@ -235,7 +235,7 @@ class _DocumentReader:
             return
         self._texts[key] = entry.id
         for note in prose.notes:
-            self.tally.note(note, entry.id)
+            self.tally.count_warned_item(note, entry.id)
         self._add_document(document, prose)
 
     def _add_document(self, document: Document, prose: DocumentAsText) -> None:
@@ -245,7 +245,7 @@ class _DocumentReader:
             self.encodings[prose.encoding] += 1
         self.langs[document.lang] += 1
         if _UNBROKEN.search(document.text):
-            self.tally.note(
+            self.tally.count_warned_item(
                 "documents with 1,000 letters and digits in a row, cut at arbitrary points", document.id
             )
         self.columns |= dict.fromkeys(document.about)
@@ -292,7 +292,7 @@ def _read_prose(entry: FolderFile) -> DocumentAsText:
     except OSError:
         raise UnreadableDocument("files that cannot be read") from None
     except DataError:  # it has grown since it was looked at
-        raise UnreadableDocument(f"files larger than {PROSE.shown(PROSE.most)}") from None
+        raise UnreadableDocument(f"files larger than {PROSE.format_limited_number(PROSE.most)}") from None
     readers = {"Markdown": read_markdown, "reStructuredText": read_restructured_text}
     return readers[entry.kind](content, entry.path) if entry.kind in readers else read_plain_text(content)
 

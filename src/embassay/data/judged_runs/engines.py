@@ -468,7 +468,7 @@ class _DocumentIdChoice:
     def _count_known_ids(self, query: str, ids: Mapping[str, str]) -> None:
         if self._known is None:
             return
-        judged = self._known.judgements.get(query, {})
+        judged = self._known.judged_texts.get(query, {})
         for key, name in ids.items():
             known = (name in self._known.document_ids) + (name in judged)
             if known:

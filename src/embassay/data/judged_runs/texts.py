@@ -254,27 +254,27 @@ class AnswerTextMatcher:
         )
 
     @cached_property
-    def judgements(self) -> Judged:
+    def judged_texts(self) -> Judged:
         """What is judged."""
         return self.judge()
 
     @cached_property
     def document_ids(self) -> frozenset[str]:
         """The ids that a document may have: of the corpus, else of the judgements."""
-        return frozenset(self.passages) or frozenset(doc for docs in self.judgements.values() for doc in docs)
+        return frozenset(self.passages) or frozenset(doc for docs in self.judged_texts.values() for doc in docs)
 
     def question(self, asked: str) -> str:
         """The id of a question given by its id or its text; as given where it is neither, or fits several."""
-        if asked in self.questions or asked in self.judgements:
+        if asked in self.questions or asked in self.judged_texts:
             return asked
         names = self._questions.find_equal_texts(asked).ids
-        judged = [name for name in names if name in self.judgements]
+        judged = [name for name in names if name in self.judged_texts]
         chosen = names if len(names) == 1 else judged
         return chosen[0] if len(chosen) == 1 else asked
 
     def is_known_question(self, asked: str) -> bool:
         """Whether it is the id of a question that is asked or judged, or its text."""
-        return self.question(asked) in self.judgements or self.question(asked) in self.questions
+        return self.question(asked) in self.judged_texts or self.question(asked) in self.questions
 
     def find_passage_by_text(self, text: str) -> str | None:
         """The passage with this text, or the one that it is a part of; None where there is none or several fit."""
@@ -304,7 +304,7 @@ class AnswerTextMatcher:
     def _choose_among_equal_passages(
         self, match: PassagesMatchingText, query: str, taken: set[str]
     ) -> str | None:
-        grades = {name: self.judgements.get(query, {}).get(name) for name in match.ids}
+        grades = {name: self.judged_texts.get(query, {}).get(name) for name in match.ids}
         judged = [name for name, grade in grades.items() if grade is not None]
         if not match.is_same or len({grades[name] for name in judged}) > 1:
             return None

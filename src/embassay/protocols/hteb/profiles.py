@@ -62,25 +62,25 @@ class TransformationProfiles:
         self.in_scope = cache(self._compute_scope_level)
 
     @property
-    def transformations(self) -> tuple[str, ...]:
+    def present_transformations(self) -> tuple[str, ...]:
         """The transformations of the run, in the order of the paper."""
         return tuple(transformation for transformation in TRANSFORMATIONS if transformation in self.sources)
 
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes with a transformation in the run."""
-        return tuple(axis for axis in AXES if select_axis_transformations(axis, self.transformations))
+        return tuple(axis for axis in AXES if select_axis_transformations(axis, self.present_transformations))
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Transformations, axes, and the total."""
-        return (*self.transformations, *(name_axis_part(axis) for axis in self.axes), TOTAL)
+        return (*self.present_transformations, *(name_axis_part(axis) for axis in self.axes), TOTAL)
 
     def list_component_parts(self, part: str) -> tuple[str, ...]:
         """The parts that an axis, or the total, is the mean of."""
         if part == TOTAL:
             return tuple(name_axis_part(axis) for axis in self.axes)
-        return select_axis_transformations(part.removeprefix("axis:"), self.transformations)
+        return select_axis_transformations(part.removeprefix("axis:"), self.present_transformations)
 
     def headline(self, task: str) -> str:
         """Name the headline measure of a task, or `overall`."""
@@ -104,7 +104,7 @@ class TransformationProfiles:
     def _compute_scope_level(self, scope: str, system: str, part: str) -> SystemScoreLevel:
         levels = [
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
-            for task, dataset in self.layout.places(scope)
+            for task, dataset in self.layout.list_scope_datasets(scope)
         ]
         return average_system_levels(levels, system, noun="dataset")
 
@@ -117,7 +117,7 @@ class TransformationProfiles:
                     self.cells.original(task, dataset.name, system), bounds=self._find_measure_bounds(task)
                 ),
             )
-            for task, dataset in self.layout.places(scope)
+            for task, dataset in self.layout.list_scope_datasets(scope)
         ]
         for name, part in parts:
             if part.value is None:
@@ -237,7 +237,7 @@ def make_profile_comparisons(
 def measure_score_changes(profiles: TransformationProfiles, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
     by_part = {}
-    for task, dataset in profiles.layout.places(OVERALL):
+    for task, dataset in profiles.layout.list_scope_datasets(OVERALL):
         delta = profiles.on_dataset(task, dataset.name, system, part).delta.value
         if delta is not None:
             by_part[f"{task}/{dataset.name}"] = delta
@@ -371,7 +371,7 @@ def compare_language_groups(profiles: TransformationProfiles) -> list[dict[str, 
     for group, is_english in (("English", True), ("multilingual", False)):
         places = [
             (task, dataset)
-            for task, dataset in profiles.layout.places(OVERALL)
+            for task, dataset in profiles.layout.list_scope_datasets(OVERALL)
             if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
         ]
         for part in profiles.parts if places else ():

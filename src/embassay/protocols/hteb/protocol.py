@@ -394,7 +394,7 @@ def build_transformation_record(
                 "about": dict(kept.sources[source.name].about) if source.name in kept.sources else {},
                 "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
-                "outcomes": kept.outcomes(source.name) if source.name in kept.sources else {},
+                "outcomes": kept.count_outcomes_by_dataset_and_seed(source.name) if source.name in kept.sources else {},
             }
             for source in sources
         ]
@@ -514,7 +514,7 @@ def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSour
 def check_price_is_known(sources: Sequence[TransformationSource], max_usd: float | None) -> None:
     """UsageError if the cost is limited and the price of a model is not known."""
     for source in sources if max_usd is not None else ():
-        if isinstance(source.paraphraser, LLMTextTransformer) and source.paraphraser.price is None:
+        if isinstance(source.paraphraser, LLMTextTransformer) and source.paraphraser.token_price is None:
             raise make_unknown_price_error(source.paraphraser.name)
 
 
@@ -550,7 +550,7 @@ def forecast_transformations(
                 # A text takes a call for each step, so that calls say how many texts are left to ask for.
                 cached=max(0, texts - need.calls // len(source.of.steps)),
                 requests=need.calls,
-                usd=None if writer.price is None else writer.price.usd(need.read, need.written),
+                usd=None if writer.token_price is None else writer.token_price.usd(need.read, need.written),
                 seconds=estimate_server_seconds(model, need.calls, need.read + need.written, need.written),
                 assumed=True,
             )

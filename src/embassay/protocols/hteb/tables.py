@@ -60,7 +60,7 @@ def make_hteb_tables(
     profiles: TransformationProfiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTextCounts]
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
-    if not profiles.layout.datasets or not profiles.transformations:
+    if not profiles.layout.datasets or not profiles.present_transformations:
         return
     shares = share_unchanged_and_failed(texts)
     yield _make_level_grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
@@ -128,7 +128,7 @@ def _make_level_grid(
     """A row for every system on every dataset, over each task, and over all; beside it how many texts were unchanged,
     and how many failed."""
     style: Style = "signed" if what == "delta" else "number"
-    mean_shares = partial(_average_loss_shares, shares, profiles.transformations)
+    mean_shares = partial(_average_loss_shares, shares, profiles.present_transformations)
     return ColumnTable.of(
         name,
         title,
@@ -162,7 +162,7 @@ def _average_loss_shares(
 
 
 def _list_scope_levels(profiles: TransformationProfiles) -> Iterator[SystemLevelsByPart]:
-    for task, dataset in profiles.layout.places(OVERALL):
+    for task, dataset in profiles.layout.list_scope_datasets(OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.on_dataset, task, dataset.name, system.name)
             yield SystemLevelsByPart(

@@ -206,7 +206,7 @@ class LLMTextTransformer(LLMTextRewriter):
         return f"{self.chat.identity} {self.of.name} {prompts} {drawn}"
 
     @property
-    def prompt(self) -> Prompt:
+    def transformation_prompt(self) -> Prompt:
         """The prompt of the model: the instructions of all steps."""
         words = "\n\n".join(load_step_instruction(step).text for step in dict.fromkeys(self.of.steps))
         return Prompt(self.of.name, load_step_instruction(self.of.steps[0]).version, words)

@@ -108,7 +108,7 @@ def read_decided_store_answers(folder: StudyFolder, database: str | None = None)
 
 def list_decided_answer_rows(store: AnswerStore) -> list[AnnotationRow]:
     """What annotators have decided, by annotator and item."""
-    kinds = {annotator.id: annotator.who for annotator in store.annotators()}
+    kinds = {annotator.id: annotator.annotation_author_kind for annotator in store.annotators()}
     return [
         AnnotationRow(
             item_id=answer.item_id,

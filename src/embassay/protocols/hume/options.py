@@ -197,7 +197,7 @@ class StudyDataOptions:
         return check_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
-    def suites(self) -> list[DatasetSuite]:
+    def chosen_suites(self) -> list[DatasetSuite]:
         """The suites among the datasets."""
         from embassay.data.catalogue.suites import find_suite
 

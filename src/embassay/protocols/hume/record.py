@@ -178,14 +178,14 @@ class PeopleWinCount(_FrozenRecord):
     pairs: int
 
     @property
-    def rate(self) -> float:
+    def share_won(self) -> float:
         """Share of the pairs won."""
         return self.wins / self.pairs
 
     @property
     def win_rate_interval(self) -> Estimate | None:
         """The 95% Wilson interval of that share; None without a pair."""
-        return wilson(self.rate, self.pairs) if self.pairs else None
+        return wilson(self.share_won, self.pairs) if self.pairs else None
 
 
 class Summary(_FrozenRecord):

@@ -133,7 +133,7 @@ def _average_resource_level(
     ranks = [model.standing for model in models if model.standing]
     shares = [rank.best_percent_of_human for rank in ranks]
     people = [model.pair.human.value or 0.0 for model in models]
-    wins = [rank.wins() for rank in ranks]
+    wins = [rank.people_beat_models() for rank in ranks]
     return ResourceLevelMeans(
         level=level,
         resource_class=resource_class,

@@ -60,7 +60,7 @@ class Annotator:
         return self.kind == "adjudicator"
 
     @property
-    def who(self) -> Who:
+    def annotation_author_kind(self) -> Who:
         """The kind of the annotations they give; an adjudicator gives none."""
         return "simulated" if self.kind == "simulated" else "person"
 
@@ -604,7 +604,7 @@ def _make_annotation(annotator: Annotator, answer: SavedAnswer) -> Annotation:
     value: Any = answer.value if answer.has_scorable_value else None
     return Annotation(
         answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
-        answer.seconds, annotator.who, answer.flag, answer.comment
+        answer.seconds, annotator.annotation_author_kind, answer.flag, answer.comment
     )  # fmt: skip
 
 
@@ -650,7 +650,7 @@ class BrowserLog:
         self._database = database
         self._known: set[tuple[str, str, str]] = set()
 
-    def shown(self, browser: str, annotators: Iterable[str]) -> None:
+    def note_answers_shown(self, browser: str, annotators: Iterable[str]) -> None:
         """This browser got answers of these people."""
         self._record_browser_event(browser, "shown", annotators)
 

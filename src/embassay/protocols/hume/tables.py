@@ -482,7 +482,7 @@ def agreement_by_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         note += "lead most where people agree least."
     return _make_figure_table(
         8, "agreement between people and the lead of the best model",
-        [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,
+        [rank for rank in ranks if rank.people_agreement is not None], *OF_PAIR,
         text("coefficient", "pair.agreement.coefficient"), number_column("agreement"),
         # The models' lead, not people's, so that the correlation falls where agreement is low.
         points_column("best_minus_human", lambda rank: -rank.gap(), "signed"), text("band", "pair.agreement.band"),

@@ -124,7 +124,7 @@ class TaskCostForecaster:
             heard = rehearse(count_encoder_call)
         except Exception:  # a plan must not stop a run; the cell itself will say what is wrong
             heard = False
-        taken = {name: need.taken() for name, need in self.needs.items()}
+        taken = {name: need.take_new_workload() for name, need in self.needs.items()}
         if heard:
             return taken
         # The task's versions are estimated from the originals.

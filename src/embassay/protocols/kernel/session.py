@@ -391,7 +391,7 @@ class CellRunAttempt(RunAttempt):
         """Count the workers, cells and texts of this attempt."""
         fresh = self._fresh
         return {
-            "workers": self.crew.workers,
+            "workers": self.crew.worker_count,
             "engine": self.crew.facts,
             "cells_done": sum(record.done for record in fresh),
             "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),

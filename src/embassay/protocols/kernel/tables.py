@@ -267,7 +267,7 @@ class PrintedTable:
         )
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
 
-    def latex(self, name: str) -> str:
+    def render_as_latex(self, name: str) -> str:
         r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
         note names the columns that are left out, as they hold no value."""
         shown, empty = self._select_printed_columns()
@@ -352,7 +352,7 @@ def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = No
     """Write each table into the `tables/` of a run, as CSV, Markdown and LaTeX."""
     for table in tables:
         printed = table.format_table_for_printing(first)
-        files = {"csv": table.as_csv(), "md": printed.markdown(), "tex": printed.latex(table.name)}
+        files = {"csv": table.as_csv(), "md": printed.markdown(), "tex": printed.render_as_latex(table.name)}
         for ending, text in files.items():
             write_file_atomically(run / "tables" / f"{table.name}.{ending}", text)
 

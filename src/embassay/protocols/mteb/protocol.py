@@ -327,7 +327,7 @@ def make_mean_rows(scores: MainScores, survey: DocumentSurvey) -> Iterator[Resul
     all, since means over other tasks do not compare."""
     for system in survey.systems():
         values = scores.values.get(system, {})
-        for kind, tasks in survey.kinds.items():
+        for kind, tasks in survey.tasks_by_type.items():
             yield _make_mean_result(kind, MAIN, system, values, tasks)
         yield _make_mean_result(OVERALL, OVERALL, system, values, list(survey.tasks))
 
@@ -347,7 +347,7 @@ def make_mean_standings(
     """The means as standings; with replicates, each system's by itself, where the files state intervals."""
     standings = []
     for row in rows:
-        tasks = list(survey.tasks) if row.task == OVERALL else survey.kinds[row.task]
+        tasks = list(survey.tasks) if row.task == OVERALL else survey.tasks_by_type[row.task]
         spread = scores.spread(row.system, tasks) if row.value is not None else None
         headline = SystemHeadlineValue(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
         if row.value is not None and spread is not None:

@@ -618,7 +618,7 @@ class DocumentSurvey:
         }
 
     @property
-    def kinds(self) -> dict[str, list[str]]:
+    def tasks_by_type(self) -> dict[str, list[str]]:
         """The tasks of every type of task, in order."""
         types: dict[str, list[str]] = {}
         for name, task in self.tasks.items():

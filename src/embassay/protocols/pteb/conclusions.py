@@ -101,7 +101,7 @@ def compare_systems_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) 
     ]
     for analysis in ("pooled", "averaged"):
         _correct_p_values([system[analysis] for system in systems if system[analysis] is not None])
-    names = [dataset.name for _, dataset in scores.layout.places(scope.task)]
+    names = [dataset.name for _, dataset in scores.layout.list_scope_datasets(scope.task)]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
@@ -112,7 +112,7 @@ def _test_difference_to_baseline(scores: RunScoreLevels, scope: SystemsOnTask, s
         return {"system": system, "pooled": None, "averaged": None, "reason": level.score.reason}
     pooled: list[Floats] = []
     averaged: list[float] = []
-    for task, dataset in scores.layout.places(scope.task):
+    for task, dataset in scores.layout.list_scope_datasets(scope.task):
         of_baseline, of_system = (
             scores.on_dataset(task, dataset.name, name).runs for name in (scores.layout.baseline_name, system)
         )
@@ -307,7 +307,7 @@ def make_pteb_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Ite
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
     scores = RunScoreLevels(layout, records)
-    return make_standings_over_wordings(layout, scores, scores.scopes)
+    return make_standings_over_wordings(layout, scores, scores.scopes_with_headline)
 
 
 def summarise_original_scores(
@@ -325,7 +325,7 @@ def summarise_original_scores(
     group = group_systems_by_method(layout)
     standing = [
         SystemStanding(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
-        for task, headline in scores.scopes
+        for task, headline in scores.scopes_with_headline
         for system in layout.systems
         for dataset, mean in _list_original_scores(scores, task, system.name)
     ]
@@ -363,7 +363,7 @@ def _make_score_rows(scores: RunScoreLevels) -> Iterator[ResultRow]:
                     yield from make_system_level_rows(
                         layout, task.name, task.headline, level, "", dataset, lang
                     )
-    for name, headline in scores.scopes:
+    for name, headline in scores.scopes_with_headline:
         for system in layout.systems:
             for label in scores.labels:
                 level = scores.in_scope(name, system.name, label)
@@ -444,7 +444,7 @@ def build_paraphrasing_record(
                 **_build_paraphraser_record(paraphrases, source),
                 "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
-                "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
+                "outcomes": paraphrases.count_outcomes_by_dataset_and_seed(source.name) if source.name in paraphrases.sources else {},
             }
             for source in sources
         ]

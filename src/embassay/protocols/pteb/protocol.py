@@ -165,7 +165,7 @@ class PtebProtocol(WordedProtocol):
         """Check that the prices of systems and of paraphrasers are known where the cost is limited."""
         super().check_prices_known(plan, max_usd)
         for source in self.sources if max_usd is not None else ():
-            if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
+            if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.token_price is None:
                 raise make_unknown_price_error(source.name)
 
     def list_own_manifest_fields(self, plan: PtebPlan) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _forecast_paraphrase_answers(
         tokens=read + written,
         cached=head.texts - len(missing),
         requests=len(missing),
-        usd=None if writer.price is None else writer.price.usd(read, written),
+        usd=None if writer.token_price is None else writer.token_price.usd(read, written),
         seconds=estimate_server_seconds(model, len(missing), read + written, written),
         assumed=True,
     )

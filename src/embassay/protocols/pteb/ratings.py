@@ -66,7 +66,7 @@ class Judge:
         return _open_judge(self, ledger)
 
     @property
-    def price(self) -> TokenPrice | None:
+    def token_price(self) -> TokenPrice | None:
         """What its tokens cost; None where that is not known."""
         price = getattr(self.open(), "price", None)
         return price if isinstance(price, TokenPrice) else None
@@ -101,7 +101,7 @@ def plan_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> li
 
 def plan_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
     """One judge as a plan knows it."""
-    chat, price = judge.open(ledger), judge.price
+    chat, price = judge.open(ledger), judge.token_price
     if price is None and ledger is not None and ledger.max_usd is not None:
         raise make_unknown_price_error(chat.name)
     return PlannedSystem(

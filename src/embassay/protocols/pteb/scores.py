@@ -90,7 +90,7 @@ class PtebRunRows:
         """A row over all languages of its dataset, or of one of several."""
         return self._rows_by_key.get((task, dataset, variant, system, measure, lang))
 
-    def points(
+    def find_value_in_points(
         self, task: str, dataset: str, system: str, measure: str, variant: str = "", *, lang: str = ""
     ) -> float | None:
         """The value of a row in points, None where there is no row or no value."""
@@ -292,8 +292,8 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
     measure = find_task_measure("sts")
     return ColumnTable.of(
         "pteb_table8", "PTEB table 8: score and time", given.systems(), text("kind"), text("system"),
-        number_column("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
-        number_column("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
+        number_column("orig_sts", lambda row: given.find_value_in_points("sts", "", row.system, measure, ORIGINAL)),
+        number_column("pteb_sts", lambda row: given.find_value_in_points("sts", "", row.system, measure)),
         number_column("runtime_s", lambda row: given.seconds.get(row.system), 1),
         number_column("peak_rss_gib", partial(_find_peak_memory_gib, given)),
         # The paper has it; nothing here measures it.
@@ -483,12 +483,12 @@ def _compute_system_values(
 ) -> SystemGridValues:
     where = (used.task, used.dataset, system)
     return SystemGridValues(
-        given.points(*where, "original", lang=lang),
-        given.points(*where, used.measure, lang=lang),
-        given.points(*where, "delta", lang=lang),
-        given.points(*where, "sd", lang=lang),
-        given.points(*where, "delta_sd", lang=lang),
-        given.points(*where, used.measure, ORIGINAL, lang=lang),
+        given.find_value_in_points(*where, "original", lang=lang),
+        given.find_value_in_points(*where, used.measure, lang=lang),
+        given.find_value_in_points(*where, "delta", lang=lang),
+        given.find_value_in_points(*where, "sd", lang=lang),
+        given.find_value_in_points(*where, "delta_sd", lang=lang),
+        given.find_value_in_points(*where, used.measure, ORIGINAL, lang=lang),
     )
 
 
@@ -549,7 +549,7 @@ def _make_paraphrase_source_table(given: PtebRunRows) -> ColumnTable:
     ]
 
     def find_source_value(row: SystemScoreBySource, measure: str) -> float | None:
-        return given.points(row.task, "", row.system, measure, row.label)
+        return given.find_value_in_points(row.task, "", row.system, measure, row.label)
 
     return ColumnTable.of(
         "scores_by_source", "By paraphraser and prompt, x 100", rows,
@@ -582,7 +582,7 @@ def _make_prompts_table(given: PtebRunRows) -> ColumnTable:
     }
     rows: list[SystemScoreByPrompt] = []
     for kind, system in given.systems():
-        scores = {label: given.points("sts", "", system, find_task_measure("sts"), label) for label in labels}
+        scores = {label: given.find_value_in_points("sts", "", system, find_task_measure("sts"), label) for label in labels}
         rows += [
             SystemScoreByPrompt(label, kind, system, score, edits[label]) for label, score in scores.items()
         ]

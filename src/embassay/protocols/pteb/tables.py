@@ -177,7 +177,7 @@ def _make_mixed_effects_table(given: PtebRunRows) -> ColumnTable:
 
 
 def _find_drop_deviation(given: PtebRunRows, name: str, row: MixedEffectsDrop) -> float | None:
-    return given.points(row.task, "", row.system, f"delta_sd:{name}")
+    return given.find_value_in_points(row.task, "", row.system, f"delta_sd:{name}")
 
 
 def _make_delta_columns(*ends: str) -> Iterator[ComputedColumn]:

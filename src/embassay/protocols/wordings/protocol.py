@@ -355,7 +355,7 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
         return self.chat.name
 
     @property
-    def price(self) -> TokenPrice | None:
+    def token_price(self) -> TokenPrice | None:
         """The price of the model's tokens; None where it is not known."""
         return getattr(self.chat.model, "price", None)
 

@@ -136,7 +136,7 @@ class RunLayout:
         """The datasets of a task, in the order of the run."""
         return (dataset for dataset in self.datasets if task in dataset.tasks)
 
-    def places(self, scope: str) -> list[tuple[str, DatasetInRun]]:
+    def list_scope_datasets(self, scope: str) -> list[tuple[str, DatasetInRun]]:
         """List the tasks and datasets that make up a task or `overall`."""
         names = [task.name for task in self.tasks if scope in (OVERALL, task.name)]
         return [(name, dataset) for name in names for dataset in self.list_task_datasets(name)]
@@ -605,7 +605,7 @@ class RunScoreLevels:
         return tuple(dict.fromkeys((ALL, *(source.label for source in self.layout.sources if source.label))))
 
     @property
-    def scopes(self) -> list[tuple[str, str]]:
+    def scopes_with_headline(self) -> list[tuple[str, str]]:
         """The tasks and `overall`, with the measure of their headline."""
         return [*((task.name, task.headline) for task in self.layout.tasks), (OVERALL, OVERALL)]
 
@@ -615,7 +615,7 @@ class RunScoreLevels:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
-            names, noun = [of.name for _, of in self.layout.places(scope)], "dataset"
+            names, noun = [of.name for _, of in self.layout.list_scope_datasets(scope)], "dataset"
             parts = [(name, self.find_original_on_dataset(scope, name, system)) for name in names]
         for name, part in parts:
             if part.value is None:
@@ -660,7 +660,7 @@ class RunScoreLevels:
             return average_system_levels(levels, system, noun="task")
         levels = [
             (dataset.name, self.on_dataset(scope, dataset.name, system, label))
-            for _, dataset in self.layout.places(scope)
+            for _, dataset in self.layout.list_scope_datasets(scope)
         ]
         return average_system_levels(levels, system, noun="dataset")
 
@@ -685,7 +685,7 @@ def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Ite
     bounds = scores.in_scope(scope, system).delta.bounds
     low, high = clip_drop_interval(mean.low, mean.high, bounds, bounds[1])
     method = _add_interval_reason(
-        _describe_mean_method(mean, len(scores.layout.places(scope))), mean.low, low
+        _describe_mean_method(mean, len(scores.layout.list_scope_datasets(scope))), mean.low, low
     )
     yield row(MEASURE, mean.value, mean.n, low, high, method)
     for name, spread in SPREADS.items():
@@ -701,7 +701,7 @@ def estimate_mixed_drop(scores: RunScoreLevels, scope: str, system: str) -> Mixe
     total = scores.in_scope(scope, system)
     if not total.has_score:
         return total.score.reason
-    parts = scores.layout.places(scope)
+    parts = scores.layout.list_scope_datasets(scope)
     tasks = [task for task, _ in parts]
     values: list[float] = []
     weights: list[float] = []

@@ -97,7 +97,7 @@ class ParaphraseSet:
 
     def list_kept_seeds(self, source: str, dataset: str) -> tuple[int, ...]:
         """The seeds of the runs that are kept, ascending."""
-        return tuple(file.seed for file in self.source(source).files(dataset))
+        return tuple(file.seed for file in self.source(source).list_dataset_files(dataset))
 
     def keep(
         self,
@@ -171,7 +171,7 @@ class ParaphraseSet:
         """32 hexadecimal digits: of every text, wording and outcome, whatever their order; for cell keys."""
         return self._find_run_file(source, dataset, seed).digest
 
-    def outcomes(self, source: str) -> dict[str, dict[int, dict[str, int]]]:
+    def count_outcomes_by_dataset_and_seed(self, source: str) -> dict[str, dict[int, dict[str, int]]]:
         """Dataset -> seed -> outcome -> how many texts."""
         return {
             dataset: {file.seed: dict(file.outcomes) for file in kept.runs}
@@ -191,7 +191,7 @@ class ParaphraseSet:
         ]
 
     def _find_run_file(self, source: str, dataset: str, seed: int) -> WordingFile:
-        for file in self.source(source).files(dataset):
+        for file in self.source(source).list_dataset_files(dataset):
             if file.seed == seed:
                 return file
         raise UsageError(
@@ -261,7 +261,7 @@ class WordingSource(BaseModel):
     about: dict[str, Any] = Field(default_factory=dict)
     datasets: dict[str, DatasetWordings] = Field(default_factory=dict)
 
-    def files(self, dataset: str) -> tuple[WordingFile, ...]:
+    def list_dataset_files(self, dataset: str) -> tuple[WordingFile, ...]:
         """List the files of the runs on a dataset; none for one that it has not."""
         return tuple(self.datasets[dataset].runs) if dataset in self.datasets else ()
 

@@ -613,11 +613,11 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     if means is None:
         return
     scores = ", ".join(
-        f"{label[row.name]} {POINTS.text(row.overall.value)}"
+        f"{label[row.name]} {POINTS.text(row.mean_over_all_pairs.value)}"
         for row in means.llms
-        if row.overall.value is not None
+        if row.mean_over_all_pairs.value is not None
     )
-    people = means.people.overall.value
+    people = means.people.mean_over_all_pairs.value
     beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
     yield (
         f"Language models as annotators, mean over {numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."

@@ -199,7 +199,7 @@ class FamilyMeansRow:
     failed: int = 0
 
     @property
-    def overall(self) -> FamilyMean:
+    def mean_over_all_pairs(self) -> FamilyMean:
         """The mean over all pairs, every pair once: not the mean of the families."""
         return self.means[-1]
 
@@ -237,7 +237,7 @@ def average_llm_scores_by_family(summary: Summary) -> FamilyMeansTable | None:
         )
         for name in names
     ]
-    rows.sort(key=lambda row: -(row.overall.value or 0.0))
+    rows.sort(key=lambda row: -(row.mean_over_all_pairs.value or 0.0))
     people = _make_family_means_row("", "human", pairs, families, lambda pair: pair.human.value)
     return FamilyMeansTable(
         families, len(pairs), (people, *rows, *_find_best_model_per_family(pairs, families))

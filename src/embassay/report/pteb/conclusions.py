@@ -149,7 +149,7 @@ class ParaphraseLosses:
                 values.setdefault((task, dataset, system, measure), []).append(row.value)
         return values
 
-    def overall(self, row: BoardRow) -> ParaphraseLoss:
+    def find_overall_loss(self, row: BoardRow) -> ParaphraseLoss:
         """Find a system's loss over all tasks."""
         return self._build_loss(row, None, OVERALL, OVERALL, "")
 
@@ -164,7 +164,7 @@ class ParaphraseLosses:
     def leading(self, row: BoardRow) -> ParaphraseLoss:
         """Find a system's loss at the level of the board's leading score."""
         task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
-        return self.overall(row) if task is None else self.find_task_loss(row, task)
+        return self.find_overall_loss(row) if task is None else self.find_task_loss(row, task)
 
     def _build_loss(
         self, row: BoardRow, task: BoardTask | None, name: str, measure: str, dataset: str

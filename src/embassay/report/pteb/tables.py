@@ -56,7 +56,7 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
     tables = []
     if len(tasks) > 1:
         rows = [
-            (row, [losses.overall(row), *(losses.find_task_loss(row, task) for task in tasks)])
+            (row, [losses.find_overall_loss(row), *(losses.find_task_loss(row, task) for task in tasks)])
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]

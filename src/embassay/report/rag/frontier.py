@@ -335,11 +335,11 @@ def _draw_grid(x: LogTimeScale, y: LinearScale, asked: SweepRulesPricesAndSeed) 
         f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" '
         f'y1="{_chart_y_position(y, tick)}" y2="{_chart_y_position(y, tick)}"/>'
         f'<text x="{LEFT - 1:g}%" y="{_chart_y_position(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
-        for tick in y.ticks
+        for tick in y.tick_values
     )
     columns = "".join(
         f'<text x="{_chart_x_position(x, tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
-        for tick in x.ticks
+        for tick in x.tick_values
     )
     name = f"p{asked.percentile:g} of a query, ms (log)"
     return (

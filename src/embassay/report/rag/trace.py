@@ -25,7 +25,7 @@ from embassay.report.runs import ReportRun
 def worst_stage_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """The stage that loses most."""
     trace = read_pipeline_trace(record.path)
-    largest = trace.largest
+    largest = trace.largest_loss
     if largest is None:
         return VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
     share = largest.share
@@ -55,7 +55,7 @@ def retrieval_trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterato
 
 
 def _write_trace_verdict(trace: PipelineTrace) -> str:
-    largest = trace.largest
+    largest = trace.largest_loss
     if largest is None:
         return "Every needed passage is in the prompt."
     where = {

@@ -138,7 +138,7 @@ class RankedDocumentNumbering:
         self._excerpts, self._judged = excerpts, judged
         self._places: dict[str, int] = {}
 
-    def number(self, identifier: str) -> int:
+    def number_document(self, identifier: str) -> int:
         """The document's number; a new one is added."""
         if identifier not in self._places:
             self._places[identifier] = len(self.ids)
@@ -188,7 +188,7 @@ def _flatten_ranking_versions(
     for version in VERSIONS:
         flat: list[int] = []
         for doc, edit, value in versions.get(version, ()):
-            number = corpus.number(doc)
+            number = corpus.number_document(doc)
             flat += [number] if version == "original" else [number, EDIT_NUMBERS.get(edit, 0)]
             if value > 0 and not edit:
                 gain[number] = value

@@ -113,7 +113,7 @@ class SearchWidthTrial:
     gaps: Mapping[str, float]
 
     @property
-    def worst(self) -> float:
+    def largest_gap(self) -> float:
         """The largest gap."""
         return max(self.gaps.values())
 
@@ -155,7 +155,7 @@ def tune_width(
     steps: list[SearchWidthTrial] = []
     for ef in ladder:
         steps.append(_try_search_width(ef, values_at(ef), flat))
-        if steps[-1].worst <= gap:
+        if steps[-1].largest_gap <= gap:
             return TunedSearchWidth(ef, gap, flat, tuple(steps))
     return TunedSearchWidth(None, gap, flat, tuple(steps))
 

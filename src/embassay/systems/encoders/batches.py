@@ -232,7 +232,7 @@ class TokenVectorReader:
         limit = getattr(reader, "max_seq_length", None)
         self._cut: dict[str, Any] = {"truncation": True, "max_length": limit} if limit else {}
 
-    def places(self, texts: Sequence[str], prompt: str) -> list[tuple[int, NDArray[np.int64]]]:
+    def find_own_token_places(self, texts: Sequence[str], prompt: str) -> list[tuple[int, NDArray[np.int64]]]:
         """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []

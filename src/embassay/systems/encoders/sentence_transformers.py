@@ -170,7 +170,7 @@ class SentenceTransformer:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
         tokenizer does not say where a token stands."""
         prompt, states = self.prompts.of(role), self._open_token_vector_reader(self._choose_route(role))
-        places = states.places(texts, prompt)
+        places = states.find_own_token_places(texts, prompt)
         tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
         def fill_token_states(rows: Batch) -> None:
@@ -197,7 +197,7 @@ class SentenceTransformer:
             return None
         return (
             self.max_tokens
-            - self._open_token_vector_reader(None).places([""], self.prompts.of("document"))[0][0]
+            - self._open_token_vector_reader(None).find_own_token_places([""], self.prompts.of("document"))[0][0]
         )
 
     def locate_text_tokens(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:

@@ -540,7 +540,7 @@ class BM25(ShardSearch):
         return self.variant == "plus" and (self.corpus or self.pair_corpus) == "reference"
 
     @property
-    def _weighting(self) -> Weighting:
+    def _term_weighting(self) -> Weighting:
         okapi = self.variant == "okapi"
         return Weighting(k1=self.k1, b=self.b, delta=0.0 if okapi else self.delta, okapi=okapi)
 
@@ -558,12 +558,12 @@ class BM25(ShardSearch):
         tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
         bags = count_unigrams(tokens)
         if self._is_corpus_reference_alone:
-            score = partial(_score_against_reference, self._weighting, bags)
+            score = partial(_score_against_reference, self._term_weighting, bags)
         else:
             copies = np.bincount(rows_b, minlength=len(bags))
             score = partial(
                 _score_row_pairs,
-                CollectionStatistics.of(self._weighting, bags, copies, tokens.vocabulary),
+                CollectionStatistics.of(self._term_weighting, bags, copies, tokens.vocabulary),
                 bags,
             )
         scores = score(rows_a, rows_b)
@@ -587,7 +587,7 @@ class BM25(ShardSearch):
         """
         tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
         mutual = MutualTextScores.build(
-            self._weighting, count_unigrams(tokens.take_rows(rows)), tokens.vocabulary
+            self._term_weighting, count_unigrams(tokens.take_rows(rows)), tokens.vocabulary
         )
         low, high = mutual.find_score_bounds()
         empty = mutual.bags.sizes == 0
@@ -610,7 +610,7 @@ class BM25(ShardSearch):
     ) -> Iterator[RankedCandidates]:
         """The k texts of the highest raw score in each shard, in order, with the statistics of all shards together."""
         reading = TermFrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
-        return search_shards(reading, self._weighting, shards, k, spread)
+        return search_shards(reading, self._term_weighting, shards, k, spread)
 
     def search_corpora(
         self,
@@ -624,7 +624,7 @@ class BM25(ShardSearch):
         """`search` in each shard with the statistics of its own corpus, `each` shards in a row; then in each with those
         of all corpora together."""
         reading = TermFrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
-        return search_corpora(reading, self._weighting, shards, each, k, spread)
+        return search_corpora(reading, self._term_weighting, shards, each, k, spread)
 
 
 def _score_row_pairs(

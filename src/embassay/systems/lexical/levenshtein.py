@@ -42,13 +42,13 @@ class LevenshteinSimilarity:
         return "classical"
 
     @property
-    def _scorer(self) -> Callable[..., float]:
+    def _similarity_scorer(self) -> Callable[..., float]:
         return UnitCost.normalized_similarity if self.unit else Indel.normalized_similarity
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pair_counts_equal(a, b)
-        return np.asarray(cpdist(a, b, scorer=self._scorer, dtype=np.float32, workers=_ALL_CORES))
+        return np.asarray(cpdist(a, b, scorer=self._similarity_scorer, dtype=np.float32, workers=_ALL_CORES))
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
@@ -88,4 +88,4 @@ class LevenshteinSimilarity:
     def _compute_similarities(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
         if not (a and b):
             return np.empty((len(a), len(b)))
-        return np.asarray(cdist(a, b, scorer=self._scorer, dtype=np.float64, workers=_ALL_CORES))
+        return np.asarray(cdist(a, b, scorer=self._similarity_scorer, dtype=np.float64, workers=_ALL_CORES))

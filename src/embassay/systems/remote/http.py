@@ -100,7 +100,7 @@ async def read_bounded_response_body(response: httpx2.Response) -> None:
         held += len(piece)
         if held > most:
             raise ServerAnswerTooLong(
-                f"the answer is longer than {ANSWER.shown(most)}",
+                f"the answer is longer than {ANSWER.format_limited_number(most)}",
                 f"If that is intended, raise the limit: export {ANSWER.doubled_limit_setting}",
             )
         pieces.append(piece)

@@ -80,7 +80,7 @@ class AnnotatorRoutes:
         annotator = self._find_annotator_by_link(request, token)
         shown = service.build_study_for_annotator(self._service, annotator)
         if shown["answers"]:
-            self._service.browser_log.shown(read_browser_name(request), (annotator.id,))
+            self._service.browser_log.note_answers_shown(read_browser_name(request), (annotator.id,))
         return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
@@ -101,8 +101,8 @@ class AnnotatorRoutes:
         if not annotator.is_adjudicator:
             return service.build_item_for_page(item)
         adjudication = self._service.served_disputes
-        self._service.browser_log.shown(read_browser_name(request), adjudication.list_item_answerers(item.id))
-        return service.build_item_for_page(item, adjudication.shown(self._service.tasks[item.task], item.id))
+        self._service.browser_log.note_answers_shown(read_browser_name(request), adjudication.list_item_answerers(item.id))
+        return service.build_item_for_page(item, adjudication.list_disputed_answers(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an annotator's answer to an item."""

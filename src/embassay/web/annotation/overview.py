@@ -60,8 +60,8 @@ class OwnerRoutes:
         routes = APIRouter(prefix="/o/{token}")
         routes.get("")(self.redirect_to_full_link)
         routes.get("/")(self.page)
-        routes.get("/annotations.csv")(self.csv)
-        routes.get("/annotations.jsonl")(self.jsonl)
+        routes.get("/annotations.csv")(self.send_answers_as_csv)
+        routes.get("/annotations.jsonl")(self.send_answers_as_jsonl)
         return routes
 
     def redirect_to_full_link(self, request: Request, token: str) -> Response:
@@ -77,7 +77,7 @@ class OwnerRoutes:
         writers = () if show else browsers.list_writers_in_browser(browser)
         held_back = writers if set(others) - set(writers) else ()
         if not held_back:
-            browsers.shown(browser, others)
+            browsers.note_answers_shown(browser, others)
         answer = HTMLResponse(
             render_owner_page(
                 self._service,
@@ -90,11 +90,11 @@ class OwnerRoutes:
         set_browser_name_cookie(request, answer, browser)
         return answer
 
-    def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
+    def send_answers_as_csv(self, request: Request, token: str, exposed: bool = False) -> Response:
         """Send all answers as CSV."""
         return self._send_annotations_file(request, token, exposed, "csv")
 
-    def jsonl(self, request: Request, token: str, exposed: bool = False) -> Response:
+    def send_answers_as_jsonl(self, request: Request, token: str, exposed: bool = False) -> Response:
         """Send all answers as JSONL."""
         return self._send_annotations_file(request, token, exposed, "jsonl")
 
@@ -112,7 +112,7 @@ class OwnerRoutes:
                 f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and report "
                 "it wherever you use them.",
             )
-        self._service.browser_log.shown(read_browser_name(request), self._list_annotators_with_answers())
+        self._service.browser_log.note_answers_shown(read_browser_name(request), self._list_annotators_with_answers())
         return stored_annotations(self._service.store)
 
     def _check_owner_link(self, request: Request, token: str) -> None:
@@ -255,7 +255,7 @@ def count_adjudicator_decisions(
     people = service.store.list_adjudicators()
     if not people:
         return ()
-    disputes, decided = service.served_disputes.disputes(), service.served_disputes.decided()
+    disputes, decided = service.served_disputes.disputes(), service.served_disputes.count_decided_items_by_adjudicator()
     return tuple(
         AdjudicatorDecisionCount(
             person, task, len(disputes[task.task.name]), decided.get(person.id, {}).get(task.task.name, 0)

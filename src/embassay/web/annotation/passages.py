@@ -185,7 +185,7 @@ class PassageGrading:
         """All passages that were asked for so far."""
         return tuple(self._item_ids_by_key[key] for key in self.compute_study_standing()[0].asked)
 
-    def shown(self) -> dict[str, Any]:
+    def describe_grading_for_page(self) -> dict[str, Any]:
         """What the annotators' page is told: no run's name is in it, which could sway a grade."""
         _, decision = self.compute_study_standing()
         return {

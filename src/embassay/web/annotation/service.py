@@ -102,7 +102,7 @@ class ServedStudyDisputes:
         )
         return (*now, *before)
 
-    def shown(self, task: StudyTask, item: str) -> dict[str, Any]:
+    def list_disputed_answers(self, task: StudyTask, item: str) -> dict[str, Any]:
         """What people answered to an item, for the page; empty where nobody disputes it any more."""
         every = self.disputes()[task.name]
         dispute = next((other for other in every if other.item == item), None)
@@ -112,7 +112,7 @@ class ServedStudyDisputes:
         """Who answered an item: a browser that is shown it was shown theirs."""
         return tuple(sorted({row.annotator_id for row in self.rows() if row.item_id == item}))
 
-    def decided(self) -> dict[str, dict[str, int]]:
+    def count_decided_items_by_adjudicator(self) -> dict[str, dict[str, int]]:
         """How many items of each task every adjudicator has decided."""
         tasks = {item.id: item.task for item in self._folder.items}
         return {
@@ -444,7 +444,7 @@ def build_study_for_annotator(service: StudyService, annotator: Annotator) -> di
             if not answer.is_taken_back
         },
         "seq": service.store.find_last_sequence_number(annotator.id),
-        **({} if service.grading is None else {"until_decided": service.grading.shown()}),
+        **({} if service.grading is None else {"until_decided": service.grading.describe_grading_for_page()}),
     }
 
 

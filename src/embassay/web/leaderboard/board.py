@@ -320,7 +320,7 @@ def build_leaderboard(
     """The board of the runs of one version. The same runs in the same state give the same board. With `later` only the
     leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
     tested, and no replicates are read."""
-    standings = {} if values_only else joined.standings(replicates, joined.overview)
+    standings = {} if values_only else joined.compute_column_standings(replicates, joined.overview)
     members = joined.order_board_systems(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, tested = make_board_part(
@@ -470,7 +470,7 @@ class CachedColumnTests:
         place = find_column_place(column)
         behind = {
             entrant.name: (entrant.run.name, entrant.run.folder.stamp[:3])
-            for entrant in board.entrants
+            for entrant in board.entering_systems
             if (entrant.name in ranked or column.parts) and (place, entrant.name) in standings
         }
         asked = (column.key, *column.parts)

@@ -333,7 +333,7 @@ class RunLibrary:
         before = last.made.get(name) if last is not None and last is not view else None
         if last is not None and before is not None and _is_board_unchanged(name, last, view):
             return before
-        later = len(view.joined[name].entrants) >= _MANY
+        later = len(view.joined[name].entering_systems) >= _MANY
         made = build_leaderboard(
             view.joined[name], view.around[name], self._replicates, self.tests, later=later
         )

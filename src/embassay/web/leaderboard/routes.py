@@ -435,7 +435,7 @@ class LeaderboardService:
 
     def _pack_cells(self, made: BoardWithSources, wanted: Sequence[str]) -> CompressedResponseBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
-        standings = made.joined.standings(self.library.replicates, columns)
+        standings = made.joined.compute_column_standings(self.library.replicates, columns)
         part, _ = make_board_part(
             made.joined,
             made.members,

@@ -419,7 +419,7 @@ class DataVersionRuns:
         return tuple(column for column in self.columns if column.overview)
 
     @cached_property
-    def entrants(self) -> tuple[BoardSystemWithRun, ...]:
+    def entering_systems(self) -> tuple[BoardSystemWithRun, ...]:
         """Every system that enters the board, once."""
         return find_board_entrants(self.runs)
 
@@ -430,17 +430,17 @@ class DataVersionRuns:
         valued = (
             column
             for column in self.overview
-            if any(make_board_cell(entrant, column).value is not None for entrant in self.entrants)
+            if any(make_board_cell(entrant, column).value is not None for entrant in self.entering_systems)
         )
         return next(valued, self.overview[0] if self.overview else None)
 
-    def standings(self, replicates: RunStandingsCache, columns: Sequence[BoardColumn]) -> At:
+    def compute_column_standings(self, replicates: RunStandingsCache, columns: Sequence[BoardColumn]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
         places = frozenset(
             place for column in columns for place in column.parts or (find_column_place(column),)
         )
         speaking: dict[str, set[str]] = {}
-        for entrant in self.entrants:
+        for entrant in self.entering_systems:
             speaking.setdefault(entrant.run.name, set()).add(entrant.name)
         plain = {
             (place, system): standing
@@ -454,7 +454,7 @@ class DataVersionRuns:
                 find_column_place(column), [plain[part, entrant.name] for part in column.parts]
             )
             for column in columns
-            for entrant in self.entrants
+            for entrant in self.entering_systems
             if column.parts and all((part, entrant.name) in plain for part in column.parts)
         }
 
@@ -462,7 +462,7 @@ class DataVersionRuns:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
-        members = [self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entrants]
+        members = [self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entering_systems]
         return tuple(sorted(members, key=self._member_sort_key))
 
     def _make_placed_system(self, entrant: BoardSystemWithRun, group: str | None) -> PlacedBoardSystem:

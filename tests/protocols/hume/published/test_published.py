@@ -189,7 +189,7 @@ def test_wins(matrix: ModelAndPeopleScores) -> None:
 def test_people_lead_four_columns(matrix: ModelAndPeopleScores) -> None:
     """The caption of table 1 says five; its figures give four."""
     means = {
-        name: matrix.means(wanted)
+        name: matrix.average_scores_over_pairs(wanted)
         for name, wanted in make_column_filters(matrix).items()
         if name != "overall"
     }
@@ -213,10 +213,10 @@ def test_gaps_ranks_and_ranges(matrix: ModelAndPeopleScores) -> None:
     assert sum(one.rank == 1 for one in at.values()) == 4
     last = {"Core17Instruction": 13, "News21Instruction": 13, "Robust04Instruction": 14, "SICK-R": 13}
     assert {name: at[name, "eng"].rank for name in last} == last
-    assert [name for (name, _), one in at.items() if one.difficulty == "hard"] == [
+    assert [name for (name, _), one in at.items() if one.people_difficulty == "hard"] == [
         "EmotionClassification", "ArxivClusteringP2P"
     ]  # fmt: skip
-    assert sum(one.difficulty == "easy" for one in at.values()) == 18
+    assert sum(one.people_difficulty == "easy" for one in at.values()) == 18
     # The paper's 164.6 and 172.0 are of rounded scores (75.4 of 45.8, 84.6 of 49.2).
     assert at["EmotionClassification", "eng"].best_percent_of_human == pytest.approx(164.5455, abs=1e-4)
     assert at["ArxivClusteringP2P", "eng"].best_percent_of_human == pytest.approx(171.9290, abs=1e-4)

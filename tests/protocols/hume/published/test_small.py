@@ -128,7 +128,7 @@ def test_the_matrix(small: tuple[PublishedEvaluation, ...], small_study: Publish
     assert matrix.models == ("alpha", "beta")
     assert matrix.values.tolist() == [[0.9, 0.4, 0.6, 0.1, 0.8], [0.7, 0.2, 0.5, 0.3, 0.8]]
     assert matrix.human.tolist() == [0.8, 0.5, 0.5, 0.6, 0.8]
-    assert math.isnan(matrix.means(lambda pair: pair.lang == "swa")["alpha"])
+    assert math.isnan(matrix.average_scores_over_pairs(lambda pair: pair.lang == "swa")["alpha"])
 
 
 def test_a_missing_or_double_pair_is_refused(
@@ -161,12 +161,12 @@ def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: P
     assert [(one.reference, one.wins, one.pairs) for one in count_people_wins_by_group(every)] == [
         ("best", 2, 5), ("median", 2, 5), ("mean", 2, 5)
     ]  # fmt: skip
-    by_group = {(one.group, one.reference): one.rate for one in count_people_wins_by_group(every, "lang")}
+    by_group = {(one.group, one.reference): one.share_won for one in count_people_wins_by_group(every, "lang")}
     assert by_group["eng", "best"] == 0
     assert by_group["ara", "best"] == 1
     assert every[0].position == pytest.approx(0.5)
     assert every[4].position is None
-    assert [one.difficulty for one in every] == ["easy", "moderate", "moderate", "moderate", "easy"]
+    assert [one.people_difficulty for one in every] == ["easy", "moderate", "moderate", "moderate", "easy"]
 
 
 def test_datasets_may_weigh_the_same(
@@ -208,7 +208,7 @@ def test_equal_scores_are_never_a_win() -> None:
             np.array([0.7]),
         )
     )
-    assert [one.wins(name) for name in ("best", "median", "mean")] == [False] * 3
+    assert [one.people_beat_models(name) for name in ("best", "median", "mean")] == [False] * 3
     assert one.mean < one.human
 
 
@@ -229,7 +229,7 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
         )
     )
     assert one.worst <= one.median <= one.best
-    assert not one.wins("best") or (one.wins("median") and one.wins("mean"))
+    assert not one.people_beat_models("best") or (one.people_beat_models("median") and one.people_beat_models("mean"))
     assert (one.rank == 1) == (one.gap() >= 0)
     assert one.rank + sum(x <= human for x in models) == one.n_models + 1
     assert one.position is None or one.spread < 1e-12 or (one.position > 1 + 1e-9) <= (one.gap() > 0)

@@ -41,7 +41,7 @@ def test_what_is_kept_comes_back(kept):
         found = ParaphraseSet.open(folder)
         assert found.rows("a model", "d/e", 1337) == tuple(ROWS)
         assert found.list_kept_seeds("a model", "d/e") == (1337, 1338)
-        assert found.outcomes("a model") == {
+        assert found.count_outcomes_by_dataset_and_seed("a model") == {
             "d/e": {1337: {"copied": 1, "failed": 1, "ok": 2}, 1338: {"copied": 1, "ok": 1}}
         }
         assert found.source("a model").prompt == {"name": "default"}

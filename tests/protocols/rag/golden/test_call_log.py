@@ -44,7 +44,7 @@ def test_a_log_in_memory() -> None:
     """Without a file it only remembers."""
     log = JudgeCallLog()
     log.append(CALLS[0])
-    log.cut([])
+    log.keep_only_entries([])
     log.append(CALLS[1])
     assert log.entries == [CALLS[1]]
 

@@ -265,7 +265,7 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     entry = log.entries[3]
     assert isinstance(entry, KeptJudgeOrdering)
     swapped = KeptJudgeOrdering(entry.round, 0, (*entry.shown[1:], entry.shown[0]), entry.order)
-    log.cut([*log.entries[:3], swapped, *log.entries[4:]])
+    log.keep_only_entries([*log.entries[:3], swapped, *log.entries[4:]])
     judge, warnings = FakeJudge(), list[str]()
     plan = refinement(judge)
     found = run(plan, pools(1), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append))

@@ -56,7 +56,7 @@ def test_a_mean_that_hides_questions_is_named(tmp_path: Path) -> None:
     assert every.worst[:3] == (("q00", 0.05), ("q01", 0.1), ("q02", 0.15))
     assert (rare.group, rare.mean, rare.bad) == ("passes 1%", pytest.approx(0.1), 3)
     assert (usual.group, usual.bad) == ("passes all", 0)
-    [sentence] = tails.sentences()
+    [sentence] = tails.describe_index_tails()
     assert "q00 (0.05)" in sentence
     assert "3 of 20" in sentence
 

@@ -156,7 +156,7 @@ class LlmAnnotator:
         self._hope = ModelLossDetector()
 
     @property
-    def price(self) -> TokenPrice | None:
+    def token_price(self) -> TokenPrice | None:
         """The price of the model's tokens; None where it is not known."""
         price = getattr(self.chat.model, "price", None)
         return price if isinstance(price, TokenPrice) else None
@@ -267,7 +267,7 @@ class LlmAnnotator:
         reason: str = "",
     ) -> LlmAnswerRow:
         used = tried.usage
-        usd = None if self.price is None else self.price.usd(used.input_tokens, used.output_tokens)
+        usd = None if self.token_price is None else self.token_price.usd(used.input_tokens, used.output_tokens)
         return LlmAnswerRow(
             model=self.name, item_id=ask.item.id, task=ask.task.name, run=ask.run, mode=self.mode, status=status,
             value=value, text=tried.text, prompt=task_prompt(ask.task, self.mode).identity, reason=reason, usd=usd,

@@ -468,7 +468,7 @@ def _format_settings_briefly(settings: dict[str, Any], names: list[str]) -> str:
 def _ask_missing_answers(
     work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile, listener: SilentListener
 ) -> None:
-    asks = [ask for task in work.tasks for ask in work.asks(task)]
+    asks = [ask for task in work.tasks for ask in work.list_annotation_requests(task)]
     left = list_unanswered_items(asks, file.answered())
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
     if left:
@@ -481,7 +481,7 @@ def _count_llm_task_answers(
     work: LlmAnnotationWork, annotator: LlmAnnotator, file: LlmAnswerFile
 ) -> Iterator[LlmTaskAnswerCounts]:
     for task in work.tasks:
-        asks = work.asks(task)
+        asks = work.list_annotation_requests(task)
         rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
         tokens = sum((row.tokens_in or 0) + (row.tokens_out or 0) for row in rows)
         priced = all(row.usd is not None for row in rows)
@@ -532,7 +532,7 @@ class LlmAnnotationWork:
     tasks: tuple[StudyTask, ...]
     left_out: tuple[StudyTask, ...]
 
-    def asks(self, task: StudyTask) -> list[ItemAnnotationRequest]:
+    def list_annotation_requests(self, task: StudyTask) -> list[ItemAnnotationRequest]:
         """The requests to annotate every item of a task in every run."""
         items = self.folder.select_task_items(task.name)[: self.request.limit]
         return [ItemAnnotationRequest(task, item, run) for run in range(self.request.runs) for item in items]
@@ -547,7 +547,7 @@ class LlmAnnotationWork:
                 for message in build_item_messages(ask.task, mode, ask.item.payload)
             )
             for task in self.tasks
-            for ask in self.asks(task)
+            for ask in self.list_annotation_requests(task)
         )
 
     def collect_answer_settings(self, annotator: LlmAnnotator) -> dict[str, Any]:
@@ -642,7 +642,7 @@ def _forecast_annotation_cells(
     answered = {} if replace else LlmAnswerFile(path, work.folder).answered()
     cells = []
     for task in work.tasks:
-        asks = work.asks(task)
+        asks = work.list_annotation_requests(task)
         left = [
             ask
             for ask in list_unanswered_items(asks, answered)
@@ -666,7 +666,7 @@ def _forecast_annotation_cells(
                 read + written,
                 cached=len(asks) - len(left),
                 requests=len(left),
-                usd=None if annotator.price is None else annotator.price.usd(read, written),
+                usd=None if annotator.token_price is None else annotator.token_price.usd(read, written),
                 seconds=estimate_server_seconds(model, len(left), read + written, written),
                 assumed=True,
             )

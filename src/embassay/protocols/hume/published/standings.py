@@ -59,7 +59,7 @@ class PeopleRank:
         """People's score minus the models' best, median or mean: above 0 people are better."""
         return self.human - float(getattr(self, reference))
 
-    def wins(self, reference: Reference = "best") -> bool:
+    def people_beat_models(self, reference: Reference = "best") -> bool:
         """Whether people win: they score strictly above the models; a tie is no win."""
         return self.gap(reference) > ROUNDING
 
@@ -79,12 +79,12 @@ class PeopleRank:
         return percent_of_human(self.best, self.human)
 
     @property
-    def difficulty(self) -> Difficulty:
+    def people_difficulty(self) -> Difficulty:
         """How hard the pair is for people, by `pair_difficulty`."""
         return pair_difficulty(self.human)
 
     @property
-    def agreement(self) -> float | None:
+    def people_agreement(self) -> float | None:
         """How well people agree, by the record of the pair; None where that is not known."""
         return self.pair.agreement_value if isinstance(self.pair, DatasetLanguageRecord) else None
 
@@ -159,7 +159,7 @@ def count_people_wins_by_group(ranks: Sequence[PeopleRank], by: By = "all") -> t
     rates = []
     for group, own in groups.items():
         for reference in REFERENCES:
-            wins = sum(rank.wins(reference) for rank in own)
+            wins = sum(rank.people_beat_models(reference) for rank in own)
             rates.append(PeopleWinCount(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
     return tuple(rates)
 
@@ -172,7 +172,7 @@ def rank_models_by_mean_score(
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
     Source: spec hume, section 8 and ambiguity 14.
     """
-    means = matrix.means() if weighting == "pairs" else _average_dataset_means(matrix)
+    means = matrix.average_scores_over_pairs() if weighting == "pairs" else _average_dataset_means(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
         SystemRankByMean(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
@@ -182,7 +182,7 @@ def rank_models_by_mean_score(
 
 def _average_dataset_means(matrix: ModelAndPeopleScores) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
-    by_dataset = [matrix.means(_make_dataset_filter(name)) for name in names]
+    by_dataset = [matrix.average_scores_over_pairs(_make_dataset_filter(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
 
 
@@ -224,7 +224,7 @@ class ModelAndPeopleScores:
         """The positions of the pairs that a condition selects."""
         return np.array([i for i, pair in enumerate(self.pairs) if wanted(pair)], dtype=np.int64)
 
-    def means(self, wanted: Callable[[AnyPair], bool] = lambda _: True) -> dict[str, float]:
+    def average_scores_over_pairs(self, wanted: Callable[[AnyPair], bool] = lambda _: True) -> dict[str, float]:
         """Average every model's and last people's scores over the wanted pairs; NaN over none."""
         # A mean over no pair is not 0.
         at = self.where(wanted)
@@ -331,7 +331,7 @@ def agreement_against_gap(ranks: Sequence[PeopleRank]) -> SpearmanCorrelation:
 
     Below 0: models are above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
-    known = [(rank.agreement, -rank.gap()) for rank in ranks if rank.agreement is not None]
+    known = [(rank.people_agreement, -rank.gap()) for rank in ranks if rank.people_agreement is not None]
     return correlate_series([agreement for agreement, _ in known], [lead for _, lead in known])
 
 

@@ -211,13 +211,13 @@ def family_scores_table(
     present = {pair.family for pair in llms.pairs}
     rows = [
         PeopleAndLlmScoreRow(
-            family, llms.means(_make_family_filter(family)), best=best_embedding_model(matrix, family)
+            family, llms.average_scores_over_pairs(_make_family_filter(family)), best=best_embedding_model(matrix, family)
         )
         for family in FAMILIES
         if family in present
     ]
     return ColumnTable.of(
-        "hume_table2", "HUME table 2: people and LLMs", [*rows, PeopleAndLlmScoreRow(AVERAGE, llms.means())],
+        "hume_table2", "HUME table 2: people and LLMs", [*rows, PeopleAndLlmScoreRow(AVERAGE, llms.average_scores_over_pairs())],
         text("category", "name"), *_people_and_llm_columns(llms),
         number_column("best_embedding_score", lambda row: row.best[0], 1),
         text("best_embedding_model", lambda row: row.best[1]),
@@ -235,7 +235,7 @@ def pair_score_table(llms: ModelAndPeopleScores, family: Family) -> ColumnTable:
         if pair.family == family
     ]
     # A family without a pair has no mean, not one of 0.
-    rows.append(PeopleAndLlmScoreRow(AVERAGE, llms.means(_make_family_filter(family)) if rows else {}))
+    rows.append(PeopleAndLlmScoreRow(AVERAGE, llms.average_scores_over_pairs(_make_family_filter(family)) if rows else {}))
     table = LLM_TABLES[family]
     name = f"hume_table{table}" if table else f"hume_llm_{family}"
     title = f"HUME table {table}: LLMs on {family}" if table else f"LLMs on {family}"
@@ -248,7 +248,7 @@ def best_embedding_model(
     matrix: ModelAndPeopleScores | None, family: Family
 ) -> tuple[float | None, str | None]:
     """The highest mean of a model over a family's pairs in points, and whose it is; None twice without a matrix."""
-    means = matrix.means(_make_family_filter(family)) if matrix else {}
+    means = matrix.average_scores_over_pairs(_make_family_filter(family)) if matrix else {}
     models = {name: mean for name, mean in means.items() if name != HUMAN and mean == mean}
     if not models:
         return None, None
@@ -291,7 +291,7 @@ def _make_means_column(
     matrix: ModelAndPeopleScores, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     # A count is a text, so that it has no decimals in a column of scores.
-    means = {system: show(mean) for system, mean in matrix.means(wanted).items()}
+    means = {system: show(mean) for system, mean in matrix.average_scores_over_pairs(wanted).items()}
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 

@@ -117,13 +117,13 @@ def estimate_valid_change(
         return _make_undefined_change(
             ratings, count, n, everything.value, "the score is undefined on the valid items"
         )
-    ends = [main.ends()]
+    ends = [main.compute_interval_ends()]
     if ratings.refused:
         filled = (
             UnitValidityRatings(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
         )
         ends += [
-            made.ends()
+            made.compute_interval_ends()
             for part in filled
             if (made := _estimate_change_of_valid(score, units, part, everything))
         ]

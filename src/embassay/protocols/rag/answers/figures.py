@@ -119,7 +119,7 @@ def build_answers_outcome(
     figures += measure_distractor_effects(request, levels)
     items, scores, components = Items(), [], {}
     for figure in figures:
-        estimate = _estimate_answer_measure(figure, request, collection.groups)
+        estimate = _estimate_answer_measure(figure, request, collection.query_groups)
         scores.append(_make_answer_measure_score(figure, estimate))
         if figure.name == HEADLINE:
             components[HEADLINE] = estimate.component()

@@ -307,7 +307,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         )
     )
     people = {"references": fingerprint_references(references)} if references else {}
-    drawn = {} if collection.groups is None else {"drawn": "groups"}
+    drawn = {} if collection.query_groups is None else {"drawn": "groups"}
     planted = request.as_dict()
     nearness = {"nearness": planted["nearness"]} if "nearness" in planted else {}
     systems, cells = [], []

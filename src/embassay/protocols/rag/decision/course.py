@@ -299,7 +299,7 @@ def decide_comparisons(
     if len(draws) == 0 and not len(population.low):
         return ComparisonVerdicts(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
     # Bonferroni: all comparisons together keep alpha.
-    verdict = decide_totals_against_bars(draws, population.bars, alpha / max(k, 1))
+    verdict = decide_totals_against_bars(draws, population.comparison_bars, alpha / max(k, 1))
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
     at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)

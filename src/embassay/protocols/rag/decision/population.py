@@ -150,7 +150,7 @@ class ComparisonItemPopulation:
         return np.bincount(self.item[self.item >= 0], minlength=len(self.low))
 
     @property
-    def bars(self) -> Floats:
+    def comparison_bars(self) -> Floats:
         """What the totals are compared with, (k,)."""
         linear = self.asked.linear is not None and self.bar is not None
         return np.full(len(self.comparisons), self.bar if linear else 0.0)

@@ -49,7 +49,7 @@ class QuestionRewritingStage:
         return {
             "version": VERSION,
             "encoder": [work.encoder.name, work.encoder.identity],
-            "rewriter": [work.rewriter.name, work.rewriter.identity],
+            "rewriter": [work.question_rewriter.name, work.question_rewriter.identity],
             "nfc": work.request.options.nfc,
             "input_type": "query",
         }
@@ -91,10 +91,10 @@ class QuestionRewritingStage:
         if not asked_for:
             return {}
         work, failed = self.work, dict[str, str]()
-        work.listener.stage(f"S1 rewrites by {work.rewriter.name}", len(asked_for), "questions")
+        work.listener.stage(f"S1 rewrites by {work.question_rewriter.name}", len(asked_for), "questions")
 
         async def rewrite_all_questions() -> None:
-            jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
+            jobs = [partial(work.question_rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
             async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
@@ -102,7 +102,7 @@ class QuestionRewritingStage:
                 else:
                     rewrites[key] = self._normalize_rewrite(outcome)
 
-        with work.charge_calls_to("S1", work.rewriter.name):
+        with work.charge_calls_to("S1", work.question_rewriter.name):
             wait_in_remote_loop(rewrite_all_questions)
         return failed
 
@@ -351,7 +351,7 @@ class FusionStage:
         ids = {row["doc_id"] for row in rows}
         rewrite = read_query_rewrite(asked)
         for row in read_json_line_rows(asked.folder.passages_from_runs_path):
-            if row["doc_id"] in ids or (place := self.work.places.get(row["doc_id"])) is None:
+            if row["doc_id"] in ids or (place := self.work.place_by_passage_id.get(row["doc_id"])) is None:
                 continue
             ids.add(row["doc_id"])
             passages = self.work.passages

@@ -155,7 +155,7 @@ def summarise_golden_settings(work: GoldenRunResources, profile: str) -> summary
         corpus=request.corpus or request.dataset,
         queries=request.queries or request.dataset,
         encoder=work.encoder.name,
-        rewriter=work.rewriter.name,
+        rewriter=work.question_rewriter.name,
         judge=work.judge.name,
         ranking=request.ranking_engine_spec,
         seed=request.seed,

@@ -447,7 +447,7 @@ class GoldenRunResources:
     warnings: list[str] = field(default_factory=list)
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def place_by_passage_id(self) -> dict[str, int]:
         """The place of each passage by its id."""
         return {key: place for place, key in enumerate(self.passages.ids)}
 
@@ -481,7 +481,7 @@ class GoldenRunResources:
         return CachedGoldenEncoder(self.request, self.ledger, self.listener.advanced_by)
 
     @cached_property
-    def rewriter(self) -> QuestionRewriter:
+    def question_rewriter(self) -> QuestionRewriter:
         """The model that puts questions in the words of a search."""
         return open_rewriter(self.request.rewriter, ledger=self.ledger, seed=self.request.seed)
 

@@ -113,7 +113,7 @@ def _forecast_embedding(
     work: GoldenRunResources, encoder: PlannedSystem, states: Sequence[QueryStageStatus]
 ) -> list[CellForecast]:
     """S1 and S2: the texts that the encoder has not seen."""
-    cells = [_forecast_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
+    cells = [_forecast_rewriting(work, states)] if hasattr(work.question_rewriter, "model") else []
     forecaster = TaskCostForecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
     questions, passages = [question.text for question in work.read.questions], list(work.passages.texts)
     tasks = (("S1 vectors", questions, "query", "S1"), ("S2 vectors", passages, "document", "S2"))
@@ -153,8 +153,8 @@ def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStageSta
     from embassay.protocols.rag.rewriters import build_rewriting_messages
 
     read = sum(_count_message_tokens(build_rewriting_messages(question.text)) for question in asked)
-    head = CellForecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
-    return _add_model_call_cost(head, work.rewriter, len(asked), read, "rewrite")
+    head = CellForecast("S1 rewrite", work.read.name, work.question_rewriter.name, len(work.queries), 0, 0)
+    return _add_model_call_cost(head, work.question_rewriter, len(asked), read, "rewrite")
 
 
 def _forecast_judging(
@@ -238,10 +238,10 @@ def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
     models.append(_make_planned_system(work, work.request.judge, work.judge, "grades and orders passages"))
-    if hasattr(work.rewriter, "model"):
+    if hasattr(work.question_rewriter, "model"):
         models.append(
             _make_planned_system(
-                work, work.request.rewriter, work.rewriter, "rewrites questions for the search"
+                work, work.request.rewriter, work.question_rewriter, "rewrites questions for the search"
             )
         )
     return tuple(models)
@@ -303,7 +303,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
         if query not in folders:
             continue
         best = [doc for doc, _ in scored[: work.request.options.depth]]
-        present = [doc for doc in best if doc in work.places]
+        present = [doc for doc in best if doc in work.place_by_passage_id]
         counts["not in the corpus"] += len(best) - len(present)
         counts["passages"] += len(present)
         counts["questions"] += bool(present)
@@ -637,7 +637,7 @@ class GoldenSetRunAttempt(RunAttempt):
             self.folder, self.work, gather_query_progress(states, self.work.request.options), self.stages,
             profile=self._find_profile_name(), repeated=self.repeated
         )  # fmt: skip
-        for model in (self.work.judge, self.work.rewriter):
+        for model in (self.work.judge, self.work.question_rewriter):
             getattr(model, "close", lambda: None)()
         self.accounts.spending.close()
         finished = all(state.status == "done" for state in states)

@@ -154,7 +154,7 @@ class JudgeCallLog:
         finally:
             os.close(file)
 
-    def cut(self, entries: Iterable[Entry]) -> None:
+    def keep_only_entries(self, entries: Iterable[Entry]) -> None:
         """Keep only these entries of the log."""
         self.entries = list(entries)
         if self._path is not None:
@@ -472,7 +472,7 @@ class _QueryRefinement:
             f"{self.id}: {len(self._log.entries) - len(rest)} stored answers, from round {self._round} on, belong "
             "to other requests and are discarded."
         )
-        self._log.cut(rest)
+        self._log.keep_only_entries(rest)
         self._kept, self._failures = _group_calls_by_round(self._log), []
 
     def _order_missing_by_grade(self, order: list[int], missing: int) -> list[int]:

@@ -85,7 +85,7 @@ class IndexRecallTails:
         """As JSON has it."""
         return asdict(self)
 
-    def sentences(self) -> Iterator[str]:
+    def describe_index_tails(self) -> Iterator[str]:
         """A sentence for each index: whether its mean hides questions, and which."""
         for tail in self.tails:
             if tail.group != EVERY:

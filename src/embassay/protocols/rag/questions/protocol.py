@@ -218,7 +218,7 @@ class QuestionSet:
         """Whether every passage drawn for a kind has its draft."""
         return len(self.drafts.get(kind, ())) == self.wanted.get(kind, 0)
 
-    def shares(self) -> dict[str, dict[str, float]]:
+    def count_questions_by_source(self) -> dict[str, dict[str, float]]:
         """Compute by source how many questions it asked, and their share of all."""
         tally = Counter(question.source for question in self.asked)
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
@@ -416,7 +416,7 @@ def make_kept_draft_share_rows(plan: QuestionSetPlan, found: QuestionSet) -> lis
 
 def build_question_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator[RunTable]:
     """Build the tables of the questions' sources, of drafts' outcomes, and of what was not asked."""
-    shares = found.shares()
+    shares = found.count_questions_by_source()
     yield ColumnTable.of(
         "sources", "Sources of the questions", shares, text("Source", str),
         whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
@@ -528,7 +528,7 @@ class QuestionSetRunAttempt(RunAttempt):
     def finish_run_attempt(self) -> None:
         """Put together what is there: export, rows and tables; whatever has happened."""
         plan = self.plan
-        self.found = found = gather_question_set(plan, self.decided())
+        self.found = found = gather_question_set(plan, self.list_decided_drafts_by_kind())
         export_question_set(self.folder.path / "export", plan, found)
         self.folder.write_results(make_kept_draft_share_rows(plan, found))
         write_tables(self.folder.path, build_question_tables(plan, found))
@@ -555,7 +555,7 @@ class QuestionSetRunAttempt(RunAttempt):
             counts=self.found.counts(cell.variant), variant=cell.variant
         )  # fmt: skip
 
-    def decided(self) -> dict[str, list[QuestionDraft]]:
+    def list_decided_drafts_by_kind(self) -> dict[str, list[QuestionDraft]]:
         """Collect by kind the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
         return {} if writer is None else drafts.list_decided_drafts(writer, self.plan.drawn, self.drafts)
@@ -566,7 +566,7 @@ class QuestionSetRunAttempt(RunAttempt):
         into = self.plan.request.options.into
         prompts = [load_question_prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {
-            "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.shares(),
+            "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.count_questions_by_source(),
             "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()}
         }  # fmt: skip
 

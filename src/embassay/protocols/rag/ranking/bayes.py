@@ -98,7 +98,7 @@ class AnswerReliabilitySums:
             **{name: value - getattr(other, name) for name, value in vars(self).items()}
         )
 
-    def figures(self, favour: float) -> Mapping[str, float]:
+    def compute_limited_figures(self, favour: float) -> Mapping[str, float]:
         """Compute the figures held against the limits, with the bias for places `favour`."""
         return {
             "steadiness": self.stayed / (self.spread + FEW["spread"]),
@@ -110,7 +110,7 @@ class AnswerReliabilitySums:
 
     def doubts(self, favour: float) -> tuple[str, ...]:
         """List why nothing should be claimed from the answers; none if all is well."""
-        figures = self.figures(favour)
+        figures = self.compute_limited_figures(favour)
         reasons = {
             "fixed errors": figures["steadiness"] > STEADY and figures["circular"] > CIRCULAR,
             "order shown": figures["as_shown"] > AS_SHOWN,
@@ -122,7 +122,7 @@ class AnswerReliabilitySums:
     def calibrate_claimed_chance(self, chance: float, alone: float) -> float:
         """What a claim of `chance` comes true as where these are the checks of all answers of the judge, and the
         query's own are this share of them."""
-        figures = self.figures(0.0)
+        figures = self.compute_limited_figures(0.0)
         stays = max(0.0, figures["steadiness"] - FRESH) * min(1.0, figures["circular"] / NOISY)
         # The log odds of 0 and of 1 are infinite.
         inside = min(max(chance, 0.01), 0.99)
@@ -343,7 +343,7 @@ class BayesRanker:
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
-            **(self.compute_own_answer_checks() + self.others).figures(self._estimate_place_bias()),
+            **(self.compute_own_answer_checks() + self.others).compute_limited_figures(self._estimate_place_bias()),
             "doubts": list(self._list_reasons_for_doubt()),
             **self._list_trusted_claims(),
         }

@@ -109,7 +109,7 @@ class QueryOrderAnswers:
     candidates: tuple[PoolPassage, ...]
     calls: tuple[JudgeOrderAnswer, ...]
 
-    def wins(self) -> NDArray[np.int64]:
+    def count_pairwise_wins(self) -> NDArray[np.int64]:
         """How often candidate i was put before candidate j, (n, n)."""
         wins = np.zeros((len(self.candidates), len(self.candidates)), dtype=np.int64)
         for call in self.calls:
@@ -164,7 +164,7 @@ def count_contradictions_and_circles(
     """Count contradicted pairs and circular triads over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
-        wins = query.wins()
+        wins = query.count_pairwise_wins()
         pairs.append(_count_contradicted_pairs(wins))
         triads.append(_count_circular_triads(wins))
     counts = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]

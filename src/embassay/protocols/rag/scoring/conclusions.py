@@ -270,9 +270,9 @@ def _advise_on_hybrids(
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
-        best = max(at_k, key=lambda union: resampled.compute_run_quantity(union.ceiling, union.a).value)
-        ceiling = cite_resampled_quantity(resampled, f"PROC@{k}", best.ceiling, best.a)
-        quantity = resampled.compute_run_quantity(best.gain, best.a)
+        best = max(at_k, key=lambda union: resampled.compute_run_quantity(union.hybrid_ceiling_column, union.a).value)
+        ceiling = cite_resampled_quantity(resampled, f"PROC@{k}", best.hybrid_ceiling_column, best.a)
+        quantity = resampled.compute_run_quantity(best.hybrid_gain_column, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.

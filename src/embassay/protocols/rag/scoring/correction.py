@@ -258,16 +258,16 @@ class JudgeCorrector:
         return _make_corrected_estimate((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
 
     @property
-    def cutoff(self) -> int | None:
+    def deepest_cutoff(self) -> int | None:
         """The deepest cutoff of the measures."""
         return max((k for measure in self.measures if (k := measure.facts.cutoff)), default=None)
 
-    def gain(self, measure: str) -> str:
+    def describe_whole_query_grading_gain(self, measure: str) -> str:
         """Say what grading whole queries takes and gives, for a measure that lacks them."""
         if measure not in self.of_queries:
             return ""
         spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
-        return self.labelled.describe_gain_of_queries(self.cutoff, measure, spread)
+        return self.labelled.describe_gain_of_queries(self.deepest_cutoff, measure, spread)
 
     def _select_judge_columns(self) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
         return {name: run.columns for name, run in self.judged.items()}
@@ -421,7 +421,7 @@ def _make_corrected_estimate(
     arms = None if mean.arms is None else (mean.arms[0] / under, mean.arms[1] / under)
     scaled = replace(mean, error=error, arms=arms)
     p = scaled.p
-    low, high = max(scaled.ends(CONFIDENCE)[0], least), min(scaled.ends(CONFIDENCE)[1], 1.0)
+    low, high = max(scaled.compute_interval_ends(CONFIDENCE)[0], least), min(scaled.compute_interval_ends(CONFIDENCE)[1], 1.0)
     alone_low, alone_high = mean.alone.ends
     return CorrectedRunEstimate(
         mean.value.value, low, high, mean.n, run=run, other=other, measure=measure, alone=mean.alone.point,
@@ -504,7 +504,7 @@ def _list_uncorrected_measures(
             continue
         missing = made.lacking.get(measure.name, nothing)
         lacking.append(
-            UncorrectedMeasure(measure.name, missing.reason, missing.mend, made.gain(measure.name))
+            UncorrectedMeasure(measure.name, missing.reason, missing.mend, made.describe_whole_query_grading_gain(measure.name))
         )
     return tuple(lacking)
 
@@ -513,7 +513,7 @@ def build_passages_to_grade_table(made: JudgeCorrector) -> ColumnTable | None:
     """Tabulate what people should grade so that every measure has a corrected value; None if all do."""
     if not made.lacking:
         return None
-    return made.labelled.build_grading_sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
+    return made.labelled.build_grading_sheet(made.deepest_cutoff, made.inputs, whole=bool(made.of_queries))
 
 
 def explain_uncorrected_headline(

@@ -297,12 +297,12 @@ class MergedRunPool:
     fused: str = ""
 
     @property
-    def gain(self) -> str:
+    def hybrid_gain_column(self) -> str:
         """The name of the column of what the pool holds more than the better of the two at that depth."""
         return f"hybrid gain {self.a} {self.b} {self.fused}@{self.cutoff}"
 
     @property
-    def ceiling(self) -> str:
+    def hybrid_ceiling_column(self) -> str:
         """The name of the column of the pool's ceiling (PROC)."""
         return f"hybrid PROC {self.a} {self.b} {self.fused}@{self.cutoff}"
 
@@ -433,8 +433,8 @@ def compute_union_columns(
             (
                 union.a,
                 {
-                    union.ceiling: RunQueryMeasureColumns(proc, (proc,)),
-                    union.gain: RunQueryMeasureColumns(gain, (gain,)),
+                    union.hybrid_ceiling_column: RunQueryMeasureColumns(proc, (proc,)),
+                    union.hybrid_gain_column: RunQueryMeasureColumns(gain, (gain,)),
                 },
             )
         )

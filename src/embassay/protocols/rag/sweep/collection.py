@@ -86,7 +86,7 @@ class SweepCollection:
         ).reshape(-1, 5)
 
     @cached_property
-    def groups(self) -> Labels | None:
+    def query_groups(self) -> Labels | None:
         """Which queries are drawn together, (q,): those with a relevant document in common and those of the same words;
         None where every query is by itself."""
         relevant = [[str(doc) for doc, grade in row.items() if grade >= RELEVANT] for row in self.grades]

@@ -464,7 +464,7 @@ class VectorIndexBench(StackBench):
     ) -> VectorIndexBench:
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
-        documents, queries = encoded.cut(dims)
+        documents, queries = encoded.cut_vectors_to_dims(dims)
         bench = cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
         if getattr(bench.index, "ef", None) == AUTO:
             bench._tune_search_width()

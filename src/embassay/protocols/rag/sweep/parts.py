@@ -211,7 +211,7 @@ class ComputeCounter:
         if facts.build_seconds > 0 or facts.found:
             self._built[facts.found] += 1
 
-    def taken(self) -> dict[str, int]:
+    def take_new_counts(self) -> dict[str, int]:
         """Take the counts of `ComputeCounts` since the last time, by name."""
         now, built = self._read_compute_counts(), self._built
         counts = ComputeCounts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
@@ -400,7 +400,7 @@ class EncodedBench:
             (*(warning if len(lost) else ()), *encoder.list_vector_oddities()),
         )
 
-    def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
+    def cut_vectors_to_dims(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, as an index takes them; many vectors of a text stay as they
         are."""
         if self.encoder.has_many_vectors_per_text:
@@ -421,7 +421,7 @@ class EncodedBench:
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """Find the nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
-            documents, queries = self.cut(dims)
+            documents, queries = self.cut_vectors_to_dims(dims)
             # Deeper by what a query's own document may take away again.
             deep = min(depth + self.bench.extra_search_depth, len(documents))
             ranked = self.encoder.search_passages_exactly(queries, documents, deep)

@@ -335,7 +335,7 @@ class SweepRunAttempt(RunAttempt):
             self._record_cell_error(cell, error, time.perf_counter() - began)
             return
         self._write_measured_cell(
-            cell, measured, time.perf_counter() - began, counting.taken(), memory.bytes, warnings
+            cell, measured, time.perf_counter() - began, counting.take_new_counts(), memory.bytes, warnings
         )
 
     @contextmanager
@@ -408,9 +408,9 @@ class SweepRunAttempt(RunAttempt):
     def _list_query_groups(self) -> dict[str, Any]:
         """List which queries are drawn together, by dataset; nothing where none are."""
         groups = {
-            collection.name: collection.groups.tolist()
+            collection.name: collection.query_groups.tolist()
             for collection in self.plan.collections
-            if collection.groups is not None
+            if collection.query_groups is not None
         }
         return {"groups": groups} if groups else {}
 

@@ -103,7 +103,7 @@ class PipelineTrace:
     notes: tuple[str, ...] = ()
 
     @property
-    def largest(self) -> StagePassageLoss | None:
+    def largest_loss(self) -> StagePassageLoss | None:
         """The stage that loses most, of all questions; None where nothing is lost."""
         whole = [loss for loss in self.losses if not loss.tag and loss.lost]
         return max(whole, key=lambda loss: loss.lost, default=None)

@@ -76,7 +76,7 @@ def test_differences_are_paired() -> None:
     )
     found = ground(replace(sweep, measured=made))
     columns = found.columns("RA-nWG@10")["paper"]
-    [difference] = found.figures({"paper": columns[:, [1]] - columns[:, [0]]})
+    [difference] = found.estimate_column_means({"paper": columns[:, [1]] - columns[:, [0]]})
     assert difference.value == pytest.approx(0.1)
     assert (difference.low, difference.high, difference.reason) == (None, None, UNVARIED)
     assert found.resample_measure_of_stacks("RA-nWG@10").std(axis=0) == pytest.approx(

@@ -74,8 +74,8 @@ def test_an_overfit_on_26_questions_is_refused() -> None:
     seeming = values.mean(axis=0).max() - values[:, 0].mean()
     assert seeming > 0.02
     assert tuning.best == pytest.approx(values.mean(axis=0).max())
-    assert tuning.optimism is not None
-    assert tuning.optimism > 0.01
+    assert tuning.tuning_optimism is not None
+    assert tuning.tuning_optimism > 0.01
     assert tuning.verdict == "too few questions to tune on"
     ground = ground_of(values)
     assert len(tuning.refused) == 9

@@ -70,7 +70,7 @@ def list_candidate_depth_steps(ground: StackArrays) -> Iterator[CandidateDepthSt
         columns = {
             name: column[:, more] - column[:, less] for name, column in ground.columns(measure).items()
         }
-        for (i, j), gain in zip(pairs, ground.figures(columns), strict=True):
+        for (i, j), gain in zip(pairs, ground.estimate_column_means(columns), strict=True):
             if gain.value is not None:
                 yield _make_depth_step(ground, i, j, measure, gain)
 
@@ -231,7 +231,7 @@ def _measure_escalation_routes(
     measures: Sequence[str],
 ) -> Iterator[RoutingResult]:
     """Measure all routes, resampled together: rates, then of each measure value and differences."""
-    rates = ground.figures({
+    rates = ground.estimate_column_means({
         name: np.column_stack([route.escalated[name] for route in routes_]).astype(np.float64) for name in split
     })  # fmt: skip
     figures = {measure: _measure_route_quality(ground, split, routes_, measure) for measure in measures}
@@ -258,7 +258,7 @@ def _measure_route_quality(
         less, more = half[:, [route.less for route in routes_]], half[:, [route.more for route in routes_]]
         routed[name] = np.where(np.column_stack([route.escalated[name] for route in routes_]), more, less)
         from_less[name], from_more[name] = routed[name] - less, routed[name] - more
-    return [ground.figures(columns) for columns in (routed, from_less, from_more)]
+    return [ground.estimate_column_means(columns) for columns in (routed, from_less, from_more)]
 
 
 def _make_routing_result(
@@ -364,7 +364,7 @@ def estimate_axis_effects(ground: StackArrays) -> Iterator[AxisValueEffect]:
             name: np.column_stack([average_paired_differences(column, pairs) for *_, pairs in compared])
             for name, column in columns.items()
         }
-        for (axis, value, other, pairs), quality in zip(compared, ground.figures(averaged), strict=True):
+        for (axis, value, other, pairs), quality in zip(compared, ground.estimate_column_means(averaged), strict=True):
             yield AxisValueEffect(
                 axis, describe_axis_value(axis, value), describe_axis_value(axis, other), len(pairs), measure, quality,
                 estimate_latency_change(ground, pairs),
@@ -427,7 +427,7 @@ def measure_paired_difference(
 ) -> Estimate:
     """Measure the mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
-    return ground.figures(
+    return ground.estimate_column_means(
         {name: average_paired_differences(column, pairs)[:, None] for name, column in columns.items()}
     )[0]
 

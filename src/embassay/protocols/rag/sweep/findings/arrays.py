@@ -246,7 +246,7 @@ class StackArrays:
             self._replicates[measure] = self.replicates(self.columns(measure))
         return self._replicates[measure]
 
-    def figures(self, columns: Mapping[str, Floats]) -> list[Estimate]:
+    def estimate_column_means(self, columns: Mapping[str, Floats]) -> list[Estimate]:
         """Estimate each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
@@ -266,7 +266,7 @@ class StackArrays:
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
         return list(starmap(make_interval_estimate, zip(values, ratios.T, counts.tolist(), strict=True)))
 
-    def stacks(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
+    def list_stacks_with_measures(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
         """List the stacks as rules and frontiers see them, without those where a measure is undefined."""
         means = {name: self.quality(name) for name in measures}
         return [

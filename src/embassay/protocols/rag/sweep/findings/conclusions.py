@@ -280,7 +280,7 @@ def _list_stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]
     """List the measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
-        values = ground.figures(ground.columns(measure))
+        values = ground.estimate_column_means(ground.columns(measure))
         bounded = all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
         if not bounded:
             by_measure.append([StackQuality(measure, value) for value in values])

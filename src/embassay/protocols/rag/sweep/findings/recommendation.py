@@ -210,7 +210,7 @@ def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackCo
         raise UsageError(
             f"The sweep did not measure {', '.join(missing)}.", mend=f"It has: {', '.join(ground.measures)}."
         )
-    stacks = ground.stacks(measures)
+    stacks = ground.list_stacks_with_measures(measures)
     if not stacks:
         raise UsageError(
             f"{', '.join(measures)} is undefined for every query of every stack.",
@@ -223,7 +223,7 @@ def measure_differences_from_stack(ground: StackArrays, measure: str, id: str) -
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
     columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
-    return dict(zip(ground.ids, ground.figures(columns), strict=True))
+    return dict(zip(ground.ids, ground.estimate_column_means(columns), strict=True))
 
 
 def measure_missed_limits(

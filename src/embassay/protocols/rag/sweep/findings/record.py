@@ -333,7 +333,7 @@ class FusionTuning:
     verdict: str
 
     @property
-    def optimism(self) -> float | None:
+    def tuning_optimism(self) -> float | None:
         """The optimism of tuning: how much too high the best one's value is."""
         return None if self.best is None or self.honest is None else self.best - self.honest
 
