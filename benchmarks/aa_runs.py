@@ -28,15 +28,15 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.protocols.kernel.comparisons import (
+    make_rows_and_comparisons_over_datasets,
     make_standings,
-    summarise_rows_over_datasets,
     write_standings,
 )
 from embassay.protocols.kernel.estimates import Estimate, average_estimates, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.preference import compute_choice_scores
+from embassay.protocols.sage.preference import compute_accuracy_precision_recall_f1
 from embassay.protocols.sage.protocol import SageProtocol
 from embassay.protocols.sage.retrieval import compute_ndcg_retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, SageContext
@@ -165,7 +165,7 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
         row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
         records.append(make_finished_record(RunCell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
-    rows, _ = summarise_rows_over_datasets(SageProtocol(), plan, records)
+    rows, _ = make_rows_and_comparisons_over_datasets(SageProtocol(), plan, records)
     folder.write_results([*_rows(records), *rows])
     write_standings(path, make_standings(SageProtocol(), plan, records))
     folder.write_manifest({
@@ -239,7 +239,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
 
 
 def _figure(place: int, means: Floats) -> Floats:
-    return np.asarray(compute_choice_scores(means)[..., place])
+    return np.asarray(compute_accuracy_precision_recall_f1(means)[..., place])
 
 
 if __name__ == "__main__":

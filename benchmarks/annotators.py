@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from embassay.protocols.hume.study import (
-    GoldRow,
+    ItemGoldAnswer,
     LabelChoice,
     RatingScale,
     ShownItemRow,
@@ -65,7 +65,7 @@ def made_study(path: Path, n: int) -> Path:
         for one in FAMILIES
         for at in range(n)
     ]
-    gold = [GoldRow(id=item.id, gold=0) for item in items]
+    gold = [ItemGoldAnswer(id=item.id, gold=0) for item in items]
     study = StudyFile(
         name="load", seed=1, tasks=tasks, content=hash_items_and_gold(items, gold), guidelines="1"
     )

@@ -41,7 +41,7 @@ def _measure(asked: argparse.Namespace, work: Path) -> None:
 
     import embassay
     from embassay.protocols.sage.options import SageOptions
-    from embassay.runs.cluster.connection import connect_cluster
+    from embassay.runs.cluster.connection import hold_ray_cluster_connection
     from embassay.runs.execution import RayWorkers
 
     head = {"num_cpus": asked.cpus, "object_store_memory": asked.store * 10**6, "include_dashboard": False}
@@ -49,7 +49,7 @@ def _measure(asked: argparse.Namespace, work: Path) -> None:
     session = Path(found.head_node.get_session_dir_path())
     before = psutil.Process().memory_info().rss
     try:
-        with connect_cluster(RayWorkers(found.address)), _Store(session) as store:
+        with hold_ray_cluster_connection(RayWorkers(found.address)), _Store(session) as store:
             run = embassay.sage.run(
                 ["wordllama"], datasets=[asked.corpus], tasks=["retrieval"], out=work / "run",
                 options=SageOptions(retrieval_edits=asked.edits), workers=RayWorkers(found.address),

@@ -29,14 +29,14 @@ from timing import parse_sizes
 
 from embassay.data.judged_runs import RunOrQrelsEntries, read_entries_in_memory, read_run_entries
 from embassay.machine import count_cores
-from embassay.protocols.rag.decision.course import DecisionSettings, replay_labelling_study
+from embassay.protocols.rag.decision.course import DecisionSettings, find_study_state_from_labels
 from embassay.protocols.rag.decision.population import (
     ComparisonItemPopulation,
     Key,
     Labels,
-    make_item_population_from_runs,
+    make_comparison_items_of_runs,
 )
-from embassay.protocols.rag.decision.protocol import make_decision_record
+from embassay.protocols.rag.decision.protocol import make_decision_study_record
 from embassay.randomness import make_seeded_generator
 
 ALPHA = 0.05
@@ -125,7 +125,7 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     rng = make_seeded_generator(1337, "equal", str(runs), measure, str(number))
     entries, labels = _equal(rng, runs)
     population = (
-        make_item_population_from_runs(entries, measure or "Precision4+@5")
+        make_comparison_items_of_runs(entries, measure or "Precision4+@5")
         if runs > 1
         else _at_bar(entries, labels)
     )
@@ -133,7 +133,7 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     for name, judge in JUDGES.items():
         for turn in range(EACH):
             guide = {} if judge is None else _guide(population, labels, judge, rng)
-            course = replay_labelling_study(
+            course = find_study_state_from_labels(
                 population, labels, DecisionSettings(ALPHA, number * EACH + turn, 10, guide)
             )
             wrong[name] += bool(course.decided.sign.any())
@@ -143,8 +143,8 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
 def _at_bar(entries: Mapping[str, RunOrQrelsEntries], labels: Labels) -> ComparisonItemPopulation:
     """The first run, and as its bar what it has."""
     one = {"a": entries["a"]}
-    free = make_item_population_from_runs(one, "Precision4+@5", 0.0)
-    return make_item_population_from_runs(
+    free = make_comparison_items_of_runs(one, "Precision4+@5", 0.0)
+    return make_comparison_items_of_runs(
         one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum())
     )
 
@@ -193,7 +193,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
             used, wrong = {}, 0
             for kind, judge in judges.items():
                 courses = [
-                    replay_labelling_study(population, labels, DecisionSettings(
+                    find_study_state_from_labels(population, labels, DecisionSettings(
                         ALPHA, seed, 20, {} if judge is None else _guide(
                             population, labels, judge, make_seeded_generator(seed, name, a, b, kind)
                         ),
@@ -227,7 +227,7 @@ def _worlds(
 ) -> Iterator[tuple[tuple[str, str], ComparisonItemPopulation, Labels]]:
     found, grades = _read_world(name, data, runs)
     for a, b in combinations(found, 2):
-        population = make_item_population_from_runs({a: found[a], b: found[b]}, MEASURE)
+        population = make_comparison_items_of_runs({a: found[a], b: found[b]}, MEASURE)
         yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
 
 
@@ -295,7 +295,7 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
         run: replace(every[run], frame=every[run].frame.filter(pl.col("query").cast(pl.String).is_in(kept)))
         for run in chosen
     }
-    population = make_item_population_from_runs(
+    population = make_comparison_items_of_runs(
         part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None
     )
     labels = {key: grades.get(key, 1) for key in population.keys}
@@ -310,10 +310,12 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
 def _follow_forecasts(
     kind: str, population: ComparisonItemPopulation, labels: Labels, terms: DecisionSettings
 ) -> Iterator[Foretold]:
-    whole = replay_labelling_study(population, labels, terms)
+    whole = find_study_state_from_labels(population, labels, terms)
     for n in np.unique(np.geomspace(20, max(len(whole.asked), 21), 10).round().astype(int)).tolist():
-        course = replay_labelling_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
-        decision = make_decision_record(course, terms)
+        course = find_study_state_from_labels(
+            population, {key: labels[key] for key in whole.asked[:n]}, terms
+        )
+        decision = make_decision_study_record(course, terms)
         if not decision.is_open:
             return
         # Where nothing is better, the study ends with the last label: that is an answer, too.
@@ -351,7 +353,7 @@ def _per_query(population: ComparisonItemPopulation, labels: Labels) -> NDArray[
     values = np.zeros(len(population.queries))
     every = population.values(range(len(population.low)), labels)[:, 0]
     for item, value in enumerate(every.tolist()):
-        values[population.query[population.passages_by_item[item][0]]] += value * len(values)
+        values[population.query[population.passages_of_each_item[item][0]]] += value * len(values)
     return values
 
 

@@ -24,7 +24,7 @@ from embassay.protocols.calibration.shift import (
     SIMILARITY,
     compare_pair_features,
     measure_pair_features,
-    sample_sorted_features,
+    sample_pair_features_each_sorted,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.stats.calibration import (
@@ -108,7 +108,7 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
                 threshold = find_threshold_for_precision(
                     numbers[SIMILARITY][own], same[own], AIM, 0.95, rng
                 ).value
-                reference = sample_sorted_features(of(numbers, own), rng)
+                reference = sample_pair_features_each_sorted(of(numbers, own), rng)
                 alarms += [differs(reference, of(numbers, rng.permutation(rest)[:NEW])) for _ in range(4)]
                 for other, (new, truth) in by_source.items():
                     accepted = np.zeros(1, bool) if threshold is None else new[SIMILARITY] >= threshold
@@ -121,7 +121,7 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
 def differs(reference: Mapping[str, tuple[float, ...]], new: Numbers) -> tuple[bool, bool]:
     """By similarity alone, and with all numbers."""
     alone = ks_2samp(reference[SIMILARITY], np.round(new[SIMILARITY], 4)).pvalue < ALPHA
-    return bool(alone), not compare_pair_features(reference, new).is_like_reference
+    return bool(alone), not compare_pair_features(reference, new).is_similar_to_calibration_pairs
 
 
 def luck(worlds: Mapping[str, Mapping[str, World]]) -> None:

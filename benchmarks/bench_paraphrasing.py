@@ -25,17 +25,19 @@ from rich.table import Table
 from timing import parse_sizes
 
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText, measure_wording_quality
+from embassay.protocols.wordings.records import ParaphraseOutcome, TextToParaphrase, measure_wording_quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2
 TEXTS = 200 if "--quick" in sys.argv else 20_000
 
 
-def texts(count: int) -> list[SourceText]:
+def texts(count: int) -> list[TextToParaphrase]:
     places = ("in the old house", "near a small river", "behind the new station", "on the market square")
     return [
-        SourceText(f"Two people are walking {places[i % 4]} with dog number {i}, and a man says hello.", "en")
+        TextToParaphrase(
+            f"Two people are walking {places[i % 4]} with dog number {i}, and a man says hello.", "en"
+        )
         for i in range(count)
     ]
 

@@ -81,7 +81,7 @@ def faults(calls: int) -> list[str]:
         ledger = Ledger()
         one = encoder(url, ledger, timeout=2, price=1)
         seconds, _ = asked(one, range(calls))
-        totals, counts = ledger.list_model_totals()[one.model], told(url)
+        totals, counts = ledger.map_models_to_call_totals()[one.model], told(url)
     paid_again = int(counts["paid"]) - int(counts["paid_distinct"])
     return [
         f"{calls:,} calls, 9% of requests fail", f"{totals.requests:,}", f"{totals.retries:,}", f"{paid_again:,}",

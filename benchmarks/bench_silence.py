@@ -27,9 +27,9 @@ from embassay.randomness import make_seeded_generator
 from embassay.search.bm25 import BM25Index
 from embassay.stats.silence import (
     SilenceAims,
+    compute_log_loss_of_silence_signals,
     find_silence_threshold,
     measure_top_score_and_margin,
-    rank_answerability_signals,
 )
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -204,7 +204,7 @@ def _chosen(key: tuple[str, ...], sides: Mapping[str, tuple[Values, Values]], dr
         some_good = rng.integers(0, len(sides["score"][0]), 100)
         some_bad = rng.integers(0, len(sides["score"][1]), 100)
         drawn = {name: (good[some_good], bad[some_bad]) for name, (good, bad) in sides.items()}
-        best = next(iter(rank_answerability_signals(drawn, rng)))
+        best = next(iter(compute_log_loss_of_silence_signals(drawn, rng)))
         picked[best] += 1
         silence = find_silence_threshold(drawn[best][1], drawn[best][0], AIMS, len(sides), foresee=False)
         broken += silence.above is not None and (sides[best][1] <= silence.above).mean() < AIMS.silent

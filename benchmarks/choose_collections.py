@@ -38,10 +38,10 @@ from embassay.protocols.choose.questions import (
     FAMILIES,
     cut_rankings_at_ties,
     find_passage_ranks,
-    is_unspaced,
-    take_question_sentences,
+    is_text_without_spaces,
+    take_passage_sentences_for_questions,
 )
-from embassay.protocols.kernel.inputs import CachedSystem
+from embassay.protocols.kernel.inputs import SystemWithCachedVectors
 from embassay.protocols.questions.drafts import DRAFTS, read_question_drafts
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import write_file_atomically
@@ -139,7 +139,7 @@ def written(one: Collection, systems: Mapping[str, Search], folder: Path) -> dic
 def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     """All that `choose_fit.py` needs of a collection."""
     ids, texts = list(one.texts), list(one.texts.values())
-    own = take_question_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
+    own = take_passage_sentences_for_questions(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
     judged = one.gains_by_row()
     asked = [(family, question) for family in FAMILIES for question in own.questions.get(family, ())]
     rows = np.array([question.row for _, question in asked])
@@ -552,7 +552,7 @@ def multilingual() -> dict[str, Search]:
 
 def opened(spec: str, cache: Path, tokenizer: str = "words") -> Any:
     """A system with its vectors kept."""
-    made = CachedSystem(
+    made = SystemWithCachedVectors(
         spec, tokenizer=open_tokenizer(tokenizer), seed=1337, cache=cache, advance=lambda _: None
     )
     return made.system
@@ -579,7 +579,7 @@ def tfidf(letters: bool = False) -> Search:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
-        blanks = sum(map(is_unspaced, texts)) < len(texts) / 2
+        blanks = sum(map(is_text_without_spaces, texts)) < len(texts) / 2
         how = (
             {"analyzer": "char_wb", "ngram_range": (3, 4)}
             if blanks
@@ -595,7 +595,7 @@ def tfidf(letters: bool = False) -> Search:
 def pieces(text: str) -> list[str]:
     """Words; of scripts without blanks single signs and pairs of them."""
     words = split_words(text)
-    if not is_unspaced(text):
+    if not is_text_without_spaces(text):
         return words
     return [*words, *(a + b for a, b in pairwise(words) if len(a) == len(b) == 1)]
 

@@ -26,15 +26,22 @@ from scipy.stats import rankdata
 from embassay.protocols.choose import belief
 from embassay.protocols.choose.belief import (
     NUGGET,
-    SignalWeights,
+    SignalWeightPosterior,
     SystemSignals,
-    combine_system_signals,
+    build_system_signals,
     form_belief_from_signals,
     update_belief_by_questions,
 )
-from embassay.protocols.choose.conclusions import estimate_system_means, load_shipped_weights
+from embassay.protocols.choose.conclusions import (
+    estimate_system_means_despite_gaps,
+    load_shipped_signal_weights,
+)
 from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, plan_passage_draw_sizes
-from embassay.protocols.choose.questions import FAMILIES, compute_passage_ndcg, compute_rank_nearness
+from embassay.protocols.choose.questions import (
+    FAMILIES,
+    compute_ndcg_of_single_passage,
+    compute_nearness_to_first_rank,
+)
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import format_value_as_json, write_file_atomically
 from embassay.stats.ranks import kendall_tau
@@ -137,12 +144,12 @@ class Measured:
             own = signal[:, rows].copy()
             for column, passages in enumerate(asked.tolist()):
                 own[self.first(place, passages) :, column] = np.nan
-            signals.append(estimate_system_means(own[~np.isnan(own).all(axis=1)]))
+            signals.append(estimate_system_means_despite_gaps(own[~np.isnan(own).all(axis=1)]))
         agreement = np.eye(len(rows))
         for passages in set(asked.tolist()):
             both = np.minimum(asked[:, None], asked) == passages
             agreement[both] = self.agreement_of(passages)[np.ix_(rows, rows)][both]
-        return combine_system_signals(signals, agreement)
+        return build_system_signals(signals, agreement)
 
 
 @dataclass(frozen=True)
@@ -196,7 +203,7 @@ def main() -> None:
     if asked.write:
         # Without questions by a model, what was measured of them before stays.
         asked_scale = (
-            load_shipped_weights().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
+            load_shipped_signal_weights().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
         )
         found = _weights(measured, fit_weights(training, RIDGE), per_question, asked_scale)
         write_file_atomically(PLACE, format_value_as_json(found, indent=1) + "\n")
@@ -231,7 +238,7 @@ def _together(by: Sequence[str]) -> list[tuple[int, ...]]:
     return [tuple(place for place, other in enumerate(by) if other == own) for own in by]
 
 
-def _fits(training: Sequence[Any], gone: Sequence[tuple[int, ...]]) -> list[SignalWeights]:
+def _fits(training: Sequence[Any], gone: Sequence[tuple[int, ...]]) -> list[SignalWeightPosterior]:
     found = {
         some: fit_weights([part for place, part in enumerate(training) if place not in some], RIDGE)
         for some in dict.fromkeys(gone)
@@ -254,7 +261,7 @@ def _without_families(measured: Sequence[Measured]) -> Iterator[Outcome]:
                         yield outcome(one, own, rows, crowd)
 
 
-def _all_outcomes(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> list[Outcome]:
+def _all_outcomes(measured: Sequence[Measured], weights: Sequence[SignalWeightPosterior]) -> list[Outcome]:
     with ProcessPoolExecutor(PROCESSES, initializer=_fewer_draws) as pool:
         return [made for some in pool.map(_outcomes, measured, weights) for made in some]
 
@@ -269,7 +276,7 @@ def read(path: Path) -> Measured:
     plain = json.loads(path.read_text("utf-8"))
     systems = tuple(plain["systems"])
     signals = tuple(
-        np.array([compute_rank_nearness(np.array(plain["found"][one][family])) for one in systems]).T
+        np.array([compute_nearness_to_first_rank(np.array(plain["found"][one][family])) for one in systems]).T
         for family in FAMILIES
     )
     sentences = np.array([_ndcg(plain["found"][one]["sentence"][:ASKED]) for one in systems]).T
@@ -286,7 +293,7 @@ def read(path: Path) -> Measured:
 
 def _ndcg(places: Sequence[int]) -> Values:
     found = np.array(places, int)
-    return compute_passage_ndcg(np.where(found <= 10, found, 0))
+    return compute_ndcg_of_single_passage(np.where(found <= 10, found, 0))
 
 
 def _shares(plain: dict[str, Any], systems: Sequence[str]) -> tuple[Values, ...]:
@@ -407,7 +414,7 @@ def _asked_error(one: Measured, per_question: float) -> float:
 
 
 def _weights(
-    measured: Sequence[Measured], found: SignalWeights, per_question: float, asked_scale: float
+    measured: Sequence[Measured], found: SignalWeightPosterior, per_question: float, asked_scale: float
 ) -> dict[str, Any]:
     return {
         "signals": list(FAMILIES),
@@ -444,12 +451,14 @@ def _crowds(one: Measured) -> Iterator[tuple[NDArray[np.int64], str]]:
         yield np.sort(np.concatenate(rows)), crowd
 
 
-def _outcomes(one: Measured, weights: SignalWeights) -> list[Outcome]:
+def _outcomes(one: Measured, weights: SignalWeightPosterior) -> list[Outcome]:
     sets = (*((rows, "") for rows in _sets(one)), *_crowds(one))
     return [outcome(one, weights, rows, crowd) for rows, crowd in sets]
 
 
-def outcome(one: Measured, weights: SignalWeights, rows: NDArray[np.int64], crowd: str = "") -> Outcome:
+def outcome(
+    one: Measured, weights: SignalWeightPosterior, rows: NDArray[np.int64], crowd: str = ""
+) -> Outcome:
     """What comes of a choice among these systems."""
     truth = one.mean[rows]
     gaps = truth.max() - truth
@@ -463,7 +472,7 @@ def outcome(one: Measured, weights: SignalWeights, rows: NDArray[np.int64], crow
     return Outcome(one.name, crowd, own, found, *stated, truth, naive, bm25)
 
 
-def _by_draws(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> Iterator[str]:
+def _by_draws(measured: Sequence[Measured], weights: Sequence[SignalWeightPosterior]) -> Iterator[str]:
     """What asking about fewer passages costs."""
     yield "\n## How many passages are asked about\n"
     yield (
@@ -491,7 +500,7 @@ def _by_draws(measured: Sequence[Measured], weights: Sequence[SignalWeights]) ->
         )
 
 
-def _grown(one: Measured, own: SignalWeights, draws: tuple[int, ...]) -> list[tuple[float, ...]]:
+def _grown(one: Measured, own: SignalWeightPosterior, draws: tuple[int, ...]) -> list[tuple[float, ...]]:
     """Of each set: the passages that encoders were asked about, the regret of the pick, whether it is named without a
     doubt, its stated chance and whether that came true."""
     rows_of = []
@@ -523,7 +532,7 @@ def _head(measured: Sequence[Measured], outcomes: Sequence[Outcome]) -> Iterator
 
 
 def _by_collection(
-    measured: Sequence[Measured], weights: Sequence[SignalWeights], outcomes: Sequence[Outcome]
+    measured: Sequence[Measured], weights: Sequence[SignalWeightPosterior], outcomes: Sequence[Outcome]
 ) -> Iterator[str]:
     yield "\n## Every collection, by weights of the others\n"
     yield "Tau, best and pick are of all systems at once; regrets are means over the sets.\n"
@@ -584,7 +593,7 @@ def _doubts(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _with_labels(
-    measured: Sequence[Measured], weights: Sequence[SignalWeights], per_question: float
+    measured: Sequence[Measured], weights: Sequence[SignalWeightPosterior], per_question: float
 ) -> Iterator[str]:
     yield "\n## With a few labels\n"
     yield "Judged questions drawn from a collection's own; regret is over all of them. Sets of five systems.\n"
@@ -612,7 +621,10 @@ def _with_labels(
 
 
 def _with_a_model(
-    measured: Sequence[Measured], weights: Sequence[SignalWeights], per_question: float, scales: Values
+    measured: Sequence[Measured],
+    weights: Sequence[SignalWeightPosterior],
+    per_question: float,
+    scales: Values,
 ) -> Iterator[str]:
     """What a model's questions add, where one wrote some, and people's in their place."""
     yield "\n## Questions by a model\n"
@@ -640,7 +652,7 @@ def _with_a_model(
 
 
 def _asked_besides(
-    one: Measured, own: SignalWeights, title: str, per_question: float, scale: float
+    one: Measured, own: SignalWeightPosterior, title: str, per_question: float, scale: float
 ) -> Iterator[tuple[float, float, float, float]]:
     rng = make_seeded_generator(1337, "stand-in", one.name)
     values = one.written
@@ -660,7 +672,7 @@ def _asked_besides(
         yield (*map(float, regrets), *map(float, briers))  # type: ignore[misc]
 
 
-def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> Iterator[str]:
+def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeightPosterior]) -> Iterator[str]:
     """What half of the judged questions would have picked, for the other half."""
     yield "\n## How much better it could be\n"
     yield "Truth is that of a few questions too. Each rule's regret on half of them, sets of three to eight:\n"

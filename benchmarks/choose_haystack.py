@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.choose.questions import (
     FAMILIES,
-    compute_rank_nearness,
+    compute_nearness_to_first_rank,
     cut_rankings_at_ties,
     find_passage_ranks,
-    take_question_sentences,
+    take_passage_sentences_for_questions,
 )
 from embassay.randomness import make_seeded_generator
 
@@ -84,7 +84,7 @@ def score_systems(one: Collection, systems: Mapping[str, Search], most: int, dra
     """The score of each system by the questions of so many passages, among these."""
     order = make_seeded_generator(draw, "haystack", "passages", one.name).permutation(len(one.texts))
     drawn = [list(one.texts)[row] for row in sorted(order[:most].tolist())]
-    taken = take_question_sentences(
+    taken = take_passage_sentences_for_questions(
         [one.texts[doc] for doc in drawn], [one.titles.get(doc, "") for doc in drawn], ASKED, 1337 + draw
     )
     return np.array(
@@ -99,7 +99,7 @@ def _nearness(
         asked: list = list(questions.get(family, ()))
         top = cut_rankings_at_ties(search([question.text for question in asked], list(texts)))
         yield float(
-            compute_rank_nearness(
+            compute_nearness_to_first_rank(
                 find_passage_ranks(top, np.array([question.row for question in asked]))
             ).mean()
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.choose.belief import NUGGET, SignalWeights, SystemSignals, make_contrast_basis
+from embassay.protocols.choose.belief import NUGGET, SignalWeightPosterior, SystemSignals, make_contrast_basis
 
 Values = NDArray[np.float64]
 LEAST_FREEDOM, MOST_FREEDOM = 3.0, 200.0
@@ -25,7 +25,7 @@ Case = tuple[SystemSignals, Values]
 """A set of systems on a collection, and their nDCG@10."""
 
 
-def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> SignalWeights:
+def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> SignalWeightPosterior:
     """Weights from collections with known truth, each with one set of systems or more; each collection counts the same.
     The error's scale is that of collections left out of the fit."""
     parts = [[whiten_scores(*case) for case in cases] for cases in collections]
@@ -45,7 +45,7 @@ def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> SignalWe
     sizes = [float(np.mean([len(y) for _, y in part])) for part in parts]
     scale, freedom = error_spread(np.array(errors), sizes)
     every = range(len(parts))
-    return SignalWeights(
+    return SignalWeightPosterior(
         solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom
     )
 

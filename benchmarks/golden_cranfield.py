@@ -26,20 +26,20 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from embassay.data import open_dataset
-from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.measures import evaluate_graded, ndcg
 from embassay.measures.judgements import grade
 from embassay.protocols.rag.golden.checks import (
     HumanCheckSampling,
-    ShownPassageOrder,
+    JudgedPassageOrder,
     compare_judgements_with_repeat,
     count_grade_transitions,
     estimate_grade_agreement,
-    estimate_pair_discordance,
+    estimate_share_of_swapped_pairs,
     repeat_judge_calls,
     sample_keys_across_questions,
-    sample_lists_for_human_check,
     score_edited_check_file,
+    write_sampled_lists_for_human_check,
 )
 from embassay.protocols.rag.golden.grades import (
     Key,
@@ -142,7 +142,7 @@ def make(folder: Path, out: Path) -> Path:
 def exported(run: Path) -> Grades:
     """The qrels that a golden set gives away."""
     grades: dict[str, dict[str, int]] = {}
-    for query, doc, value in read_qrels(run / "export" / "qrels.tsv").frame.iter_rows():
+    for query, doc, value in read_qrels_entries(run / "export" / "qrels.tsv").frame.iter_rows():
         grades.setdefault(query, {})[doc] = int(value)
     return grades
 
@@ -333,9 +333,9 @@ def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> Estimate:
     for question, _, passages in own:
         for start in range(0, len(passages) - 5, 10):
             five = passages[start : start + 5]
-            lists.append(ShownPassageOrder(question, five, asyncio.run(judge.order(question, five)).order))
+            lists.append(JudgedPassageOrder(question, five, asyncio.run(judge.order(question, five)).order))
     second = asyncio.run(repeat_judge_calls(judge, [], lists))
-    return estimate_pair_discordance(
+    return estimate_share_of_swapped_pairs(
         [(one, order) for one, order in zip(lists, second.orders, strict=True) if order is not None]
     )
 
@@ -344,7 +344,7 @@ def person(run: Path, file: Path, truth: Grades) -> Any:
     """The human check with a person who knows the truth: grades are corrected, and passages moved to where they belong
     where the judge is two grades off."""
     file.unlink(missing_ok=True)
-    sample_lists_for_human_check(run, file, HumanCheckSampling(seed=SEED))
+    write_sampled_lists_for_human_check(run, file, HumanCheckSampling(seed=SEED))
     rows = list(csv.DictReader(io.StringIO(file.read_bytes().decode("utf-8-sig"))))
     for row in rows:
         true = truth.get(row["query_id"], {}).get(row["doc_id"], 1)

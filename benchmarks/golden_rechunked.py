@@ -20,8 +20,8 @@ import numpy as np
 
 from embassay import rag
 from embassay.data import open_dataset
-from embassay.data.documents import PlacedPassage, read_passages_with_origin
-from embassay.protocols.kernel.inputs import CachedSystem
+from embassay.data.documents import PlacedPassage, read_corpus_passages_with_origin
+from embassay.protocols.kernel.inputs import SystemWithCachedVectors
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
 from embassay.randomness import make_seeded_generator
@@ -95,13 +95,13 @@ def corpus(work: Path, words: int) -> str:
 
 def runs(work: Path, words: int, claims: Mapping[str, str]) -> dict[str, Path]:
     """What every system finds among passages of so many words."""
-    passages = read_passages_with_origin(open_dataset(corpus(work, words)))
+    passages = read_corpus_passages_with_origin(open_dataset(corpus(work, words)))
     ids, texts = [one.id for one in passages], [one.body for one in passages]
     found = {}
     for spec in SYSTEMS:
         path = work / f"{spec.replace('?', '-')}-{words}.jsonl"
         if not path.exists():
-            opened = CachedSystem(
+            opened = SystemWithCachedVectors(
                 spec,
                 tokenizer=open_tokenizer("words"),
                 seed=1337,
@@ -123,7 +123,7 @@ def runs(work: Path, words: int, claims: Mapping[str, str]) -> dict[str, Path]:
 def judged(work: Path, evidence: Sequence[Mapping[str, Any]]) -> Path:
     """Grades of the passages that are judged: 5 where a marked sentence begins in one."""
     by_document: dict[str, list[PlacedPassage]] = {}
-    for one in read_passages_with_origin(open_dataset(corpus(work, JUDGED))):
+    for one in read_corpus_passages_with_origin(open_dataset(corpus(work, JUDGED))):
         by_document.setdefault(one.document, []).append(one)
     path = work / "known.tsv"
     pairs = dict.fromkeys(

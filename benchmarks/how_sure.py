@@ -20,7 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import ComparableRun, SystemValuesAtPlace, contrast_systems_at_place
+from embassay.protocols.compare import (
+    ComparableRun,
+    SystemStandingWithItemValues,
+    contrast_two_systems_by_test,
+)
 from embassay.protocols.gate import judge_against_baseline
 from embassay.protocols.kernel.comparisons import (
     OVERALL,
@@ -33,12 +37,15 @@ from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.protocols.rag.scoring.quantities import ResampledQuantity
 from embassay.protocols.rag.scoring.quantities import compute_quantity_interval as rag_interval
 from embassay.protocols.run_values import ItemValues
-from embassay.protocols.sage.preference import compute_choice_scores, compute_mapped_pearson
+from embassay.protocols.sage.preference import (
+    compute_accuracy_precision_recall_f1,
+    map_pearson_to_unit_interval,
+)
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, estimate_correlation
 from embassay.protocols.wordings.scores import (
-    SourceRunScores,
-    SystemScoreLevel,
+    ParaphraseSourceRunScores,
+    SystemScoreAndDrop,
     WordingSourceInRun,
     average_runs_and_sources,
 )
@@ -264,13 +271,13 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     values = np.clip(base + rng.normal(0, 0.15, (TASKS, n)), 0, 1)
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
     sides = [
-        SystemValuesAtPlace(
+        SystemStandingWithItemValues(
             SystemStanding("t", "d", "m", SystemHeadlineValue(f"s{i}", float(own.mean()), n, draws[i])),
             dict(enumerate(own)),
         )  # type: ignore[arg-type]
         for i, own in enumerate(values[:2])
     ]
-    found = contrast_systems_at_place(*sides, seed=int(rng.integers(2**31)))
+    found = contrast_two_systems_by_test(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
     ranges = rank_ranges(
@@ -298,8 +305,8 @@ def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[s
 
 
 def _apart(headlines: Sequence[SystemHeadlineValue]) -> bool:
-    sides = [SystemValuesAtPlace(SystemStanding("t", "", "m", one)) for one in headlines]
-    return contrast_systems_at_place(*sides).p < 0.05
+    sides = [SystemStandingWithItemValues(SystemStanding("t", "", "m", one)) for one in headlines]
+    return contrast_two_systems_by_test(*sides).p < 0.05
 
 
 def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
@@ -311,10 +318,10 @@ def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
     ]
 
 
-def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemScoreLevel:
+def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemScoreAndDrop:
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
     source = WordingSourceInRun("", {"d": tuple(range(runs))})
-    made = SourceRunScores(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
+    made = ParaphraseSourceRunScores(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
     return average_runs_and_sources("d", "s", [made], seed=1, resamples=setting.resamples)
 
 
@@ -401,7 +408,7 @@ def ratings(items: Floats, context: PtebContext) -> Score:
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
     columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-    return estimate(columns, compute_mapped_pearson, context, "ratings", groups=groups).score("")
+    return estimate(columns, map_pearson_to_unit_interval, context, "ratings", groups=groups).score("")
 
 
 def choices(items: Floats, context: PtebContext) -> Score:
@@ -411,7 +418,12 @@ def choices(items: Floats, context: PtebContext) -> Score:
         np.float64
     )
     figures = [
-        estimate(columns, lambda means, i=i: compute_choice_scores(means)[..., i], context, "choices")  # type: ignore[misc]
+        estimate(
+            columns,
+            lambda means, i=i: compute_accuracy_precision_recall_f1(means)[..., i],
+            context,
+            "choices",
+        )  # type: ignore[misc]
         for i in range(4)
     ]
     return average_estimates(figures, "").score("")
@@ -467,7 +479,7 @@ def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
         draws = resample_means(items, n_resamples=context.resamples, rng=context.stream("items")).T
         source = WordingSourceInRun("", {"d": tuple(range(runs))})
         values = items.mean(axis=0)
-        made = SourceRunScores(source, values, values, draws, draws, len(items))
+        made = ParaphraseSourceRunScores(source, values, values, draws, draws, len(items))
         seed = int(context.stream("runs").integers(2**31))
         headline = average_runs_and_sources("d", "s", [made], seed=seed, resamples=context.resamples).score
         return Score("", headline.value, headline.n, *headline.interval)

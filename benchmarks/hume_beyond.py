@@ -20,15 +20,15 @@ from embassay.protocols.hume.ceiling import (
     annotators_needed_by_variance,
     annotators_needed_for_sts,
     compare_with_people,
-    compute_test_quantiles,
+    compute_test_and_power_quantiles,
     correlate_people_and_system,
     estimate_variance_components,
     items_needed,
     leave_one_out_human_ceiling,
 )
 from embassay.protocols.hume.resampling import (
+    BootstrapEstimateWithTest,
     PeopleAnswers,
-    ResampledEstimate,
     ResamplingSettings,
     agreement_intervals,
     arrange_people_rows,
@@ -113,7 +113,7 @@ def _answers(world: World, n: int, rng: Rng) -> tuple[list[Any], list[list[Any]]
 
 
 def coverage(
-    of: Callable[[World, int, Rng, ResamplingSettings], dict[str, ResampledEstimate]],
+    of: Callable[[World, int, Rng, ResamplingSettings], dict[str, BootstrapEstimateWithTest]],
     worlds: Sequence[World],
     sizes: Sequence[int],
     kinds: Sequence[str],
@@ -123,7 +123,7 @@ def coverage(
     for world in worlds:
         truth = of(world, options.truth, make_seeded_generator(1, "truth", world.name), ONCE)
         for n in sizes:
-            found: dict[tuple[str, str], list[ResampledEstimate]] = {}
+            found: dict[tuple[str, str], list[BootstrapEstimateWithTest]] = {}
             for study in range(options.studies):
                 for kind in kinds:
                     draws = ResamplingSettings(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def coverage(
                     )
 
 
-def _held(found: Sequence[ResampledEstimate], truth: float) -> tuple[str, str]:
+def _held(found: Sequence[BootstrapEstimateWithTest], truth: float) -> tuple[str, str]:
     known = [one for one in found if one.low == one.low]
     if not known:
         return "–", "–"
@@ -160,7 +160,7 @@ def agreement(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "coefficient", "true", "n", *KINDS)
     skipped = {"v_measure", "kendall"}
 
-    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
+    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, BootstrapEstimateWithTest]:
         people, _ = drawn(world, n, rng)
         found = agreement_intervals(world.family, people.answers, draws)
         return {name: one for name, one in found.items() if name not in skipped}
@@ -172,7 +172,7 @@ def agreement(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 def ceiling(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "value", "true", "n", "bca")
 
-    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
+    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, BootstrapEstimateWithTest]:
         return {"ceiling": leave_one_out_human_ceiling(drawn(world, n, rng)[0], draws).value}
 
     worlds = [world for world in AGREEMENT if world.family != "clustering"]
@@ -183,7 +183,7 @@ def ceiling(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 def paired(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield ("world", "true", "n", *(f"{kind}{what}" for kind in KINDS for what in ("", ", p < .05")))
 
-    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, ResampledEstimate]:
+    def of(world: World, n: int, rng: Rng, draws: ResamplingSettings) -> dict[str, BootstrapEstimateWithTest]:
         people, system = drawn(world, n, rng)
         return {"difference": compare_with_people(people, {"m": system}, draws)["m"].difference}
 
@@ -273,7 +273,11 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
     people, system = study(400, 2000, make_seeded_generator(1, "annotators"))
     table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
     parts = estimate_variance_components(np.array(table))
-    k = annotators_needed_by_variance(parts, n, 1, compute_test_quantiles(0.8, 0.05)) if parts else None
+    k = (
+        annotators_needed_by_variance(parts, n, 1, compute_test_and_power_quantiles(0.8, 0.05))
+        if parts
+        else None
+    )
     studies = (study(k or 1, n, make_seeded_generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
 
@@ -299,7 +303,7 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         arrange_people_rows(people, people.items),
         replace_none_by_nan([system[item] for item in people.items]),
     )
-    k = annotators_needed_for_sts(known, n, 2, compute_test_quantiles(0.8, 0.05)) if known else None
+    k = annotators_needed_for_sts(known, n, 2, compute_test_and_power_quantiles(0.8, 0.05)) if known else None
     studies = (study(k or 2, n, make_seeded_generator(s, "raters", str(n))) for s in range(options.studies))
     return f"STS, mean rating, {n} items", f"{k} annotators", _found(studies, options)
 

@@ -26,7 +26,7 @@ from embassay.protocols.hume.llms.answers import read_llm_answers
 from embassay.protocols.hume.llms.protocol import (
     LlmAnswerAcceptanceOptions,
     divide_task_items,
-    group_repeated_answers,
+    group_answers_of_runs_by_item,
 )
 from embassay.protocols.hume.published.paper import load_hume_paper_study
 from embassay.protocols.hume.results.contestants import read_answered_tasks
@@ -78,7 +78,9 @@ def annotated(study: Path, people: Sequence[float], studies: int, out: Path | No
         if task.task.family == "classification"
     )
     gold = folder.gold(task.task.name)
-    (drawn,) = filter(None, (group_repeated_answers(answers, task) for answers in read_llm_answers(folder)))
+    (drawn,) = filter(
+        None, (group_answers_of_runs_by_item(answers, task) for answers in read_llm_answers(folder))
+    )
     draws = {item: values for item, values in drawn.items() if len(values) > 1}
     rows = [
         {"people": right, "policy": name, "share": share, "accuracy": accuracy, "sd": sd, "biased": biased}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.interchange.reproduction import ReproducedFigure
+from embassay.interchange.reproduction import ReproducedTableValue
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
@@ -50,7 +50,7 @@ class Reason:
     row: str = "*"
     column: str = "*"
 
-    def fits(self, figure: ReproducedFigure) -> bool:
+    def fits(self, figure: ReproducedTableValue) -> bool:
         """Whether it speaks of the figure."""
         same = (self.paper, self.table) == (figure.paper, figure.table)
         return same and fnmatchcase(figure.row, self.row) and fnmatchcase(figure.column, self.column)
@@ -82,14 +82,14 @@ def notes() -> tuple[dict[str, str], list[Table], list[Reason]]:
     )
 
 
-def why(figure: ReproducedFigure, reasons: Sequence[Reason]) -> str:
+def why(figure: ReproducedTableValue, reasons: Sequence[Reason]) -> str:
     """The first reason that fits; LookupError where a figure differs without one."""
     if figure.verdict == "differs":
         return next(one.why for one in reasons if one.fits(figure))
     return ""
 
 
-def overview(papers: dict[str, str], figures: Sequence[ReproducedFigure]) -> str:
+def overview(papers: dict[str, str], figures: Sequence[ReproducedTableValue]) -> str:
     """How many figures agree, by paper."""
     lines = ["| | Figures | Exact | Within rounding | Differ |", "|---|---:|---:|---:|---:|"]
     for paper in papers:
@@ -99,7 +99,7 @@ def overview(papers: dict[str, str], figures: Sequence[ReproducedFigure]) -> str
     return "\n".join([*lines, f"| Total | {counted(iter(figures))} |"])
 
 
-def counted(figures: Iterator[ReproducedFigure]) -> str:
+def counted(figures: Iterator[ReproducedTableValue]) -> str:
     """Four cells."""
     found = Counter(one.verdict for one in figures)
     return " | ".join(
@@ -110,7 +110,7 @@ def counted(figures: Iterator[ReproducedFigure]) -> str:
 def differing(
     paper: str,
     about: str,
-    figures: Sequence[ReproducedFigure],
+    figures: Sequence[ReproducedTableValue],
     tables: Sequence[Table],
     reasons: Sequence[Reason],
 ) -> str:
@@ -126,7 +126,7 @@ def differing(
 
 
 def section(
-    paper: str, figures: Sequence[ReproducedFigure], tables: Sequence[Table], reasons: Sequence[Reason]
+    paper: str, figures: Sequence[ReproducedTableValue], tables: Sequence[Table], reasons: Sequence[Reason]
 ) -> str:
     """A paper: its tables, then those that are listed whole."""
     own = [one for one in tables if one.paper == paper]
@@ -150,7 +150,7 @@ def section(
     return "\n\n".join(parts)
 
 
-def listed(figures: Sequence[ReproducedFigure], reasons: Sequence[Reason], tables: bool) -> str:
+def listed(figures: Sequence[ReproducedTableValue], reasons: Sequence[Reason], tables: bool) -> str:
     """Figure by figure, with a word for each; reasons numbered, each said once, below."""
     lines = [
         f"| Figure | Published | Ours | Difference | {'Reason' if tables else ''} |",
@@ -170,14 +170,14 @@ def listed(figures: Sequence[ReproducedFigure], reasons: Sequence[Reason], table
     )
 
 
-def _decimals(figure: ReproducedFigure) -> int:
+def _decimals(figure: ReproducedTableValue) -> int:
     return len(figure.published.partition(".")[2])
 
 
-def read_figures(path: Path) -> list[ReproducedFigure]:
+def read_figures(path: Path) -> list[ReproducedTableValue]:
     """The figures of a file."""
     with path.open(encoding="utf-8", newline="") as stream:
-        return [ReproducedFigure(**row) for row in csv.DictReader(stream)]
+        return [ReproducedTableValue(**row) for row in csv.DictReader(stream)]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embassay.document.blocks import convert_sentence_to_text
-from embassay.protocols.compare import SystemRankAtPlace, list_ranked_system_groups, read_run_values
+from embassay.protocols.compare import SystemRankAtPlace, list_ranked_system_groups, read_comparable_run
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
@@ -78,8 +78,8 @@ def section(path: Path, run: ReportRun) -> Iterator[str]:
 
 def table(path: Path) -> Iterator[str]:
     """A row per system: every task's headline with its interval, and the ranks that tests leave possible."""
-    values = read_run_values(path)
-    unit = numbers.choose_measure_format(values.protocol_name)
+    values = read_comparable_run(path)
+    unit = numbers.choose_measure_format_of_protocol(values.protocol_name)
     columns: dict[str, dict[str, str]] = {}
     apart: set[str] = set()
     for one in list_ranked_system_groups(values, measures=MEASURES.get(path.name, ())):

@@ -24,8 +24,12 @@ import numpy as np
 import polars as pl
 
 import embassay as eb
-from embassay.protocols.pteb.checks import explain_wording_as_answer, find_lost_number_or_name, is_near_copy
-from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
+from embassay.protocols.pteb.checks import (
+    describe_lost_number_or_name,
+    explain_wording_as_answer,
+    is_near_copy,
+)
+from embassay.protocols.pteb.paraphrasing import make_paraphrase_verdict_of_answer
 from embassay.protocols.rag.golden.panel import JudgeGrades, compare_judges_and_make_panel
 from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer
 from embassay.randomness import make_seeded_generator
@@ -270,7 +274,9 @@ def labelled(folder: Path) -> Iterator[tuple[str, list[Row], Callable[[Row], boo
 
 
 def _caught(row: Row) -> bool:
-    return not check_paraphrase_answer(row["original"], row["paraphrase"], lang="en", meaning=True).usable
+    return not make_paraphrase_verdict_of_answer(
+        row["original"], row["paraphrase"], lang="en", meaning=True
+    ).usable
 
 
 def _drops(
@@ -319,7 +325,7 @@ def checks(folder: Path, given: argparse.Namespace) -> Iterator[str]:
 
     wanted += [
         ("SNIPS: slots", snips, says("slot"),
-         lambda row: bool(find_lost_number_or_name(row["original"], row["paraphrase"])), "slots"),
+         lambda row: bool(describe_lost_number_or_name(row["original"], row["paraphrase"])), "slots"),
         ("SNIPS: answering, questioning", snips, says("answering", "questioning"),
          lambda row: bool(explain_wording_as_answer(row["original"], row["paraphrase"])), "answers"),
         ("SNIPS: duplication", snips, says("duplication"),
@@ -348,7 +354,7 @@ def _near(row: Row) -> bool:
 
 
 def _gated(row: Row) -> bool:
-    return not check_paraphrase_answer(row["original"], row["paraphrase"], lang="en").usable
+    return not make_paraphrase_verdict_of_answer(row["original"], row["paraphrase"], lang="en").usable
 
 
 def _rates(

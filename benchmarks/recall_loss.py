@@ -28,7 +28,7 @@ from embassay.randomness import make_seeded_generator
 from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 from embassay.stats import bootstrap_ci
-from embassay.stats.resampling import draw_resample_rows
+from embassay.stats.resampling import iterate_resample_row_blocks
 
 CORPORA = ("wikiqa", "cosqa", "scifact", "cranfield", "med", "newsgroups")
 SYSTEMS = ("minilm", "wordllama", "bm25")
@@ -150,7 +150,9 @@ def link_of(
               for name in dict.fromkeys(getattr(one, key) for one in losses)]  # fmt: skip
     whole = np.concatenate(groups)
     drawn = []
-    for block in draw_resample_rows(len(groups), DRAWS, make_seeded_generator(SEED, "corpora"), most=DRAWS):
+    for block in iterate_resample_row_blocks(
+        len(groups), DRAWS, make_seeded_generator(SEED, "corpora"), most=DRAWS
+    ):
         for places in block:
             points = np.concatenate([groups[place] for place in places])
             drawn.append(float(correlation(points[:, 0], points[:, 1])))

@@ -14,7 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import embassay as eb
-from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines, read_standings
+from embassay.protocols.kernel.comparisons import (
+    SystemHeadlineValue,
+    compare_headlines_of_all_systems,
+    read_standings,
+)
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import SageOptions
 from embassay.stats.tests import holm
@@ -90,7 +94,7 @@ def _table(known: dict[str, SystemHeadlineValue]) -> Iterator[str]:
 
 def _change(own: SystemHeadlineValue, beside: SystemHeadlineValue) -> tuple[float, float, float, float]:
     """First minus second, its interval, and p."""
-    pair = compare_headlines([own, beside])["pairs"][0]
+    pair = compare_headlines_of_all_systems([own, beside])["pairs"][0]
     sign = 1 if pair["a"] == own.system else -1
     ends = sorted((sign * pair["ci_low"], sign * pair["ci_high"]))
     return sign * pair["difference"], ends[0], ends[1], pair["p"]

@@ -21,7 +21,7 @@ from pathlib import Path
 import published
 from reproducing import hume, pteb, rag, sage
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
+from embassay.interchange.reproduction import ReproducedTableValue, make_reproduced_figure
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     sys.stdout.write(write_figures(every(given.reference, data, given.run)))
 
 
-def every(reference: Path, data: Path, run: Path) -> Iterator[ReproducedFigure]:
+def every(reference: Path, data: Path, run: Path) -> Iterator[ReproducedTableValue]:
     """The four papers, then mteb."""
     yield from sage.figures(reference, run)
     yield from pteb.figures(reference, data)
@@ -44,11 +44,11 @@ def every(reference: Path, data: Path, run: Path) -> Iterator[ReproducedFigure]:
         yield make_reproduced_figure("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
 
 
-def write_figures(figures: Iterable[ReproducedFigure]) -> str:
+def write_figures(figures: Iterable[ReproducedTableValue]) -> str:
     """The figures as CSV."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([field.name for field in fields(ReproducedFigure)])
+    writer.writerow([field.name for field in fields(ReproducedTableValue)])
     writer.writerows(astuple(figure) for figure in figures)
     return stream.getvalue()
 

@@ -24,10 +24,16 @@ from numpy.typing import NDArray
 from watch_power import PREFIX, Vectors, print_or_write, retrained, tuned_vectors, vectors_of
 
 from embassay.data import open_dataset
-from embassay.protocols.watch.impact import ANEW, HALF, KEPT, RankedListImpact, compute_list_impact
-from embassay.protocols.watch.options import OwnTextsAndQuestions
-from embassay.protocols.watch.own import OwnPassagesAndQuestions, make_own_lists, read_own_texts
-from embassay.protocols.watch.respondents import AnswersByItem
+from embassay.protocols.watch.impact import (
+    ANEW,
+    HALF,
+    KEPT,
+    RankedListImpact,
+    compute_top_list_change_from_vectors,
+)
+from embassay.protocols.watch.options import OwnTextsAndQuestionsOptions
+from embassay.protocols.watch.own import OwnPassagesAndQuestions, make_own_question_top_lists, read_own_texts
+from embassay.protocols.watch.respondents import AnswersAndFailuresByItem
 from embassay.records import RetrievalSet
 from embassay.search.exact import exact_search
 from embassay.systems.cosine import VectorTransformOptions, scale_rows_to_unit_length
@@ -164,15 +170,15 @@ def predict(
     place_of = {text: place for place, text in enumerate(data.corpus.texts)}
 
     def answers(sides: Sides) -> Any:
-        def encode(texts: Sequence[str], roles: object, rng: object) -> AnswersByItem:  # noqa: ARG001
-            return AnswersByItem(sides.passages[[place_of[text] for text in texts]])
+        def encode(texts: Sequence[str], roles: object, rng: object) -> AnswersAndFailuresByItem:  # noqa: ARG001
+            return AnswersAndFailuresByItem(sides.passages[[place_of[text] for text in texts]])
 
         return SimpleNamespace(encode=encode, kept=None)
 
-    lists = make_own_lists(own, answers(base), base.questions[rows], range(len(rows)), seed)
+    lists = make_own_question_top_lists(own, answers(base), base.questions[rows], range(len(rows)), seed)
     fingerprint: Any = SimpleNamespace(values=base.questions[rows], seed=seed, width=base.questions.shape[1])
     pool, others = (answers(changed).encode(texts, None, None).values for texts in (lists.pool, lists.others))
-    return compute_list_impact(fingerprint, lists, changed.questions[rows], pool, others)
+    return compute_top_list_change_from_vectors(fingerprint, lists, changed.questions[rows], pool, others)
 
 
 def collection_rows(
@@ -185,7 +191,7 @@ def collection_rows(
     before = first_ten(base)
     scores = true_ndcg(before, data)
     owns = [
-        read_own_texts(OwnTextsAndQuestions(corpus=source, seed=seed, passages=10**6))
+        read_own_texts(OwnTextsAndQuestionsOptions(corpus=source, seed=seed, passages=10**6))
         for seed in range(asked.samples)
     ]
     for change, changed in sides.items():

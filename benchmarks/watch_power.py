@@ -26,16 +26,20 @@ from embassay.protocols.watch.check import (
     BY_GROUP,
     OUTLIERS,
     WINDOWS,
-    list_tested_groups,
+    list_item_places_of_test_groups,
     run_answer_tests,
 )
-from embassay.protocols.watch.distances import FLOOR, compute_relative_distances, measure_answer_form
+from embassay.protocols.watch.distances import (
+    FLOOR,
+    compute_distances_relative_to_reference,
+    measure_answer_form,
+)
 from embassay.protocols.watch.fingerprint import FingerprintItem
-from embassay.protocols.watch.kinds import make_answer_contrasts, name_vector_changes
-from embassay.protocols.watch.options import OwnTextsAndQuestions
+from embassay.protocols.watch.kinds import make_answers_now_and_then, name_vector_changes
+from embassay.protocols.watch.options import OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.recording import list_items_to_ask
 from embassay.stats.intervals import wilson
-from embassay.stats.repeats import FAR, compute_window_exceedance_p, find_outliers_and_their_p
+from embassay.stats.repeats import FAR, compute_p_of_total_noise_exceedances, find_outliers_and_smallest_p
 from embassay.systems.cosine import VectorTransformOptions, scale_rows_to_unit_length
 from embassay.systems.encoders import minilm as package
 from embassay.systems.encoders.minilm import MiniLMEncoder
@@ -68,7 +72,7 @@ class World:
 @cache
 def fixed_items() -> tuple[FingerprintItem, ...]:
     """The fixed texts in their roles."""
-    return list_items_to_ask("vectors", None, OwnTextsAndQuestions())
+    return list_items_to_ask("vectors", None, OwnTextsAndQuestionsOptions())
 
 
 def hidden_states(model: MiniLMEncoder, texts: Sequence[str], most: int = 256) -> list[Vectors]:
@@ -233,7 +237,7 @@ def record_world(world: World, noise: float, rng: np.random.Generator) -> Any:
     """What a fingerprint holds that checks look at."""
     first = jitter(world.then, noise, rng, is_unit=True)
     again = [
-        compute_relative_distances(jitter(world.then, noise, rng, is_unit=True), first)
+        compute_distances_relative_to_reference(jitter(world.then, noise, rng, is_unit=True), first)
         for _ in range(REPEATS)
     ]
     return SimpleNamespace(
@@ -261,7 +265,7 @@ def named_kind(fingerprint: Any, evidence: Any, is_noise: bool) -> str:
     """What the check would call the change; more noise is told by asking again, which is not simulated."""
     if is_noise:
         return "more noise"
-    seen = make_answer_contrasts(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    seen = make_answers_now_and_then(fingerprint, evidence.rows, evidence.values, evidence.changed)
     told = name_vector_changes(seen, measure_answer_form(seen.then), measure_answer_form(seen.now))
     return " + ".join(change.kind for change in told)
 
@@ -271,7 +275,7 @@ def critical_totals(subset: int, windows: Mapping[int, float]) -> dict[int, int]
     return {
         looks: next(
             (total for total in range(subset * looks + 1)
-             if compute_window_exceedance_p(total, subset, REPEATS, looks) / part <= LEVEL),
+             if compute_p_of_total_noise_exceedances(total, subset, REPEATS, looks) / part <= LEVEL),
             subset * looks + 1,
         )
         for looks, part in windows.items()
@@ -308,7 +312,7 @@ def _fires(exceeds: NDArray[np.bool_]) -> bool:
 def _subsets() -> tuple[tuple[list[int], dict[int, int]], ...]:
     """All items, and those of each group, with the totals that are alarms."""
     rows = range(len(fixed_items()))
-    groups = list_tested_groups(fixed_items())
+    groups = list_item_places_of_test_groups(fixed_items())
     shared = dict.fromkeys(WINDOWS, BY_GROUP / len(groups))
     return (
         (list(rows), critical_totals(len(rows), WINDOWS)),
@@ -318,7 +322,7 @@ def _subsets() -> tuple[tuple[list[int], dict[int, int]], ...]:
 
 def _has_outlier(nights: NDArray[np.float64], repeats: NDArray[np.float64]) -> bool:
     far = nights[(nights > FAR * repeats.max()).any(axis=1)]
-    return any(find_outliers_and_their_p(night, repeats, FLOOR)[1] / OUTLIERS <= LEVEL for night in far)
+    return any(find_outliers_and_smallest_p(night, repeats, FLOOR)[1] / OUTLIERS <= LEVEL for night in far)
 
 
 def share_text(hits: int, n: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from embassay.protocols.hume.study import (
     AnnotationRow,
     Family,
-    GoldRow,
+    ItemGoldAnswer,
     LabelChoice,
     ShownItemRow,
     StudyFile,
@@ -64,7 +64,7 @@ def scored_study(folder: Path, *, families: Sequence[Family] = FAMILIES, people:
 
 
 def annotate(
-    path: Path, items: Sequence[ShownItemRow], gold: Sequence[GoldRow], people: Mapping[str, float], *,
+    path: Path, items: Sequence[ShownItemRow], gold: Sequence[ItemGoldAnswer], people: Mapping[str, float], *,
     kind: Who = "person"
 ) -> None:  # fmt: skip
     """Write what people answered: the gold, and every so often something else."""
@@ -90,7 +90,9 @@ def _answer(item: ShownItemRow, gold: Any, noise: float, random: Random) -> Any:
     return [int((grade > 0) != (random.random() < noise)) for grade in gold]
 
 
-def _task(family: Family, train: Path, random: Random) -> tuple[StudyTask, list[ShownItemRow], list[GoldRow]]:
+def _task(
+    family: Family, train: Path, random: Random
+) -> tuple[StudyTask, list[ShownItemRow], list[ItemGoldAnswer]]:
     name = {"classification": "topic", "clustering": "groups", "reranking": "search", "sts": "pairs"}[family]
     made = [_item(family, at, random) for at in range(N)]
     task = StudyTask(
@@ -105,7 +107,7 @@ def _task(family: Family, train: Path, random: Random) -> tuple[StudyTask, list[
             ShownItemRow(id=one, task=name, payload=payload)
             for one, (payload, _) in zip(ids, made, strict=True)
         ],
-        [GoldRow(id=one, gold=gold) for one, (_, gold) in zip(ids, made, strict=True)],
+        [ItemGoldAnswer(id=one, gold=gold) for one, (_, gold) in zip(ids, made, strict=True)],
     )
 
 

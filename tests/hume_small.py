@@ -7,7 +7,7 @@ from random import Random
 
 from embassay.protocols.hume.study import (
     Family,
-    GoldRow,
+    ItemGoldAnswer,
     LabelChoice,
     PracticeItem,
     RatingScale,
@@ -46,7 +46,7 @@ def small_study(path: Path, n: int = 12, *, families: tuple[Family, ...] = tuple
     return write_study(path, study, items, gold)
 
 
-def _task(family: Family, n: int) -> tuple[StudyTask, list[ShownItemRow], list[GoldRow]]:
+def _task(family: Family, n: int) -> tuple[StudyTask, list[ShownItemRow], list[ItemGoldAnswer]]:
     name, question, guidelines = _TITLES[family]
     random = Random(f"{family} {n}")
     payloads, gold = zip(*(_item(family, at, random) for at in range(n)), strict=True)
@@ -62,7 +62,7 @@ def _task(family: Family, n: int) -> tuple[StudyTask, list[ShownItemRow], list[G
     items = [
         ShownItemRow(id=one, task=name, payload=payload) for one, payload in zip(ids, payloads, strict=True)
     ]
-    return task, items, [GoldRow(id=one, gold=value) for one, value in zip(ids, gold, strict=True)]
+    return task, items, [ItemGoldAnswer(id=one, gold=value) for one, value in zip(ids, gold, strict=True)]
 
 
 def _item(family: Family, at: int, random: Random) -> tuple[dict[str, object], object]:

@@ -10,13 +10,13 @@ from embassay.web.leaderboard.contract import (
     BoardSystemRow,
     BoardVerdict,
     BrokenRunFolder,
-    ColumnStanding,
     Leaderboard,
     ListedBoard,
     ListedRun,
     OtherBoardStanding,
     SystemFacts,
     SystemProfile,
+    SystemStandingInColumn,
 )
 
 TITLES = {
@@ -101,7 +101,7 @@ def example_card() -> SystemProfile:
     """The first system of the example."""
     board = example_board()
     stands = tuple(
-        ColumnStanding(
+        SystemStandingInColumn(
             column, board.cells[column.key][0], board.ranks[column.key][0], 2, board.best[column.key][0], 2
         )
         for column in board.columns

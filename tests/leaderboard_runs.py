@@ -18,7 +18,13 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.randomness import make_seeded_generator
 from embassay.records import HeadlineComponent, ResultRow, Score
-from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_failed_record, write_parquet_columns
+from embassay.runs.folder import (
+    CellRecord,
+    RunCell,
+    RunFolder,
+    make_failed_cell_record,
+    write_parquet_columns,
+)
 from embassay.stats import percentile_interval, resample_means
 
 TASKS = {
@@ -168,7 +174,7 @@ class Running:
     def fail_cell(self, system: str, task: str, reason: str) -> None:
         """A cell has failed."""
         self.folder.write_cell_record(
-            _cell(system, task), make_failed_record(_cell(system, task), reason, 1.0)
+            _cell(system, task), make_failed_cell_record(_cell(system, task), reason, 1.0)
         )
 
 

@@ -35,20 +35,20 @@ def test_other_names_are_refused(monkeypatch, said):
 def test_the_processor_is_never_a_card(monkeypatch):
     """Not even where there is one."""
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
-    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
+    monkeypatch.setattr(accelerator, "_explain_missing_graphics_card", lambda _: "")
     assert accelerator.choose_cuda_card() is None
 
 
 def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkeypatch):
     """Left to what there is, the processor is used."""
-    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
+    monkeypatch.setattr(accelerator, "_explain_missing_graphics_card", lambda _: "torch finds no CUDA card")
     monkeypatch.setattr(accelerator, "_is_cuda_card_possible", lambda: True)
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
     assert accelerator.choose_cuda_card() is None
     monkeypatch.setenv(accelerator.VARIABLE, "cuda")
     with pytest.raises(UsageError, match="finds no CUDA card"):
         accelerator.choose_cuda_card()
-    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
+    monkeypatch.setattr(accelerator, "_explain_missing_graphics_card", lambda _: "")
     assert accelerator.choose_cuda_card() == "cuda"
 
 
@@ -57,12 +57,12 @@ def test_a_number_beyond_the_cards_is_refused(monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    accelerator._explain_missing_card.cache_clear()
+    accelerator._explain_missing_graphics_card.cache_clear()
     try:
-        assert accelerator._explain_missing_card("cuda:1") == ""
-        assert "2 cards" in accelerator._explain_missing_card("cuda:2")
+        assert accelerator._explain_missing_graphics_card("cuda:1") == ""
+        assert "2 cards" in accelerator._explain_missing_graphics_card("cuda:2")
     finally:
-        accelerator._explain_missing_card.cache_clear()
+        accelerator._explain_missing_graphics_card.cache_clear()
 
 
 @pytest.mark.skipif(accelerator._DRIVER.exists(), reason="a machine with NVIDIA's driver")

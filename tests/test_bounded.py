@@ -52,7 +52,7 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_files_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its last byte counts; one more is refused."""
-    monkeypatch.setenv(DOCUMENT.environment_variable, "1000")
+    monkeypatch.setenv(DOCUMENT.environment_variable_name, "1000")
     path = tmp_path / "x"
     path.write_bytes(b"a" * 1000)
     assert read_bounded_file(path) == b"a" * 1000
@@ -69,7 +69,7 @@ def test_what_has_no_size_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     writer.start()
     assert read_bounded_file(pipe) == b"abc" * 1000
     writer.join()
-    monkeypatch.setenv(DOCUMENT.environment_variable, "1MiB")
+    monkeypatch.setenv(DOCUMENT.environment_variable_name, "1MiB")
     with pytest.raises(DataError, match="larger than Embassay's limit"):
         read_bounded_file(Path("/dev/zero"))
 
@@ -88,7 +88,7 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By every reader that unpacks, long before the machine suffers: 10 MB that stand for 10 GB."""
     assert bomb.stat().st_size < 12_000_000
     monkeypatch.setattr(bounded, "SMALL", 2**25)
-    monkeypatch.setenv(TIMES.environment_variable, "3")
+    monkeypatch.setenv(TIMES.environment_variable_name, "3")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for read in (
         lambda: open_dataset(str(bomb)).load("documents"),
@@ -102,7 +102,7 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that packs as text does, but is longer than the limit."""
-    monkeypatch.setenv(WHOLE.environment_variable, "1000")
+    monkeypatch.setenv(WHOLE.environment_variable_name, "1000")
     with pytest.raises(DataError, match="EMBASSAY_LIMIT_WHOLE"):
         unpack_gzip(gzip.compress(os.urandom(2000)), tmp_path)
 
@@ -110,7 +110,7 @@ def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv"])
 def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its number is said."""
-    monkeypatch.setenv(LINE.environment_variable, "1000")
+    monkeypatch.setenv(LINE.environment_variable_name, "1000")
     path = tmp_path / name
     head = b'{"id": "1", "text": "b"}\n' if name.endswith("jsonl") else b"id,text\n"
     path.write_bytes(head + b"a" * 2000)
@@ -128,7 +128,7 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
 )
 def test_a_row_without_end(body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row may go on over many lines, each of them short."""
-    monkeypatch.setenv(LINE.environment_variable, "1000")
+    monkeypatch.setenv(LINE.environment_variable_name, "1000")
     path = tmp_path / "x.csv"
     path.write_bytes(b"id,text\n0,x\n" + body)
     with pytest.raises(DataError, match=r"x.csv:3: a line larger"):
@@ -150,7 +150,7 @@ def test_columns_by_the_million(name: str, tmp_path: Path) -> None:
 
 def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By listing and by walking."""
-    monkeypatch.setenv(FILES.environment_variable, "10")
+    monkeypatch.setenv(FILES.environment_variable_name, "10")
     for number in range(10):
         (tmp_path / str(number)).touch()
     assert len(list_bounded_folder_entries(tmp_path.iterdir(), tmp_path)) == 10
@@ -171,7 +171,7 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Are refused, and said how to allow; as many as are allowed are read."""
     monkeypatch.setattr(lines, "_SAMPLED", sampled)
-    monkeypatch.setenv(ROWS.environment_variable, "1001")
+    monkeypatch.setenv(ROWS.environment_variable_name, "1001")
     path = tmp_path / name
 
     def write(rows: int) -> None:
@@ -194,7 +194,7 @@ def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pyt
 
 def test_a_run_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Likewise."""
-    monkeypatch.setenv(ROWS.environment_variable, "10")
+    monkeypatch.setenv(ROWS.environment_variable_name, "10")
     path = tmp_path / "x.run"
     path.write_text("".join(f"q1 Q0 d{i} {i} {1 / i} x\n" for i in range(1, 12)))
     with pytest.raises(DataError, match="EMBASSAY_LIMIT_ROWS=20"):

@@ -232,8 +232,8 @@ LIFE = (
     (8, "protocols/kernel/estimates.py", "estimate"),
     (8, "stats/resampling.py", "resample_means"),
     (9, "runs/execution.py", "save_cell_attempt"),
-    (10, "protocols/kernel/comparisons.py", "summarise_rows_over_datasets"),
-    (10, "report/html.py", "write_report_page"),
+    (10, "protocols/kernel/comparisons.py", "make_rows_and_comparisons_over_datasets"),
+    (10, "report/html.py", "write_whole_report_html"),
 )
 """What a cell goes through, with the step of docs/architecture.md that names it."""
 

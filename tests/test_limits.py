@@ -21,7 +21,7 @@ from embassay.limits import (
     SizeLimit,
     format_size,
     parse_bounded_json,
-    parse_record_json,
+    parse_json_written_by_embassay,
     parse_size,
     read_bounded_file,
 )
@@ -33,7 +33,9 @@ DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
 def test_every_limit_is_documented(limit: SizeLimit) -> None:
     """With its variable and what it is by default."""
     line = next(
-        line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.environment_variable}`" in line
+        line
+        for line in DOCS.read_text("utf-8").splitlines()
+        if f"`{limit.environment_variable_name}`" in line
     )
     assert limit.format_limited_number(limit.usual) in line
     assert limit.why
@@ -44,16 +46,16 @@ def test_a_refusal_says_how_to_allow_more(limit: SizeLimit, monkeypatch: pytest.
     """What it says to export is read as twice as much."""
     said = limit.make_exceeded_error(Path("x"), 3)
     variable, _, value = said.mend.rpartition("export ")[2].partition("=")
-    assert variable == limit.environment_variable
+    assert variable == limit.environment_variable_name
     monkeypatch.setenv(variable, value)
     assert limit.most == 2 * limit.usual
 
 
 def test_a_variable_that_is_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(DOCUMENT.environment_variable, "much")
+    monkeypatch.setenv(DOCUMENT.environment_variable_name, "much")
     with pytest.raises(UsageError, match="EMBASSAY_LIMIT_DOCUMENT cannot be 'much'"):
         _ = DOCUMENT.most
-    monkeypatch.setenv(DOCUMENT.environment_variable, " ")
+    monkeypatch.setenv(DOCUMENT.environment_variable_name, " ")
     assert DOCUMENT.most == DOCUMENT.usual
 
 
@@ -89,7 +91,7 @@ def test_json_that_is_read(content: str) -> None:
     assert (
         parse_bounded_json(content)
         == parse_bounded_json(content.encode())
-        == parse_record_json(content)
+        == parse_json_written_by_embassay(content)
         == json.loads(content)
     )
 
@@ -97,11 +99,17 @@ def test_json_that_is_read(content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("[" * 101 + "]" * 101, "100 levels deep"), ("[" * 100_000, "100 levels deep"), ('{"a":' * 5_000 + "1" + "}" * 5_000, "deep"),
-        ("1" + "0" * 400, "401 digits"), ('{"a": [-1' + "0" * 400 + "]}", "digits"), ("1" * 5_000, "4,000 digits"),
-        (r'["a\ud83d"]', "surrogate"), (r'{"\udc00": 1}', "surrogate"), ("{", "Expecting"),
+        ("[" * 101 + "]" * 101, "100 levels deep"),
+        ("[" * 100_000, "100 levels deep"),
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "deep"),
+        ("1" + "0" * 400, "401 digits"),
+        ('{"a": [-1' + "0" * 400 + "]}", "digits"),
+        ("1" * 5_000, "4,000 digits"),
+        (r'["a\ud83d"]', "surrogate"),
+        (r'{"\udc00": 1}', "surrogate"),
+        ("{", "Expecting"),
     ],
-)  # fmt: skip
+)
 def test_json_that_is_refused(content: str, fault: str) -> None:
     """As text and as bytes: what is no JSON, and what nothing behind can take."""
     for form in (content, content.encode()):
@@ -111,11 +119,11 @@ def test_json_that_is_refused(content: str, fault: str) -> None:
 
 def test_json_of_ours() -> None:
     """A text may hold half of a pair, and no number is infinite; what others write may hold both."""
-    assert parse_record_json(r'"a\ud83d"') == "a\ud83d"
+    assert parse_json_written_by_embassay(r'"a\ud83d"') == "a\ud83d"
     for content in ("NaN", "[-Infinity]", '{"a": 1e999}'):
         parse_bounded_json(content)
         with pytest.raises(ValueError, match="not a finite number"):
-            parse_record_json(content)
+            parse_json_written_by_embassay(content)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

@@ -22,6 +22,6 @@ def test_compiles_without_a_folder_to_keep_the_result(monkeypatch):
     out = np.zeros(3)
     with monkeypatch.context() as patch:
         patch.setattr(numba, "njit", njit)
-        compiled = machine.compile_lazily(double)
+        compiled = machine.compile_with_numba_on_first_call(double)
     compiled(np.arange(3.0), out)
     assert out.tolist() == [0, 2, 4]

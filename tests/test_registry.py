@@ -14,12 +14,14 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.registry import Registry
-from embassay.spec import CALL, COLON, QUERY, Spec, SpecStringSyntax
+from embassay.spec import CALL, COLON, QUERY, Spec, SpecStringParserAndFormatter
 
 Make = Callable[..., Any]
 
 
-def _registry(factory: Make | str, name: str = "thing", style: SpecStringSyntax = QUERY) -> Registry[Any]:
+def _registry(
+    factory: Make | str, name: str = "thing", style: SpecStringParserAndFormatter = QUERY
+) -> Registry[Any]:
     registry: Registry[Any] = Registry("test system", style)
     registry.add(name, factory)
     return registry
@@ -342,7 +344,7 @@ def test_every_numeric_parameter_has_a_range() -> None:
     from embassay.measures.registry import MEASURES
     from embassay.protocols.rag.judges import JUDGES
     from embassay.protocols.rag.ranking.engines import ENGINES
-    from embassay.registry import RANGES, _list_factory_parameters
+    from embassay.registry import RANGES, _map_factory_parameters_by_name
     from embassay.search.indexes import INDEXES
     from embassay.systems import SYSTEMS
     from embassay.systems.chat import CHAT_MODELS
@@ -352,7 +354,7 @@ def test_every_numeric_parameter_has_a_range() -> None:
     found: set[str] = set()
     for registry in (MEASURES, JUDGES, ENGINES, INDEXES, SYSTEMS, CHAT_MODELS, RERANKERS, PERTURBATIONS):
         for entry in registry:
-            for name, one in _list_factory_parameters(registry._load_factory(entry.name))[0].items():
+            for name, one in _map_factory_parameters_by_name(registry._load_factory(entry.name))[0].items():
                 kinds = getattr(one.annotation, "__args__", (one.annotation,))
                 # Neither a target, which is a text, nor what only code gives.
                 if {int, float} & set(kinds) and str not in kinds:

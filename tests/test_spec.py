@@ -12,7 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.spec import CALL, COLON, QUERY, Spec, SpecStringSyntax, format_spec_value, parse_spec_value
+from embassay.spec import (
+    CALL,
+    COLON,
+    QUERY,
+    Spec,
+    SpecStringParserAndFormatter,
+    format_spec_value,
+    parse_spec_value,
+)
 
 STYLES = {"query": QUERY, "colon": COLON, "call": CALL}
 
@@ -77,7 +85,7 @@ def test_parse_value_accepts_any_text(text: str) -> None:
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
 @given(text=texts)
-def test_parse_fails_only_with_usage_errors(style: SpecStringSyntax, text: str) -> None:
+def test_parse_fails_only_with_usage_errors(style: SpecStringParserAndFormatter, text: str) -> None:
     """Any text either reads as a spec that is written back to an equal one, or is the user's mistake."""
     try:
         spec = style.parse(text)
@@ -108,7 +116,7 @@ def test_parse_fails_only_with_usage_errors(style: SpecStringSyntax, text: str) 
         (CALL, "RAnWG(alpha=1, cap3=.25)", Spec("RAnWG", "", {"alpha": 1, "cap3": 0.25})),
     ],
 )
-def test_known_spellings(style: SpecStringSyntax, text: str, spec: Spec) -> None:
+def test_known_spellings(style: SpecStringParserAndFormatter, text: str, spec: Spec) -> None:
     """The spellings that documents, scripts and files use mean what they say."""
     assert style.parse(text) == spec
     assert style.parse(style.format(spec)) == spec
@@ -155,7 +163,9 @@ def test_quotes_keep_a_number_a_text() -> None:
         (CALL, "nDCG(a=1, a=2)", "Cannot read the parameters"),
     ],
 )
-def test_unreadable_specs_say_what_is_wrong(style: SpecStringSyntax, text: str, message: str) -> None:
+def test_unreadable_specs_say_what_is_wrong(
+    style: SpecStringParserAndFormatter, text: str, message: str
+) -> None:
     """A text that is no spec is refused with the part that cannot be read and how to write it."""
     with pytest.raises(UsageError, match=message) as caught:
         style.parse(text)

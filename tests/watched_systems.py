@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from embassay.protocols.watch.fingerprint import SystemFingerprint
-from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.fingerprint import SystemAnswerFingerprint
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.protocols.watch.recording import record_respondent_fingerprint
 from embassay.protocols.watch.respondents import VectorRespondent
@@ -68,9 +68,9 @@ def made(**facts: object) -> VectorRespondent:
 
 def recorded(
     own: OwnPassagesAndQuestions | None = None, repeats: int = 5, **facts: object
-) -> SystemFingerprint:
+) -> SystemAnswerFingerprint:
     """Its fingerprint."""
-    request = FingerprintRequest(system="made", own=OwnTextsAndQuestions(), repeats=repeats)
+    request = FingerprintRequest(system="made", own=OwnTextsAndQuestionsOptions(), repeats=repeats)
     return record_respondent_fingerprint(made(**facts), request, own).fingerprint
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
-from embassay.protocols.hume.published.conversion import convert_results_to_pairs
+from embassay.interchange.reproduction import ReproducedTableValue, make_reproduced_figure
+from embassay.protocols.hume.published.conversion import convert_results_to_dataset_records
 from embassay.protocols.hume.published.paper import load_hume_paper_study, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
@@ -18,11 +18,11 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
-    correlate_llm_difficulty,
+    correlate_people_with_each_llm,
     dataset_scores_table,
     family_language_table,
     family_scores_table,
-    make_column_filters,
+    make_pair_filters_by_column,
     read_llm_scores,
 )
 from embassay.protocols.hume.tables import printed_people_table
@@ -36,13 +36,13 @@ def human_leads(matrix: ModelAndPeopleScores) -> list[str]:
     """The columns of table 1, overall left out, where people are strictly above every model."""
     means = {
         name: matrix.average_scores_over_pairs(wanted)
-        for name, wanted in make_column_filters(matrix).items()
+        for name, wanted in make_pair_filters_by_column(matrix).items()
         if name != "overall"
     }
     return [name for name, mean in means.items() if all(mean[HUMAN] > mean[m] for m in matrix.models)]
 
 
-def figures(reference: Path) -> Iterator[ReproducedFigure]:
+def figures(reference: Path) -> Iterator[ReproducedTableValue]:
     """From `reference`/hume: the paper's tables, and the result files they were made from."""
     folder = reference / "hume"
     published = read_results(folder / "results.json.gz")
@@ -54,14 +54,16 @@ def figures(reference: Path) -> Iterator[ReproducedFigure]:
         table = dataset_scores_table(family, published, every_subset=True)
         yield from _cells(f"table {number}", table, folder / f"table{number}.csv")
     people = _written(
-        printed_people_table(convert_results_to_pairs(published, load_hume_paper_study()), matrix.models)
+        printed_people_table(
+            convert_results_to_dataset_records(published, load_hume_paper_study()), matrix.models
+        )
     )
     yield from _pairs(folder, people)
     yield from _difficulty(folder, llms)
     yield from _text(folder, matrix, people)
 
 
-def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigure]:
+def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedTableValue]:
     """Every cell, by the model of its row."""
     ours = {row["model"]: row for row in _written(table)}
     for row in rows(path):
@@ -74,7 +76,7 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigu
 
 def _families(
     folder: Path, llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores
-) -> Iterator[ReproducedFigure]:
+) -> Iterator[ReproducedTableValue]:
     table = family_scores_table(llms, matrix)
     names = [column.name for column in table.columns]
     for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
@@ -86,7 +88,7 @@ def _families(
                 )
 
 
-def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[ReproducedFigure]:
+def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[ReproducedTableValue]:
     for mine, row in zip(people, rows(folder / "table8.csv"), strict=True):
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
@@ -97,8 +99,8 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Reprod
         )
 
 
-def _difficulty(folder: Path, llms: ModelAndPeopleScores) -> Iterator[ReproducedFigure]:
-    for one, row in zip(correlate_llm_difficulty(llms), rows(folder / "table13.csv"), strict=True):
+def _difficulty(folder: Path, llms: ModelAndPeopleScores) -> Iterator[ReproducedTableValue]:
+    for one, row in zip(correlate_people_with_each_llm(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
             yield make_reproduced_figure(
@@ -108,7 +110,7 @@ def _difficulty(folder: Path, llms: ModelAndPeopleScores) -> Iterator[Reproduced
 
 def _text(
     folder: Path, matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]
-) -> Iterator[ReproducedFigure]:
+) -> Iterator[ReproducedTableValue]:
     ours = _said(matrix, people)
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
@@ -155,7 +157,9 @@ def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> 
         "tasks_human_beats_best": best.wins,
         "tasks_total": best.pairs,
         "tasks_below_0.5": hard,
-        "share_easy_human_ge_0.7_percent": 100 * sum(one.people_difficulty == "easy" for one in every) / len(every),
+        "share_easy_human_ge_0.7_percent": 100
+        * sum(one.people_difficulty == "easy" for one in every)
+        / len(every),
         "tasks_outside_human_ci": outside,
     }
 

@@ -10,8 +10,8 @@ from statistics import fmean
 
 import numpy as np
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
-from embassay.protocols.pteb.drops import count_words_by_dataset
+from embassay.interchange.reproduction import ReproducedTableValue, make_reproduced_figure
+from embassay.protocols.pteb.drops import summarise_words_per_text_by_dataset
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 from reproducing.printed import rows
 
@@ -27,7 +27,7 @@ TEXTS = {
 }  # fmt: skip
 
 
-def figures(reference: Path, data: Path) -> Iterator[ReproducedFigure]:
+def figures(reference: Path, data: Path) -> Iterator[ReproducedTableValue]:
     """From `reference`/pteb, and the texts of `data`/sts."""
     folder = reference / "pteb"
     yield from _words(folder, data)
@@ -38,9 +38,9 @@ def figures(reference: Path, data: Path) -> Iterator[ReproducedFigure]:
     yield from _averaged(folder)
 
 
-def _words(folder: Path, data: Path) -> Iterator[ReproducedFigure]:
+def _words(folder: Path, data: Path) -> Iterator[ReproducedTableValue]:
     texts = {name: _texts(data / "sts" / f"{file}.jsonl.gz") for name, file in TEXTS.items()}
-    ours = {one.dataset: one.mean for one in count_words_by_dataset(texts)}
+    ours = {one.dataset: one.mean for one in summarise_words_per_text_by_dataset(texts)}
     printed = {row["dataset"]: row["word_count"] for row in rows(folder / "table1.csv")}
     for name, mean in ours.items():
         yield make_reproduced_figure("PTEB", "table 1", name, "words per text", printed[name], mean)
@@ -55,14 +55,14 @@ def _texts(path: Path) -> list[str]:
     return [text for row in found for text in (row["text"], row["text2"])]
 
 
-def _judges(folder: Path) -> Iterator[ReproducedFigure]:
+def _judges(folder: Path) -> Iterator[ReproducedTableValue]:
     *cells, average = rows(folder / "table2.csv")
     for judge in list(average)[1:]:
         mean = fmean(float(row[judge]) for row in cells)
         yield make_reproduced_figure("PTEB", "table 2", "Average", judge, average[judge], mean)
 
 
-def _deltas(folder: Path, number: int) -> Iterator[ReproducedFigure]:
+def _deltas(folder: Path, number: int) -> Iterator[ReproducedTableValue]:
     """Every printed difference from its two scores, and every average from its cells."""
     printed = list(rows(folder / f"table{number}.csv"))
     cells = [row for row in printed if row["dataset"] != "Average"]
@@ -86,7 +86,7 @@ def _deltas(folder: Path, number: int) -> Iterator[ReproducedFigure]:
         )
 
 
-def _pooled(folder: Path) -> Iterator[ReproducedFigure]:
+def _pooled(folder: Path) -> Iterator[ReproducedTableValue]:
     """The p of 54 differences with the rank sums that belong to them, by our test and Holm's correction."""
     printed = {row["model"]: row["p_holm"] for row in rows(folder / "table7.csv")}
     p = holm([wilcoxon(_differences(statistic)).p for statistic in STATISTICS.values()])
@@ -104,7 +104,7 @@ def _differences(statistic: int) -> list[int]:
     return [-rank if rank in negative else rank for rank in range(1, PAIRS + 1)]
 
 
-def _averaged(folder: Path) -> Iterator[ReproducedFigure]:
+def _averaged(folder: Path) -> Iterator[ReproducedTableValue]:
     """Shifts and p of table 14 from the nine scores of table 6."""
     cells = [row for row in rows(folder / "table6.csv") if row["dataset"] != "Average"]
     scores = {

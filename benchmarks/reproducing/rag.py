@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
+from embassay.interchange.reproduction import ReproducedTableValue, make_reproduced_figure
 from embassay.measures import percent_proc
 from embassay.protocols.rag.tradeoffs import (
     average_weighted_measures,
-    compute_generation_cost,
+    compute_passage_reading_cost,
     compute_performance_per_second,
     compute_reranking_cost,
     compute_stored_vector_bytes,
@@ -33,7 +33,7 @@ CHANGES = (
 )
 
 
-def figures(reference: Path) -> Iterator[ReproducedFigure]:
+def figures(reference: Path) -> Iterator[ReproducedTableValue]:
     """From `reference`/rag."""
     folder = reference / "rag"
     yield from _costs(folder)
@@ -44,7 +44,7 @@ def figures(reference: Path) -> Iterator[ReproducedFigure]:
     yield from _indexes(folder)
 
 
-def _costs(folder: Path) -> Iterator[ReproducedFigure]:
+def _costs(folder: Path) -> Iterator[ReproducedTableValue]:
     prices = {
         row["reranker"]: 1000 * float(row["usd_per_1k_tokens"]) for row in rows(folder / "rerank_prices.csv")
     }
@@ -56,7 +56,7 @@ def _costs(folder: Path) -> Iterator[ReproducedFigure]:
             "RAG", "3.2.1 reranking", f"{row['reranker']}, K={row['k']}", "USD", row["usd"], ours
         )
     for row in rows(folder / "generator_input_cost_per_1000_queries.csv"):
-        ours = compute_generation_cost(int(row["chunks_per_query"]), TOKENS, GENERATORS[row["model"]])
+        ours = compute_passage_reading_cost(int(row["chunks_per_query"]), TOKENS, GENERATORS[row["model"]])
         where = f"{row['model']}, {row['chunks_per_query']} passages"
         yield make_reproduced_figure("RAG", "3.2.1 generation", where, "USD", row["usd"], ours)
     for row in rows(folder / "scenario_matrix.csv"):
@@ -66,7 +66,7 @@ def _costs(folder: Path) -> Iterator[ReproducedFigure]:
         )
 
 
-def _memory(folder: Path) -> Iterator[ReproducedFigure]:
+def _memory(folder: Path) -> Iterator[ReproducedTableValue]:
     for row in rows(folder / "memory_estimates.csv"):
         if row["quantity"] in MEMORY:
             size = MEMORY[row["quantity"]] // MILLION
@@ -76,7 +76,7 @@ def _memory(folder: Path) -> Iterator[ReproducedFigure]:
             )
 
 
-def _ceilings(folder: Path) -> Iterator[ReproducedFigure]:
+def _ceilings(folder: Path) -> Iterator[ReproducedTableValue]:
     for row in rows(folder / "hybrid_rerank_reference.csv"):
         ours = 100 * percent_proc([float(row["actual"])], [float(row["proc"])]).share
         yield make_reproduced_figure(
@@ -94,7 +94,7 @@ def _ceilings(folder: Path) -> Iterator[ReproducedFigure]:
         )
 
 
-def _efficiency(folder: Path) -> Iterator[ReproducedFigure]:
+def _efficiency(folder: Path) -> Iterator[ReproducedTableValue]:
     for row in rows(folder / "efficiency_leaderboard.csv"):
         ours = compute_performance_per_second(float(row["avg_performance"]), float(row["latency_ms"]))
         where = f"{row['rank']}: {row['model']}, {row['dim']}, {row['reranker']}"
@@ -116,7 +116,7 @@ def _efficiency(folder: Path) -> Iterator[ReproducedFigure]:
             )
 
 
-def _probes(folder: Path) -> Iterator[ReproducedFigure]:
+def _probes(folder: Path) -> Iterator[ReproducedTableValue]:
     margins = {(row["lang"], row["model"]): row for row in rows(folder / "base_margins.csv")}
     for row in rows(folder / "name_topic_ratio.csv"):
         own = margins[row["lang"], row["model"]]
@@ -137,7 +137,7 @@ def _probes(folder: Path) -> Iterator[ReproducedFigure]:
         )
 
 
-def _indexes(folder: Path) -> Iterator[ReproducedFigure]:
+def _indexes(folder: Path) -> Iterator[ReproducedTableValue]:
     flat, *others = rows(folder / "quantization_ann.csv")
     for row in others:
         for column in CHANGES:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from embassay.interchange.reproduction import ReproducedFigure, make_reproduced_figure
+from embassay.interchange.reproduction import ReproducedTableValue, make_reproduced_figure
 from reproducing.printed import rows
 
 SYSTEMS = {
@@ -24,14 +24,14 @@ TABLES = (
 PARTS = ("clustering", "human_preference", "robustness", "sensitivity", "retrieval")
 
 
-def figures(reference: Path, run: Path) -> Iterator[ReproducedFigure]:
+def figures(reference: Path, run: Path) -> Iterator[ReproducedTableValue]:
     """From `reference`/sage, and a finished run of SAGE on our part of the data."""
     tables = {number: table(reference / "sage" / f"table{number}.csv") for number in range(1, 7)}
     yield from headlines(tables)
     yield from measured(tables, run)
 
 
-def headlines(tables: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator[ReproducedFigure]:
+def headlines(tables: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator[ReproducedTableValue]:
     """Table 1 from tables 2 to 6."""
     for system, row in tables[1].items():
         means = {number: fmean(map(float, tables[number][system].values())) for number in range(2, 7)}
@@ -45,7 +45,9 @@ def headlines(tables: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator
             yield make_reproduced_figure("SAGE", "table 1", system, column, row[column], value)
 
 
-def measured(tables: Mapping[int, Mapping[str, Mapping[str, str]]], run: Path) -> Iterator[ReproducedFigure]:
+def measured(
+    tables: Mapping[int, Mapping[str, Mapping[str, str]]], run: Path
+) -> Iterator[ReproducedTableValue]:
     """Tables 4 to 6 for the four metrics."""
     found = [json.loads(line) for line in (run / "results.jsonl").read_text("utf-8").splitlines()]
     for number, task, variant, part in TABLES:

@@ -95,7 +95,7 @@ class Encoder(Protocol):
         ...
 
 
-class EncoderStandIn:
+class EncoderFactsWrapper:
     """`encoder`, by its name and with its facts, for what answers in its place."""
 
     encoder: Encoder
@@ -233,7 +233,7 @@ class RankedCandidates:
         return cls(np.full((queries, k), -1, dtype=np.int64), np.full((queries, k), -np.inf))
 
 
-class ShardSearch(ABC):
+class ShardedCorpusSearcher(ABC):
     """What searches in shards, and so in a whole corpus."""
 
     @abstractmethod

@@ -19,14 +19,14 @@ from embassay.machine import VARIABLE, choose_cuda_card
 from embassay.runs.cluster.connection import (
     NodeFindings,
     check_cluster_nodes,
-    connect_cluster,
     count_cluster_cpus,
+    hold_ray_cluster_connection,
     list_cluster_nodes,
     make_node_schedule_strategy,
     make_thread_count_variables,
 )
 from embassay.runs.cluster.connection import inspect_cluster_nodes as look_at
-from embassay.runs.cluster.pools import plan_actor_seats
+from embassay.runs.cluster.pools import plan_actor_placements
 from embassay.runs.execution import RayWorkers
 from embassay.runs.folder import measure_installed_memory
 
@@ -43,14 +43,14 @@ class DoctorCheck:
     mend: str = ""
 
 
-def examine_installation(cache: Path) -> Iterator[DoctorCheck]:
+def run_installation_checks(cache: Path) -> Iterator[DoctorCheck]:
     """Try the sample data, the bundled encoder, minilm, the paper's tokenizer, the cache and the vendors' keys."""
-    yield _run_doctor_check("sample data", _check_sample_data, "broken")
-    yield _run_doctor_check("wordllama", lambda: _check_encoder("wordllama"), "broken")
-    yield _run_doctor_check("minilm", lambda: _check_encoder("minilm"), "absent")
-    yield _run_doctor_check("cl100k", _check_tokenizer_vocabulary, "absent")
-    yield _run_doctor_check("cache", lambda: _check_cache_writable(cache), "broken")
-    yield _check_vendor_keys()
+    yield _run_doctor_check("sample data", _try_sample_data_and_describe_result, "broken")
+    yield _run_doctor_check("wordllama", lambda: _try_encoder_and_describe_result("wordllama"), "broken")
+    yield _run_doctor_check("minilm", lambda: _try_encoder_and_describe_result("minilm"), "absent")
+    yield _run_doctor_check("cl100k", _try_vocabulary_and_describe_result, "absent")
+    yield _run_doctor_check("cache", lambda: _try_cache_and_describe_result(cache), "broken")
+    yield _make_vendor_key_check()
 
 
 def _run_doctor_check(name: str, do: Callable[[], str], otherwise: State) -> DoctorCheck:
@@ -67,14 +67,14 @@ def _run_doctor_check(name: str, do: Callable[[], str], otherwise: State) -> Doc
         )
 
 
-def _check_sample_data() -> str:
+def _try_sample_data_and_describe_result() -> str:
     from embassay.data import open_dataset
 
     loaded = open_dataset("sample").load("labelled")
     return f"{len(loaded.data):,} labelled texts"
 
 
-def _check_encoder(name: str) -> str:
+def _try_encoder_and_describe_result(name: str) -> str:
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
 
@@ -87,7 +87,7 @@ def _check_encoder(name: str) -> str:
     return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 
-def _check_tokenizer_vocabulary() -> str:
+def _try_vocabulary_and_describe_result() -> str:
     from embassay.errors import ModelError
     from embassay.text import open_tokenizer
     from embassay.text.tokenizers import is_vocabulary_cached
@@ -100,7 +100,7 @@ def _check_tokenizer_vocabulary() -> str:
     return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
 
 
-def _check_cache_writable(cache: Path) -> str:
+def _try_cache_and_describe_result(cache: Path) -> str:
     """Check that a file can be made, read and removed in the cache."""
     cache.mkdir(parents=True, exist_ok=True)
     probe = cache / f".doctor-{os.getpid()}"
@@ -113,7 +113,7 @@ def _check_cache_writable(cache: Path) -> str:
     return "can be written"
 
 
-def _check_vendor_keys() -> DoctorCheck:
+def _make_vendor_key_check() -> DoctorCheck:
     """Check which vendors' keys are set; a key itself is never looked at."""
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
@@ -190,10 +190,12 @@ def list_package_extras(distribution: str = "embassay") -> tuple[PackageExtra, .
         match = _REQUIREMENT.fullmatch(line)
         if match and match["extra"]:
             packages.setdefault(match["extra"], []).append((match["name"], match["versions"]))
-    return tuple(_check_extra(name, packages[name]) for name in PURPOSES if name in packages)
+    return tuple(
+        _find_missing_packages_of_extra(name, packages[name]) for name in PURPOSES if name in packages
+    )
 
 
-def _check_extra(name: str, packages: list[tuple[str, str]]) -> PackageExtra:
+def _find_missing_packages_of_extra(name: str, packages: list[tuple[str, str]]) -> PackageExtra:
     missing, old = [], []
     for package, versions in packages:
         try:
@@ -255,17 +257,21 @@ def examine_ray_cluster(address: str | None) -> ClusterFacts:
     """Join the cluster, or start the one that a run of this machine alone would have, look, and leave. UsageError where
     there is none."""
     device = choose_cuda_card() or "cpu"
-    with connect_cluster(RayWorkers(address)) as ray:
+    with hold_ray_cluster_connection(RayWorkers(address)) as ray:
         machines = list_cluster_nodes(ray)
         seen = look_at(ray, machines)
         gpus = sum(int(node.gpus) for node in machines)
-        used = len(plan_actor_seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
+        used = (
+            len(plan_actor_placements(machines, accelerated=True, models=1))
+            if gpus and device != "cpu"
+            else 0
+        )
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
             tuple(_read_node_facts(ray, node) for node in seen),
             sum(node.cpus for node in machines), gpus,
-            len(plan_actor_seats(machines, accelerated=False, models=1)), used,
-            int(make_thread_count_variables()["OMP_NUM_THREADS"]), device, _check_nodes(seen)
+            len(plan_actor_placements(machines, accelerated=False, models=1)), used,
+            int(make_thread_count_variables()["OMP_NUM_THREADS"]), device, _make_cluster_nodes_check(seen)
         )  # fmt: skip
 
 
@@ -297,7 +303,7 @@ def _examine_cluster_node() -> tuple[tuple[str, ...], tuple[str, ...], int | Non
     )
 
 
-def _check_nodes(seen: Sequence[NodeFindings]) -> DoctorCheck:
+def _make_cluster_nodes_check(seen: Sequence[NodeFindings]) -> DoctorCheck:
     try:
         count_cluster_cpus([node.node for node in seen])
         check_cluster_nodes(seen)
@@ -336,14 +342,14 @@ def examine_machine(cache: Path) -> MachineFacts:
     total, free = _read_memory_sizes()
     built_in = os.cpu_count() or 1
     accelerators = _find_accelerators()
-    device, words = choose_device(accelerators)
+    device, words = choose_device_and_reason(accelerators)
     return MachineFacts(
         platform.python_version(), f"{platform.system()} {platform.machine()}", _count_cores(built_in), built_in,
         total, free, accelerators, device, words, cache, _read_free_disk(cache)
     )  # fmt: skip
 
 
-def choose_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
+def choose_device_and_reason(accelerators: Sequence[str]) -> tuple[str | None, str]:
     """What vectors would be made and searched on, and why; None, with the mend, where what is asked for is not there.
     `accelerators` are those that the driver names."""
     named = os.environ.get(VARIABLE, "").strip()
@@ -365,7 +371,7 @@ def choose_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
 
 def _count_cores(built_in: int) -> int:
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else built_in
-    quota = _read_first_line(_GROUP / "cpu.max").split()
+    quota = _read_text_or_empty(_GROUP / "cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit() and int(quota[1]) > 0:
         # A quota is of time: below one core there still runs one.
         return max(1, min(affinity, int(quota[0]) // int(quota[1])))
@@ -374,15 +380,17 @@ def _count_cores(built_in: int) -> int:
 
 def _read_memory_sizes() -> tuple[int | None, int | None]:
     """Read the memory built in, and what /proc calls available; less where a container allows less."""
-    rows = (line.split() for line in _read_first_line(Path("/proc/meminfo")).splitlines())
+    rows = (line.split() for line in _read_text_or_empty(Path("/proc/meminfo")).splitlines())
     available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
     total, free = measure_installed_memory(), int(available) * 1024 if available.isdigit() else None
-    limit = _read_number(_GROUP / "memory.max") or _read_number(_GROUP / "memory" / "memory.limit_in_bytes")
+    limit = _read_number_from_file(_GROUP / "memory.max") or _read_number_from_file(
+        _GROUP / "memory" / "memory.limit_in_bytes"
+    )
     if total is None or limit is None or limit >= min(total, _UNLIMITED):
         return total, free
     used = (
-        _read_number(_GROUP / "memory.current")
-        or _read_number(_GROUP / "memory" / "memory.usage_in_bytes")
+        _read_number_from_file(_GROUP / "memory.current")
+        or _read_number_from_file(_GROUP / "memory" / "memory.usage_in_bytes")
         or 0
     )
     return limit, limit - used if free is None else min(free, limit - used)
@@ -408,12 +416,12 @@ def _read_free_disk(folder: Path) -> int | None:
         return None
 
 
-def _read_number(path: Path) -> int | None:
-    text = _read_first_line(path).strip()
+def _read_number_from_file(path: Path) -> int | None:
+    text = _read_text_or_empty(path).strip()
     return int(text) if text.isdigit() else None
 
 
-def _read_first_line(path: Path) -> str:
+def _read_text_or_empty(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):

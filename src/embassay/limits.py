@@ -40,21 +40,21 @@ class SizeLimit:
     bytes: bool = True
 
     @property
-    def environment_variable(self) -> str:
+    def environment_variable_name(self) -> str:
         """The environment variable that raises it."""
         return f"EMBASSAY_LIMIT_{self.name.upper()}"
 
     @property
     def most(self) -> int:
         """The limit that is allowed now; UsageError where the variable holds no number."""
-        value = os.environ.get(self.environment_variable, "").strip()
-        return parse_size(value, self.environment_variable) if value else self.usual
+        value = os.environ.get(self.environment_variable_name, "").strip()
+        return parse_size(value, self.environment_variable_name) if value else self.usual
 
     @property
     def doubled_limit_setting(self) -> str:
         """The variable set to twice what is allowed now, as a shell exports it."""
         shown = format_size(2 * self.most) if self.bytes else str(2 * self.most)
-        return f"{self.environment_variable}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
+        return f"{self.environment_variable_name}={shown.removesuffix(' bytes').replace(' ', '').replace(',', '')}"
 
     def format_limited_number(self, number: int) -> str:
         """Format `number` of what is limited, in words."""
@@ -212,7 +212,7 @@ def read_bounded_file(path: Path, limit: SizeLimit = DOCUMENT) -> bytes:
 
 def _read_at_most_bytes(stream: IO[bytes], most: int, path: Path) -> bytes:
     """Read at most so many bytes of a stream, without asking for all their memory at once."""
-    pieces = list(limit_reading_time(_read_stream_pieces(stream, most), path, "piece"))
+    pieces = list(iterate_within_reading_time_limit(_read_stream_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -239,7 +239,9 @@ def _read_pipe_once(path: Path, limit: SizeLimit) -> bytes:
     key = status.st_dev, status.st_ino
     if key not in _piped:
         with announce_reading(path.name):
-            content = b"".join(limit_reading_time(_read_pipe(path, limit.most + 1), path, "piece"))
+            content = b"".join(
+                iterate_within_reading_time_limit(_read_pipe(path, limit.most + 1), path, "piece")
+            )
         if len(content) > limit.most:
             raise limit.make_exceeded_error(path)
         _piped[key] = content
@@ -267,7 +269,7 @@ def _read_pipe(path: Path, most: int) -> Iterator[bytes]:
 _PAUSE = 0.01
 
 
-def limit_reading_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
+def iterate_within_reading_time_limit(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
     """The parts of a file as they come, of which `unit` is one (line, table); DataError that says how many came once
     reading them has taken longer than READING.
 
@@ -292,7 +294,7 @@ def open_gzip(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
     """The content of a gzip file of `size` bytes as it is read; reading it raises DataError above TIMES. Closing it
     closes `packed`."""
     return cast(
-        IO[bytes], io.BufferedReader(_CountingGzipReader(packed, UnpackingRatio(path, size)), _BUFFER)
+        IO[bytes], io.BufferedReader(_CountingGzipReader(packed, UnpackedSizeGuard(path, size)), _BUFFER)
     )
 
 
@@ -308,7 +310,7 @@ def unpack_gzip(content: bytes, path: Path, limit: SizeLimit = WHOLE) -> bytes:
 class _CountingGzipReader(io.RawIOBase):
     """A gzip file that counts what it unpacks to."""
 
-    def __init__(self, packed: IO[bytes], ratio: UnpackingRatio) -> None:
+    def __init__(self, packed: IO[bytes], ratio: UnpackedSizeGuard) -> None:
         super().__init__()
         self._packed, self._ratio = packed, ratio
         self._stream = gzip.GzipFile(fileobj=packed, mode="rb")
@@ -328,7 +330,7 @@ class _CountingGzipReader(io.RawIOBase):
         super().close()
 
 
-class UnpackingRatio:
+class UnpackedSizeGuard:
     """What a file of `packed` bytes has unpacked to so far."""
 
     def __init__(self, path: Path | str, packed: int) -> None:
@@ -353,7 +355,7 @@ def read_bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
     most, rows = LINE.most, ROWS.most
     lines = iter(lambda: stream.readline(most + 1), b"")
     with announce_reading(path.name, "line") as progress:
-        for number, line in enumerate(limit_reading_time(lines, path, "line"), start=1):
+        for number, line in enumerate(iterate_within_reading_time_limit(lines, path, "line"), start=1):
             if len(line) > most:
                 raise LINE.make_exceeded_error(path, number)
             if number > rows:
@@ -416,16 +418,16 @@ def parse_bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
     """
     value = _parse_json(content)
     # Most lines have too few brackets, digits and escapes to be looked through.
-    if _count_sign_occurrences(content, "[") + _count_sign_occurrences(content, "{") > DEPTH:
+    if _count_character_occurrences(content, "[") + _count_character_occurrences(content, "{") > DEPTH:
         _check_nesting_depth(value)
     if _pattern_occurs(_LONG_NUMBER, content):
-        _check_integer_sizes(value)
-    if not halves and has_surrogate_escapes(content):
+        _require_integers_fit_float(value)
+    if not halves and has_json_surrogate_escape_sequences(content):
         _check_no_surrogate_halves(value)
     return value
 
 
-def parse_record_json(content: str | bytes) -> Any:
+def parse_json_written_by_embassay(content: str | bytes) -> Any:
     """The value in a file that Embassay wrote: halves of pairs are kept, as a text may hold them. ValueError as of
     `parse_bounded_json`, and for a number that is not finite: somebody changed it."""
     value = parse_bounded_json(content, halves=True)
@@ -434,7 +436,7 @@ def parse_record_json(content: str | bytes) -> Any:
     return value
 
 
-def has_surrogate_escapes(content: str | bytes) -> bool:
+def has_json_surrogate_escape_sequences(content: str | bytes) -> bool:
     """Whether JSON has an escape of a surrogate, whole pairs included: readers other than ours take halves for NUL."""
     return _pattern_occurs(_HALF, content)
 
@@ -443,7 +445,7 @@ def _parse_json(content: str | bytes) -> Any:
     try:
         return json.loads(content)
     except RecursionError:
-        raise _make_depth_error() from None
+        raise _make_bracket_nesting_error() from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         # These two are kinds of ValueError and say what is wrong; what is left is Python's limit on digits.
         raise
@@ -451,7 +453,7 @@ def _parse_json(content: str | bytes) -> Any:
         raise ValueError("an integer with more than 4,000 digits") from None
 
 
-def _count_sign_occurrences(content: str | bytes, sign: str) -> int:
+def _count_character_occurrences(content: str | bytes, sign: str) -> int:
     return content.count(sign) if isinstance(content, str) else content.count(sign.encode())
 
 
@@ -461,7 +463,7 @@ def _pattern_occurs(pattern: str, content: str | bytes) -> bool:
     return re.search(pattern.encode(), content) is not None
 
 
-def _make_depth_error() -> ValueError:
+def _make_bracket_nesting_error() -> ValueError:
     return ValueError(f"brackets are nested more than {DEPTH} levels deep")
 
 
@@ -469,33 +471,36 @@ def _check_nesting_depth(value: Any) -> None:
     level = [value]
     for _ in range(DEPTH):
         level = [
-            inner for outer in level for inner in _list_nested_values(outer) if isinstance(inner, list | dict)
+            inner
+            for outer in level
+            for inner in _list_direct_child_values(outer)
+            if isinstance(inner, list | dict)
         ]
         if not level:
             return
-    raise _make_depth_error()
+    raise _make_bracket_nesting_error()
 
 
-def _list_nested_values(value: Any) -> Iterable[Any]:
+def _list_direct_child_values(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def _check_integer_sizes(value: Any) -> None:
+def _require_integers_fit_float(value: Any) -> None:
     if isinstance(value, int):
         try:
             float(value)
         except OverflowError:
             raise ValueError(f"an integer with {len(str(value)):,} digits") from None
-    for inner in _list_nested_values(value):
-        _check_integer_sizes(inner)
+    for inner in _list_direct_child_values(value):
+        _require_integers_fit_float(inner)
 
 
 def _check_numbers_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")
-    for inner in _list_nested_values(value):
+    for inner in _list_direct_child_values(value):
         _check_numbers_finite(inner)
 
 
@@ -519,7 +524,9 @@ def walk_bounded_folder(
         )  # fmt: skip
     most, total = FILES.most, 0
     with announce_reading(f"the folder {folder}", "file") as progress:
-        for within, folders, files in limit_reading_time(os.walk(folder, onerror=closed), folder, "folder"):
+        for within, folders, files in iterate_within_reading_time_limit(
+            os.walk(folder, onerror=closed), folder, "folder"
+        ):
             total += len(folders) + len(files)
             if total > most:
                 raise FILES.make_exceeded_error(folder)
@@ -536,7 +543,7 @@ def list_bounded_folder_entries(entries: Iterable[T], path: Path) -> list[T]:
     return listed
 
 
-def find_forbidden_path(path: Path) -> Path | None:
+def find_path_blocking_access(path: Path) -> Path | None:
     """What keeps this user from reading a file or folder: itself, or the first folder above it that may not be entered.
     None where nothing does, or it is not there."""
     whole = path.expanduser()

@@ -25,7 +25,7 @@ HANGUP: tuple[signal.Signals, ...] = (signal.SIGHUP,) if hasattr(signal, "SIGHUP
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compile_lazily(function: F) -> F:
+def compile_with_numba_on_first_call(function: F) -> F:
     """A function of numbers and arrays, compiled when it is first called; it lets other threads run meanwhile."""
     from numba import njit
 
@@ -72,7 +72,7 @@ def choose_cuda_card() -> str | None:
     named = read_requested_device()
     if named == "cpu" or (named is None and not _is_cuda_card_possible()):
         return None
-    missing = _explain_missing_card(named)
+    missing = _explain_missing_graphics_card(named)
     if named is not None and missing:
         raise UsageError(
             f"{VARIABLE} is {named}, but {missing}.",
@@ -94,7 +94,7 @@ def _has_torch() -> bool:
 
 
 @cache
-def _explain_missing_card(asked: str | None) -> str:
+def _explain_missing_graphics_card(asked: str | None) -> str:
     """Explain why there is no card as it is asked for; empty where there is one."""
     if not _has_torch():
         return "torch is not installed"

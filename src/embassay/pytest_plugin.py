@@ -29,7 +29,7 @@ _POLL = 0.2
 _DEAR = "embassay_dear"
 
 
-def _hide_package_frames(method: Callable[P, T]) -> Callable[P, T]:
+def _wrap_hiding_package_frames(method: Callable[P, T]) -> Callable[P, T]:
     """The method, whose errors about what the user gave are told by their message at the user's line: how they came
     about within the package helps nobody."""
 
@@ -47,26 +47,26 @@ def _hide_package_frames(method: Callable[P, T]) -> Callable[P, T]:
     return call_hiding_frames
 
 
-class GatedRun:
+class RunWithScoreGates:
     """A finished run; each question to it is a gate of its own, which is true or fails with the gate's table."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @_hide_package_frames
+    @_wrap_hiding_package_frames
     def at_least(self, score: str, number: float, *, end: End = "value") -> bool:
         """True where a score, or an `end` of its 95% interval, is at least the number. AssertionError with the gate's
         table where it is not, or has no value to test; UsageError for a score that the run does not have."""
         __tracebackhide__ = True
-        return self._check_gate_bar(f"{score}>={number!r}", end)
+        return self._assert_run_meets_condition(f"{score}>={number!r}", end)
 
-    @_hide_package_frames
+    @_wrap_hiding_package_frames
     def at_most(self, score: str, number: float, *, end: End = "value") -> bool:
         """True where a score, or an `end` of its 95% interval, is at most the number."""
         __tracebackhide__ = True
-        return self._check_gate_bar(f"{score}<={number!r}", end)
+        return self._assert_run_meets_condition(f"{score}<={number!r}", end)
 
-    @_hide_package_frames
+    @_wrap_hiding_package_frames
     def no_worse_than(self, earlier: str | Path, **arguments: Any) -> bool:
         """True where no system is worse than in an earlier run, by paired tests; `arguments` are those of
         `embassay.gate`: alpha, margin, names, systems, tasks, measures."""
@@ -75,7 +75,7 @@ class GatedRun:
         __tracebackhide__ = True
         return _assert_gate_passes(gate(self.path, no_worse_than=earlier, **arguments))
 
-    def _check_gate_bar(self, bar: str, end: End) -> bool:
+    def _assert_run_meets_condition(self, bar: str, end: End) -> bool:
         from embassay import gate
 
         __tracebackhide__ = True
@@ -96,22 +96,22 @@ class PytestSessionRuns:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    @_hide_package_frames
-    def open(self, path: str | Path) -> GatedRun:
+    @_wrap_hiding_package_frames
+    def open(self, path: str | Path) -> RunWithScoreGates:
         """A run that is there. DataError for a folder without one."""
         from embassay import open_run
 
-        return GatedRun(Path(open_run(path).path))
+        return RunWithScoreGates(Path(open_run(path).path))
 
-    @_hide_package_frames
-    def run(self, protocol: str, **arguments: Any) -> GatedRun:
+    @_wrap_hiding_package_frames
+    def run(self, protocol: str, **arguments: Any) -> RunWithScoreGates:
         """The run of a protocol (`sage`, `pteb`, `hteb`) with the arguments of its `run` in Python. It is made where it
         is not there yet; one of the same arguments is taken as it is, and workers of xdist wait for the first."""
         import embassay
 
         made: Callable[..., Any] = getattr(embassay, protocol).run
         out = self.folder / f"{protocol}-{_digest_arguments(arguments)}"
-        return GatedRun(Path(_make_under_lock(out, lambda: made(out=out, **arguments)).path))
+        return RunWithScoreGates(Path(_run_under_file_lock(out, lambda: made(out=out, **arguments)).path))
 
 
 def _digest_arguments(arguments: dict[str, Any]) -> str:
@@ -120,7 +120,7 @@ def _digest_arguments(arguments: dict[str, Any]) -> str:
     return digest_json({name: repr(value) for name, value in arguments.items()})[:12]
 
 
-def _make_under_lock(out: Path, make: Callable[[], Any]) -> Any:
+def _run_under_file_lock(out: Path, make: Callable[[], Any]) -> Any:
     """What `make` gives, by one process at a time: another one's run is waited for, and then only read."""
     from filelock import FileLock
 

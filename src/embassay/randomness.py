@@ -17,7 +17,7 @@ def draw_random_bytes(n: int, seed: int, *names: str) -> bytes:
     >>> draw_random_bytes(4, 1337, "word_shuffle", "doc-1") == draw_random_bytes(4, 1337, "word_shuffle", "doc-1")
     True
     """
-    return hashlib.shake_128(_make_stream_key(seed, names)).digest(n)
+    return hashlib.shake_128(_encode_stream_key(seed, names)).digest(n)
 
 
 def make_seeded_generator(seed: int, *names: str) -> np.random.Generator:
@@ -25,5 +25,5 @@ def make_seeded_generator(seed: int, *names: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(draw_random_bytes(16, seed, *names), "little")))
 
 
-def _make_stream_key(seed: int, names: tuple[str, ...]) -> bytes:
+def _encode_stream_key(seed: int, names: tuple[str, ...]) -> bytes:
     return "\x1f".join((str(seed), *names)).encode("utf-8", "surrogatepass")

@@ -130,7 +130,7 @@ class RerankingSet:
 
 
 @dataclass(frozen=True)
-class JudgedSummaries:
+class HumanRatedSummaries:
     """Texts with summaries by people (`references`) and by machines, and people's rating of each of the latter."""
 
     ids: tuple[str, ...]

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from embassay.errors import EmbassayError, UsageError
-from embassay.spec import QUERY, Spec, SpecStringSyntax, Value, format_spec_value
+from embassay.spec import QUERY, Spec, SpecStringParserAndFormatter, Value, format_spec_value
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -40,7 +40,7 @@ def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str],
     return find_lazy_attribute
 
 
-def make_package_callable(package: str, function: str) -> None:
+def make_package_callable_as_function(package: str, function: str) -> None:
     """Let a call of the package be one of this function of its module `protocol`, which is imported then."""
 
     class CallablePackage(ModuleType):
@@ -50,25 +50,25 @@ def make_package_callable(package: str, function: str) -> None:
     sys.modules[package].__class__ = CallablePackage
 
 
-def locate_error_in_package(error: BaseException, module: str) -> str:
+def describe_error_place_in_package(error: BaseException, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
     top = _top_package(module)
-    return _find_error_place(error, lambda name: _top_package(name) == top)
+    return _describe_error_place(error, lambda name: _top_package(name) == top)
 
 
-def locate_error_in_plugin(error: BaseException) -> str:
+def describe_error_place_in_plugin(error: BaseException) -> str:
     """Locate an error in a package that registers something here, or in a module that did so."""
     entries = [entry for registry in _registries for entry in list(registry._entries.values())]
     packages = {_top_package(entry.module) for entry in entries if entry.package}
     modules = {entry.module for entry in entries if _top_package(entry.module) not in ("embassay", "")}
-    return _find_error_place(error, lambda name: name in modules or _top_package(name) in packages)
+    return _describe_error_place(error, lambda name: name in modules or _top_package(name) in packages)
 
 
 def _top_package(module: str) -> str:
     return module.partition(":")[0].partition(".")[0]
 
 
-def _find_error_place(error: BaseException, is_ours: Callable[[str], bool]) -> str:
+def _describe_error_place(error: BaseException, is_ours: Callable[[str], bool]) -> str:
     ways = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in walk_tb(error.__traceback__)
@@ -86,7 +86,7 @@ class ParameterRange:
     most: float = inf
     above: bool = False
 
-    def holds_number(self, number: float) -> bool:
+    def is_number_in_range(self, number: float) -> bool:
         """Whether the number is in it."""
         return (
             isfinite(number)
@@ -181,7 +181,7 @@ class RegistryEntry(Generic[T]):
                 raise
             raise UsageError(
                 f"The package {self.package!r} provides {self.name!r}, but {doing} failed: "
-                f"{type(error).__name__}: {error}{locate_error_in_package(error, self.module)}.",
+                f"{type(error).__name__}: {error}{describe_error_place_in_package(error, self.module)}.",
                 mend=f"Fix or uninstall {self.package!r}; --debug shows the traceback.",
             ) from error
 
@@ -196,7 +196,7 @@ class Registry(Generic[T]):
     def __init__(
         self,
         kind: str,
-        style: SpecStringSyntax = QUERY,
+        style: SpecStringParserAndFormatter = QUERY,
         makes: Iterable[Iterable[str]] = (),
         *,
         group: str = "",
@@ -219,7 +219,7 @@ class Registry(Generic[T]):
         What an entry point has named may be registered once more by its own module, with more to say of it.
         """
         entry = RegistryEntry(name, factory, summary, tuple(facts.items()))
-        if name in self._entries and not _are_same_entry(self._entries[name], entry):
+        if name in self._entries and not _are_same_registry_entry(self._entries[name], entry):
             raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
         package = self._entries[name].package if name in self._entries else ""
         self._entries[name] = replace(entry, package=package)
@@ -242,7 +242,7 @@ class Registry(Generic[T]):
         """All entries, those of other packages with what their own code says of them, if it can be loaded."""
         for name in [entry.name for entry in self]:
             if package := self._entries[name].package:
-                whence, summary = _describe_unread_plugin(package), ""
+                whence, summary = _describe_unloaded_plugin_origin(package), ""
                 with suppress(EmbassayError):
                     doc = inspect.getdoc(self._entries[name].load()) or ""
                     # Its module may have registered it now, with more to say.
@@ -305,21 +305,21 @@ class Registry(Generic[T]):
         taken = {key: value for key, value in spec.params.items() if key in shared and key not in own}
         rest = {key: value for key, value in spec.params.items() if key not in taken}
         converted = {
-            key: _convert_parameter(self.kind, spec.name, key, value, shared[key].annotation)
+            key: _convert_and_check_parameter(self.kind, spec.name, key, value, shared[key].annotation)
             for key, value in taken.items()
         }
         return replace(spec, params=rest), common(**converted)
 
     def parameters(self, name: str) -> tuple[str, ...]:
         """List the parameters that a spec string of `name` may set."""
-        return tuple(_list_factory_parameters(self._load_factory(name))[0])
+        return tuple(_map_factory_parameters_by_name(self._load_factory(name))[0])
 
     def check_parameter_values(self, spec: Spec) -> None:
         """UsageError for a parameter whose type or range is not that of the factory; names are not looked at."""
-        parameters = _list_factory_parameters(self._load_factory(spec.name))[0]
+        parameters = _map_factory_parameters_by_name(self._load_factory(spec.name))[0]
         for key, value in spec.params.items():
             annotation = parameters[key].annotation if key in parameters else inspect.Parameter.empty
-            _convert_parameter(self.kind, spec.name, key, value, annotation)
+            _convert_and_check_parameter(self.kind, spec.name, key, value, annotation)
 
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
         """Make the thing that `spec` names.
@@ -332,14 +332,16 @@ class Registry(Generic[T]):
         """
         spec = self.parse_spec(spec) if isinstance(spec, str) else spec
         factory = self._load_factory(spec.name)
-        takes, records = _list_factory_parameters(factory)
-        arguments = self._read_target_and_cutoff(spec, takes) | {
+        takes, records = _map_factory_parameters_by_name(factory)
+        arguments = self._read_target_and_cutoff_arguments(spec, takes) | {
             key: value for key, value in context.items() if key in takes
         }
         passes_on = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values())
         for key, value in spec.params.items():
             if passes_on and key not in takes:
-                arguments[key] = _convert_parameter(self.kind, spec.name, key, value, inspect.Parameter.empty)
+                arguments[key] = _convert_and_check_parameter(
+                    self.kind, spec.name, key, value, inspect.Parameter.empty
+                )
                 continue
             if key in ("target", "cutoff") or key not in takes:
                 settable = [*(name for name in takes if name not in ("target", "cutoff", *context)), *also]
@@ -349,7 +351,9 @@ class Registry(Generic[T]):
                     mend=(f"Did you mean {near[0]}? " if near else "")
                     + f"Its parameters: {', '.join(settable) or 'none'}.",
                 )
-            arguments[key] = _convert_parameter(self.kind, spec.name, key, value, takes[key].annotation)
+            arguments[key] = _convert_and_check_parameter(
+                self.kind, spec.name, key, value, takes[key].annotation
+            )
         for name, record in records.items():
             # A field that the factory has as well (`name`) is for both.
             fields = [key for key in inspect.signature(type(record)).parameters if key in spec.params]
@@ -381,7 +385,9 @@ class Registry(Generic[T]):
                 mend=f"{article} {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
             )
 
-    def _read_target_and_cutoff(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    def _read_target_and_cutoff_arguments(
+        self, spec: Spec, known: Mapping[str, inspect.Parameter]
+    ) -> dict[str, Any]:
         head: dict[str, Any] = {}
         for key, sign, value in (("target", ":", spec.target), ("cutoff", "@", spec.cutoff)):
             is_given = value not in ("", None)
@@ -403,10 +409,10 @@ class Registry(Generic[T]):
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
             entry: RegistryEntry[T] = RegistryEntry(
-                point.name, point.value, _describe_unread_plugin(package), package=package
+                point.name, point.value, _describe_unloaded_plugin_origin(package), package=package
             )
             taken = self._entries.get(point.name)
-            if taken is not None and not _are_same_entry(taken, entry):
+            if taken is not None and not _are_same_registry_entry(taken, entry):
                 raise UsageError(
                     f"The package {package!r} provides the {self.kind} {point.name!r}, a name that is already used"
                     + (f" by the package {taken.package!r}." if taken.package else "."),
@@ -415,17 +421,19 @@ class Registry(Generic[T]):
             self._entries[point.name] = replace(taken, package=package) if taken else entry
 
 
-def _describe_unread_plugin(package: str) -> str:
+def _describe_unloaded_plugin_origin(package: str) -> str:
     """What is said of a thing whose code was not read."""
     return f"from the package {package}"
 
 
-def _are_same_entry(one: RegistryEntry[T], other: RegistryEntry[T]) -> bool:
+def _are_same_registry_entry(one: RegistryEntry[T], other: RegistryEntry[T]) -> bool:
     """Whether one is an entry point and the other the same thing: equal names of one module."""
     return bool(one.package or other.package) and one.module == other.module
 
 
-def _list_factory_parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
+def _map_factory_parameters_by_name(
+    factory: Factory[Any],
+) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
     """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
     parameters: dict[str, inspect.Parameter] = {}
     records: dict[str, Any] = {}
@@ -438,15 +446,15 @@ def _list_factory_parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.P
     return parameters, records
 
 
-def _convert_parameter(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+def _convert_and_check_parameter(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     """`value` as the annotated type, within RANGES; int widens to float, int and bool to str, anything else is an
     error."""
     if get_origin(annotation) is Literal:
-        return _check_choice(kind, name, key, value, get_args(annotation))
-    converted = _convert_to_annotated_type(kind, name, key, value, annotation)
+        return _find_matching_choice(kind, name, key, value, get_args(annotation))
+    converted = _convert_spec_value_to_parameter_type(kind, name, key, value, annotation)
     if isinstance(converted, int | float) and not isinstance(converted, bool):
         allowed = RANGES.get(key, _ANY)
-        if not allowed.holds_number(converted):
+        if not allowed.is_number_in_range(converted):
             raise UsageError(
                 f"The {kind} {name!r} does not accept {key}={format_spec_value(converted)}.",
                 mend=f"{key} must be {allowed}.",
@@ -454,7 +462,9 @@ def _convert_parameter(kind: str, name: str, key: str, value: Value, annotation:
     return converted
 
 
-def _convert_to_annotated_type(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+def _convert_spec_value_to_parameter_type(
+    kind: str, name: str, key: str, value: Value, annotation: Any
+) -> Value:
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value
@@ -478,16 +488,16 @@ def _convert_to_annotated_type(kind: str, name: str, key: str, value: Value, ann
     raise UsageError(f"The {kind} {name!r} needs {key} as {types}, found {value!r}.", mend=mend)
 
 
-def _check_choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
+def _find_matching_choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
     # By text, so that a choice spelled like a literal (`none`, `1`) can be a string.
-    choices = {_format_value(choice): choice for choice in allowed}
-    if _format_value(value) not in choices:
+    choices = {_format_spec_parameter_value(choice): choice for choice in allowed}
+    if _format_spec_parameter_value(value) not in choices:
         raise UsageError(
-            f"The {kind} {name!r} has no {key} {_format_value(value)!r}.",
+            f"The {kind} {name!r} has no {key} {_format_spec_parameter_value(value)!r}.",
             mend=f"Use one of {', '.join(choices)}.",
         )
-    return choices[_format_value(value)]
+    return choices[_format_spec_parameter_value(value)]
 
 
-def _format_value(value: Value) -> str:
+def _format_spec_parameter_value(value: Value) -> str:
     return value if isinstance(value, str) else format_spec_value(value)

@@ -46,7 +46,7 @@ class Spec:
 
 
 @dataclass(frozen=True)
-class SpecStringSyntax:
+class SpecStringParserAndFormatter:
     """One spelling: `parse` reads it, `format` writes it, and each undoes the other."""
 
     parse: Callable[[str], Spec]
@@ -99,7 +99,7 @@ def _format_literal(value: Value) -> str:
     return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
 
-def _parse_query_style_spec(text: str) -> Spec:
+def _parse_spec_in_url_syntax(text: str) -> Spec:
     head, _, tail = text.partition("?")
     name, _, target = head.partition(":")
     return Spec(_check_spec_name(text, name), unquote(target), _parse_parameter_pairs(text, tail, "&"))
@@ -128,7 +128,7 @@ def _format_colon_style_spec(spec: Spec) -> str:
 _CALL = re.compile(r"(?P<name>[^()@]+)(?P<call>\(.*\))?(?:@(?P<cutoff>\d+))?", re.DOTALL)
 
 
-def _parse_call_style_spec(text: str) -> Spec:
+def _parse_measure_spec_in_call_form(text: str) -> Spec:
     match = _CALL.fullmatch(text)
     if match is None:
         raise UsageError(
@@ -187,6 +187,6 @@ def _parse_parameter_pairs(text: str, tail: str, separator: str) -> dict[str, Va
     return params
 
 
-QUERY = SpecStringSyntax(_parse_query_style_spec, _format_query_style_spec)
-COLON = SpecStringSyntax(_parse_colon_style_spec, _format_colon_style_spec)
-CALL = SpecStringSyntax(_parse_call_style_spec, _format_call_style_spec)
+QUERY = SpecStringParserAndFormatter(_parse_spec_in_url_syntax, _format_query_style_spec)
+COLON = SpecStringParserAndFormatter(_parse_colon_style_spec, _format_colon_style_spec)
+CALL = SpecStringParserAndFormatter(_parse_measure_spec_in_call_form, _format_call_style_spec)

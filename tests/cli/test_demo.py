@@ -24,10 +24,10 @@ from embassay.protocols.rag.sweep.findings.record import FILE as SWEEP
 from embassay.report.hume.conclusions import hume_view
 from embassay.report.rag.frontier import sweep_view
 from embassay.report.rag.golden import golden_set_view
-from embassay.report.rag.probes import probe_view
+from embassay.report.rag.probes import iterate_probe_terminal_blocks
 from embassay.report.rag.tables import scoring_view
 from embassay.report.runs import read_report_runs
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 
@@ -96,11 +96,11 @@ def test_the_last_table_has_every_system_of_every_protocol(made: Made) -> None:
 
 def test_every_verdict_is_said(made: Made) -> None:
     """The heading of each run, once."""
-    from embassay.report.terminal import verdict_view
+    from embassay.report.terminal import iterate_run_verdict_blocks
 
     said = " ".join(made.stdout.split())
     for name in module.PARTS:
-        heading = printed(verdict_view(made.out / name), unicode=False).splitlines()[0]
+        heading = printed(iterate_run_verdict_blocks(made.out / name), unicode=False).splitlines()[0]
         assert said.count(heading) == 1
 
 
@@ -163,11 +163,11 @@ def _rendered(out: Path, wide: bool) -> list[str]:
         read_findings(out / "sweep" / SWEEP),
     )
     return [
-        *(printed(run_view(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
+        *(printed(make_run_terminal_blocks(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
         printed(golden_set_view(golden, out / "golden"), wide=wide),
         printed(scoring_view(_score(out), wide=wide), wide=wide),
         printed(sweep_view(sweep, out / "sweep", wide=wide), wide=wide),
-        *(printed(probe_view(out / name), wide=wide) for name in ("names", "noise")),
+        *(printed(iterate_probe_terminal_blocks(out / name), wide=wide) for name in ("names", "noise")),
         printed(hume_view(out / "hume", wide=wide), wide=wide),
     ]  # fmt: skip
 
@@ -182,7 +182,7 @@ def _speak(fail: bool) -> None:
 
 def test_what_is_done_beside_is_said_in_its_order() -> None:
     """On the stream it was said on, and an error comes after what was said before it."""
-    said, error = module._capture_output_and_error(partial(_speak, False), "utf-8")
+    said, error = module._run_and_capture_output_and_error(partial(_speak, False), "utf-8")
     assert error is None
     assert [one for one in said if one[1]] == [(True, "heading\n"), (False, "found\n"), (True, "over\n")]
 
@@ -192,7 +192,7 @@ def test_an_error_of_what_is_done_beside_ends_the_demo(capsys: pytest.CaptureFix
     """With what was said before it, from a process of its own."""
     with (
         pytest.raises(ModelError, match=r"It broke\. Mend it\."),
-        module._run_in_second_process(partial(_speak, True)) as finish,
+        module._start_in_second_process(partial(_speak, True)) as finish,
     ):
         finish()
     assert capsys.readouterr() == ("found\n", "heading\n")

@@ -17,7 +17,7 @@ from embassay.cli.main import _reject_empty_out_option
 from embassay.cli.options import (
     RunOptions,
     add_dataclass_options,
-    add_record_options,
+    add_options_from_record_parameters,
     check_finite_numbers,
     make_default_run_folder,
 )
@@ -72,7 +72,7 @@ def _asks(**how):
     made = typer.Typer(rich_markup_mode=None)
 
     @made.command()
-    @add_record_options(**how)
+    @add_options_from_record_parameters(**how)
     def ask(request: Asked, running: RunOptions) -> None:
         """Ask."""
         typer.echo(f"{request} {running.json}")
@@ -142,7 +142,7 @@ def _decides():
     made = typer.Typer(rich_markup_mode=None)
 
     @made.command()
-    @add_record_options()
+    @add_options_from_record_parameters()
     def decide(scored: Scored, decided: partial[Decided]) -> None:
         """Decide."""
         typer.echo(f"{scored} {decided(measure='R')} {sorted(decided.keywords)}")
@@ -225,7 +225,7 @@ def test_knobs_are_none_until_they_are_given():
     from dataclasses import dataclass
     from typing import Literal
 
-    from embassay.cli.options import add_options_without_defaults
+    from embassay.cli.options import add_dataclass_options_default_none
     from embassay.protocols.kernel.request import option
 
     @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def test_knobs_are_none_until_they_are_given():
         some: int | None = option(None, "Some.")
         loud: bool = option(True, "Whether it is loud.")
 
-    @add_options_without_defaults(Knobs)
+    @add_dataclass_options_default_none(Knobs)
     def command(given={}):  # noqa: B006
         return given
 
@@ -411,7 +411,7 @@ def test_a_lack_of_memory_is_one_line(error, monkeypatch, capsys):
     monkeypatch.setattr(main, "app", fails)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
-        main._run_command_line()
+        main._run_app_and_exit_on_error()
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert "not enough memory" in said
@@ -425,10 +425,10 @@ def test_a_panic_that_is_none_of_memory_keeps_its_traceback(monkeypatch, capsys)
         raise PanicException("index out of range")
 
     monkeypatch.setattr(main, "app", fails)
-    monkeypatch.setattr(main, "_read_memory_limit", lambda: None)
+    monkeypatch.setattr(main, "_read_shell_memory_limit", lambda: None)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
-        main._run_command_line()
+        main._run_app_and_exit_on_error()
     assert ended.value.code == 1
     assert "Traceback" in capsys.readouterr().err
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from embassay.cli.progress import BRIEF, ProgressLines, estimate_seconds_left, format_duration
-from embassay.cli.session import DisplayOptions, show_run_plan
+from embassay.cli.session import StdoutFormatOptions, show_run_plan
 from embassay.cli.terminal import make_name_shortener, print_table_to_fit_screen
-from embassay.runs.folder import RunCell, make_failed_record
+from embassay.runs.folder import RunCell, make_failed_cell_record
 from embassay.runs.forecast import CellForecast, RunForecast
 
 CELLS = [
@@ -42,8 +42,8 @@ def test_lines_weigh_cells_by_their_texts(capsys):
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
     assert lines.share == pytest.approx(0.33)
-    lines.ended(CELLS[1], make_failed_record(CELLS[1], "out of memory", 1.0))
-    lines.ended(CELLS[0], make_failed_record(CELLS[0], "out of memory", 1.0))
+    lines.ended(CELLS[1], make_failed_cell_record(CELLS[1], "out of memory", 1.0))
+    lines.ended(CELLS[0], make_failed_cell_record(CELLS[0], "out of memory", 1.0))
     assert lines.share == pytest.approx(91 / 101)
     heard = capsys.readouterr().err
     assert "FAILED: out of memory" in heard
@@ -58,7 +58,7 @@ def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch)
     lines.on_plan_made(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
     for cell in (CELLS[0], CELLS[2]):
         lines.started(cell)
-        lines.ended(cell, make_failed_record(cell, "", 0.0))
+        lines.ended(cell, make_failed_cell_record(cell, "", 0.0))
     assert lines.share == pytest.approx(0.01)
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
@@ -77,13 +77,13 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
     lines.started(CELLS[1])
     now[0] = 1000.0
     lines.advanced(CELLS[1], 90)
-    lines.ended(CELLS[1], make_failed_record(CELLS[1], "", 1000.0))
+    lines.ended(CELLS[1], make_failed_cell_record(CELLS[1], "", 1000.0))
     lines.started(CELLS[2])
     assert lines.describe_time_left() == "7 s to 15 s left"
     now[0] = 2000.0
     lines.advanced(CELLS[2], 5)
     assert lines.describe_time_left() == "12 min to 25 min left"
-    lines.ended(CELLS[2], make_failed_record(CELLS[2], "", 1000.0))
+    lines.ended(CELLS[2], make_failed_cell_record(CELLS[2], "", 1000.0))
     assert lines.describe_time_left() == "1 s left"
 
 
@@ -205,7 +205,7 @@ def test_a_plan_says_what_it_opens_meanwhile(capsys, monkeypatch):
         late[-1].ring()
         return RunForecast(())
 
-    show_run_plan(planned, DisplayOptions(json=False, wide=False), ["st:nosuch/model"])
+    show_run_plan(planned, StdoutFormatOptions(json=False, wide=False), ["st:nosuch/model"])
     assert "st:nosuch/model" in capsys.readouterr().err
     assert late[-1].cancelled
 
@@ -228,10 +228,10 @@ def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     spec = "openai:qwen1.5b?answers=schema&base_url=http://127.0.0.1:8091/v1&concurrency=4"
     cell = CellForecast("S4 grade", "cranfield", spec, 46, 46, 45_626, requests=46, usd=None, seconds=495.0)
-    show_run_plan(lambda _: RunForecast((cell,)), DisplayOptions(json=False, wide=False))
+    show_run_plan(lambda _: RunForecast((cell,)), StdoutFormatOptions(json=False, wide=False))
     head, _, row, *_ = capsys.readouterr().out.splitlines()
     assert ("time" in head, "495.0 s" in row) == (True, True)
-    show_run_plan(lambda _: RunForecast((cell,)), DisplayOptions(json=False, wide=True))
+    show_run_plan(lambda _: RunForecast((cell,)), StdoutFormatOptions(json=False, wide=True))
     assert spec in capsys.readouterr().out
     print_table_to_fit_screen(["model", "task", "answered"], [[spec, "stsb", "4 of 4"]], wide=False)
     assert "4 of 4" in capsys.readouterr().out
@@ -267,7 +267,7 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
         lines.started(cell)
         took = 2.0 if i == 7 else 0.9
         now[0] += took
-        lines.ended(cell, make_failed_record(cell, "lost", took) if i == 9 else record(cell, took))
+        lines.ended(cell, make_failed_cell_record(cell, "lost", took) if i == 9 else record(cell, took))
     lines.announce_run_end()
     first, *heard, last = capsys.readouterr().err.splitlines()
     assert first == "60 cells, 0 done already"
@@ -281,4 +281,4 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
 
 def record(cell, seconds):
     """A cell that is done."""
-    return replace(make_failed_record(cell, "", seconds), status="done")
+    return replace(make_failed_cell_record(cell, "", seconds), status="done")

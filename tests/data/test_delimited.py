@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset, parse_mapping
-from embassay.data.check import DataCheck
+from embassay.data.check import DataCheckRequest
 from embassay.data.lines import MARKS, DelimitedReadOptions, DelimitedTable, split_reading_from_mapping
 from embassay.data.rows import RowSource
 from embassay.data.tables import open_table_file
@@ -162,11 +162,11 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
     """Whatever the strings, and whoever wrote them: all rows are read back, or their lines are named."""
     suffix, text, (names, *rows) = made
     path = written(tmp_path_factory.mktemp("hostile"), f"own{suffix}", text)
-    report = DataCheck(str(path), near=None).report()
+    report = DataCheckRequest(str(path), near=None).report()
     suggested = shlex.split(report.command or "")
     mapping = parse_mapping(suggested[suggested.index("--map") + 1]) if "--map" in suggested else {}
     reading, _ = split_reading_from_mapping(mapping)
-    told = DataCheck(str(path), mapping, near=None).report()
+    told = DataCheckRequest(str(path), mapping, near=None).report()
     try:
         found = cells(open_table_file(path, reading))
     except DataError:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import open_dataset
-from embassay.data.rows import collect_row_faults
+from embassay.data.rows import skip_and_collect_faulty_rows
 from embassay.errors import DataError
 
 FILES = {
@@ -30,7 +30,7 @@ def test_faults_are_raised_or_collected(name: str, tmp_path: Path) -> None:
         open_dataset(str(path)).load("documents")
     assert caught.value.line == lines[0]
     faults: list[DataError] = []
-    with collect_row_faults(faults.append):
+    with skip_and_collect_faulty_rows(faults.append):
         dataset = open_dataset(str(path))
         faults.clear()
         loaded = dataset.load("documents")
@@ -47,7 +47,7 @@ def test_judgements_are_collected(tmp_path: Path) -> None:
     rows = "q\td\t1\nq\td\thigh\nq\td\t2\nq\t\t1\n"
     (tmp_path / "qrels.tsv").write_text(f"query_id\tdoc_id\trelevance\n{rows}")
     faults: list[DataError] = []
-    with collect_row_faults(faults.append):
+    with skip_and_collect_faulty_rows(faults.append):
         loaded = open_dataset(str(tmp_path)).load("retrieval")
     assert [fault.line for fault in faults] == [3, 4, 5]
     assert [fault.what for fault in faults] == [

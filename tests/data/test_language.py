@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import language
-from embassay.data.language import count_letters_by_script, explain_language_mismatch
+from embassay.data.language import count_letters_by_script, explain_why_languages_of_texts_differ
 
 pytest.importorskip("py3langid")
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[2] / ".." / "shared") / "data"
@@ -37,7 +37,7 @@ SW = "Waziri alitangaza sheria mpya kwa kampuni ndogo siku ya Jumatatu."
 )
 def test_translations_are_caught(text, wording, lang):
     """By script, or by the identifier where the script is the same; also when nobody states the language."""
-    assert explain_language_mismatch(text, wording, lang)
+    assert explain_why_languages_of_texts_differ(text, wording, lang)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_translations_are_caught(text, wording, lang):
 )
 def test_good_wordings_pass(text, wording, lang):
     """The short, the mixed, and close relatives."""
-    assert explain_language_mismatch(text, wording, lang) == ""
+    assert explain_why_languages_of_texts_differ(text, wording, lang) == ""
 
 
 def test_codes_are_those_of_the_identifier():
     """Of its languages, by their shortest and their longest code, and of standard forms of wider ones."""
     labels = set(language._load_language_identifier().labels) - {"zxx"}
-    assert [label for label in labels if language._list_stated_languages(label) != {label}] == []
+    assert [label for label in labels if language._parse_language_codes_of_label(label) != {label}] == []
     for stated, known in (
         ("deu_Latn", "de"),
         ("nob", "no"),
@@ -69,12 +69,12 @@ def test_codes_are_those_of_the_identifier():
         ("cmn", "zh"),
         ("npi", "ne"),
     ):
-        assert language._list_stated_languages(stated) == {known}
-    assert language._list_stated_languages("eng-bul") == {"en", "bg"}
+        assert language._parse_language_codes_of_label(stated) == {known}
+    assert language._parse_language_codes_of_label("eng-bul") == {"en", "bg"}
     assert (
-        language._list_stated_languages("und")
-        == language._list_stated_languages("mul")
-        == language._list_stated_languages("esperanto")
+        language._parse_language_codes_of_label("und")
+        == language._parse_language_codes_of_label("mul")
+        == language._parse_language_codes_of_label("esperanto")
         == set()
     )
 
@@ -82,8 +82,8 @@ def test_codes_are_those_of_the_identifier():
 def test_scripts_alone(monkeypatch):
     """Without the identifier, one script in place of another is still seen."""
     monkeypatch.setattr(language, "_load_language_identifier", lambda: None)
-    assert explain_language_mismatch(EN, DE) == ""
-    assert explain_language_mismatch(EN, RU) == "written in CYRILLIC letters; the text is LATIN"
+    assert explain_why_languages_of_texts_differ(EN, DE) == ""
+    assert explain_why_languages_of_texts_differ(EN, RU) == "written in CYRILLIC letters; the text is LATIN"
 
 
 def test_letters_of_one_writing_count_as_one():
@@ -114,7 +114,7 @@ def test_false_rejections_among_pairs(name, lang, most):
     faults = [
         fault
         for a, b in (*pairs, *((b, a) for a, b in pairs))
-        if (fault := explain_language_mismatch(a, b, lang))
+        if (fault := explain_why_languages_of_texts_differ(a, b, lang))
     ]
     assert len(faults) <= most
 
@@ -126,7 +126,7 @@ def test_false_rejections_among_pairs(name, lang, most):
 def test_false_rejections_among_small_languages(name, lang):
     """Any two texts of a set are in one language: at most one in 900 is rejected, which has a broken first letter."""
     texts = [row["text"] for row in rows(f"classification/{name}")]
-    assert sum(bool(explain_language_mismatch(a, b, lang)) for a, b in pairwise(texts)) <= 1
+    assert sum(bool(explain_why_languages_of_texts_differ(a, b, lang)) for a, b in pairwise(texts)) <= 1
 
 
 @pytest.mark.shared
@@ -137,5 +137,5 @@ def test_false_rejections_among_small_languages(name, lang):
 def test_translated_pairs_are_caught(text, wording, least):
     """STS-B in two languages, its short sentences included."""
     pairs = zip(rows(f"sts/stsb_{text}_test"), rows(f"sts/stsb_{wording}_test"), strict=True)
-    caught = [bool(explain_language_mismatch(a["text"], b["text"], text)) for a, b in pairs]
+    caught = [bool(explain_why_languages_of_texts_differ(a["text"], b["text"], text)) for a, b in pairs]
     assert sum(caught) / len(caught) >= least

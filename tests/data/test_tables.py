@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.data.rows import collect_row_faults as collecting_faults
+from embassay.data.rows import skip_and_collect_faulty_rows as collecting_faults
 from embassay.data.tables import JsonLinesTable
 from embassay.errors import DataError
 

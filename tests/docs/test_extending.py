@@ -218,7 +218,7 @@ def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> N
     )
     run = _run(shout.Shout(), tmp_path / "run")
     (found,) = read_report_runs([run.path])
-    blocks, why = found.external_page_blocks
+    blocks, why = found.load_external_page_or_reason
     assert not blocks
     assert "'a bare string', which is not a block" in why
 

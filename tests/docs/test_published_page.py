@@ -54,7 +54,7 @@ def test_every_difference_has_a_reason_and_every_reason_a_difference(pages: Modu
 )
 def test_verdicts(pages: ModuleType, published: str, ours: str, table: str, verdict: str) -> None:
     """Rounding is an excuse only for what is made from rounded figures, and only for one unit."""
-    assert pages.ReproducedFigure("HUME", table, "a row", "a column", published, ours).verdict == verdict
+    assert pages.ReproducedTableValue("HUME", table, "a row", "a column", published, ours).verdict == verdict
 
 
 @pytest.mark.shared

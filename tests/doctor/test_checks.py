@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.doctor import DoctorCheck, examine_installation
+from embassay.doctor import DoctorCheck, run_installation_checks
 
 
 def _by_name(cache: Path) -> dict[str, DoctorCheck]:
-    return {check.name: check for check in examine_installation(cache)}
+    return {check.name: check for check in run_installation_checks(cache)}
 
 
 def test_what_comes_along_works(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from embassay import doctor
 from embassay import machine as accelerator
-from embassay.doctor import choose_device, examine_machine
+from embassay.doctor import choose_device_and_reason, examine_machine
 
 
 @pytest.fixture
@@ -66,18 +66,18 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     """The card, the processor with the reason, or nothing with the mend."""
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
     monkeypatch.setattr(accelerator, "_is_cuda_card_possible", lambda: True)
-    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
-    assert choose_device(["NVIDIA H100"]) == ("cuda", "cuda")
-    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
-    device, said = choose_device(["NVIDIA H100"])
+    monkeypatch.setattr(accelerator, "_explain_missing_graphics_card", lambda _: "")
+    assert choose_device_and_reason(["NVIDIA H100"]) == ("cuda", "cuda")
+    monkeypatch.setattr(accelerator, "_explain_missing_graphics_card", lambda _: "torch finds no CUDA card")
+    device, said = choose_device_and_reason(["NVIDIA H100"])
     assert device == "cpu"
     assert "though there is a GPU: torch for CUDA is not installed" in said
-    assert choose_device([]) == ("cpu", "the CPU: there is no CUDA GPU")
+    assert choose_device_and_reason([]) == ("cpu", "the CPU: there is no CUDA GPU")
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
-    assert choose_device(["NVIDIA H100"]) == ("cpu", "the CPU, set by EMBASSAY_DEVICE")
+    assert choose_device_and_reason(["NVIDIA H100"]) == ("cpu", "the CPU, set by EMBASSAY_DEVICE")
     for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "not a device")):
         monkeypatch.setenv(accelerator.VARIABLE, asked)
-        device, said = choose_device([])
+        device, said = choose_device_and_reason([])
         assert device is None
         assert why in said
         assert "cpu" in said

@@ -16,10 +16,10 @@ def document(name: str) -> Read:
         from embassay.data import open_dataset
         from embassay.data.documents.folder import FolderFile
         from embassay.data.documents.markup import (
-            UnreadableDocument,
+            UnreadableDocumentError,
             cut_pictures_fix_line_ends,
             detect_and_decode_text,
-            extract_html_text_and_title,
+            extract_html_text_title_and_language,
             find_declared_charset,
         )
         from embassay.data.documents.passages import read_document, split_into_passages
@@ -28,7 +28,7 @@ def document(name: str) -> Read:
         (folder / "docs" / "beside.txt").write_text("A document that is always there.")
         try:
             if name.endswith(".html"):
-                text, title, _ = extract_html_text_and_title(
+                text, title, _ = extract_html_text_title_and_language(
                     cut_pictures_fix_line_ends(
                         detect_and_decode_text(content, find_declared_charset(content))[0]
                     )
@@ -41,7 +41,7 @@ def document(name: str) -> Read:
             found = read_document(FolderFile(name, path, kind, len(content)))
             for one in split_into_passages(found):
                 assert found.text[one.start : one.end] == one.body
-        except UnreadableDocument:
+        except UnreadableDocumentError:
             pass
         return open_dataset(str(folder / "docs")).load("documents")
 
@@ -63,8 +63,8 @@ def spans(content: bytes, folder: Path) -> object:
     """Judgements of spans, and a run held against them."""
     from embassay.data.judged_runs import read_entries_in_memory
     from embassay.data.judged_runs.spans import (
+        convert_spans_to_document_qrels,
         is_span_judgement_file,
-        make_span_qrels,
         read_evidence_spans,
         rename_passages_by_evidence,
     )
@@ -73,7 +73,7 @@ def spans(content: bytes, folder: Path) -> object:
     path.write_bytes(content)
     is_span_judgement_file(path)
     found = read_evidence_spans(path)
-    return make_span_qrels(found, path), rename_passages_by_evidence(
+    return convert_spans_to_document_qrels(found, path), rename_passages_by_evidence(
         read_entries_in_memory({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)}
     )
 
@@ -88,10 +88,12 @@ def drafts(content: bytes, folder: Path) -> object:
 
 
 def _draft() -> bytes:
-    from embassay.protocols.questions.drafts import QuestionDraft
+    from embassay.protocols.questions.drafts import QuestionDraftWithResult
 
     return lines(
-        QuestionDraft("k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13).as_dict()
+        QuestionDraftWithResult(
+            "k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13
+        ).as_dict()
     )
 
 

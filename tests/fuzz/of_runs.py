@@ -31,7 +31,7 @@ def cell_record(content: bytes, folder: Path) -> object:
     from embassay.runs.folder import RunCell, RunFolder
 
     cell = RunCell("task", "dataset", "a", "k", 1, None)
-    path = RunFolder(folder).locate_cell_record(cell)
+    path = RunFolder(folder).get_cell_record_path(cell)
     path.parent.mkdir()
     path.write_bytes(_sealed(content))
     with warnings.catch_warnings():
@@ -110,13 +110,17 @@ def fingerprint_file() -> bytes:
     """One of two words, asked twice more."""
     import numpy as np
 
-    from embassay.protocols.watch.fingerprint import FingerprintItem, PackedArray, SystemFingerprint
+    from embassay.protocols.watch.fingerprint import (
+        Base64NumberArray,
+        FingerprintItem,
+        SystemAnswerFingerprint,
+    )
     from embassay.protocols.watch.texts import VERSION
 
     items = tuple(FingerprintItem(word, "length", word) for word in ("fox", "owl"))
-    made = SystemFingerprint(
-        "vectors", "a", "a/1", VERSION, 1, 3, None, 0.0, 2, "words", items, PackedArray.of(np.eye(2, 3)),
-        PackedArray.of(np.zeros((2, 2))), {}
+    made = SystemAnswerFingerprint(
+        "vectors", "a", "a/1", VERSION, 1, 3, None, 0.0, 2, "words", items, Base64NumberArray.of(np.eye(2, 3)),
+        Base64NumberArray.of(np.zeros((2, 2))), {}
     )  # fmt: skip
     return json.dumps(made.as_dict()).encode()
 
@@ -168,13 +172,13 @@ def compared(name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
         from embassay.errors import EmbassayError
         from embassay.protocols.compare import compare_systems
-        from embassay.protocols.run_values import read_run_values
-        from embassay.protocols.thresholds import read_result_rows
+        from embassay.protocols.run_values import read_comparable_run
+        from embassay.protocols.thresholds import read_results_for_thresholds
 
         _run(folder, name, content)
         with contextlib.suppress(EmbassayError):
-            read_result_rows(folder)
-        return compare_systems(read_run_values(folder), "a", "b")
+            read_results_for_thresholds(folder)
+        return compare_systems(read_comparable_run(folder), "a", "b")
 
     return read
 
@@ -330,7 +334,7 @@ def a_golden() -> bytes:
         GoldenQuerySummary,
         GoldenRunRecord,
         GoldenRunSettings,
-        PoolRankingFacts,
+        RankingEngineRunSummary,
         TokensPerCandidate,
         write_golden_record,
     )
@@ -340,7 +344,7 @@ def a_golden() -> bytes:
             "c", "q", "wordllama", "identity", "simulated", "bayes", 1337, parameters={"S2": {"depth": 50}}
         ),
         (GoldenQuerySummary("1", "Why?", "q01", "done", grades=(9, 8), claims={"tau": 0.9}),),
-        (), None, PoolRankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, TokensPerCandidate("words", 1.0, 1.0, 8),
+        (), None, RankingEngineRunSummary("bayes", 1, 1.0, {"cap": 1}), {}, TokensPerCandidate("words", 1.0, 1.0, 8),
         None, (), {},
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -352,13 +356,17 @@ def golden_lines(content: bytes, folder: Path) -> object:
     """Artefacts, the log of a judge's answers, and the manifest of a stage."""
     from embassay.errors import EmbassayError
     from embassay.protocols.rag.golden.refinement import JudgeCallLog
-    from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows, read_stage_manifest
+    from embassay.protocols.rag.golden.stages import (
+        SingleQueryFolder,
+        read_json_line_rows,
+        read_stage_manifest,
+    )
 
     path = folder / "calls.jsonl"
     path.write_bytes(content)
     with contextlib.suppress(EmbassayError):
         read_json_line_rows(path)
-    of_query = QueryFolder(folder, "q01")
+    of_query = SingleQueryFolder(folder, "q01")
     of_query.manifest("S1").parent.mkdir(parents=True)
     of_query.manifest("S1").write_bytes(content)
     read_stage_manifest(of_query, "S1")
@@ -415,13 +423,13 @@ def small_records(content: bytes, folder: Path) -> object:
     from embassay.errors import EmbassayError
     from embassay.protocols.hume.record import read_summary
     from embassay.protocols.rag.sweep.config import LatencySettings
-    from embassay.protocols.rag.sweep.measurement import Stopwatch
+    from embassay.protocols.rag.sweep.measurement import QueryLatencyRecorder
 
     (folder / "one.json").write_bytes(content)
     (folder / "summary.json").write_bytes(content)
     with contextlib.suppress(EmbassayError):
         read_summary(folder)
-    return Stopwatch(folder, LatencySettings()).read("one")
+    return QueryLatencyRecorder(folder, LatencySettings()).read("one")
 
 
 def llm_rows(content: bytes, folder: Path) -> object:
@@ -489,14 +497,14 @@ def transformed_metadata(content: bytes, folder: Path) -> object:
     """The metadata of a file in the layout of HTEB's authors, beside one record."""
     import polars as pl
 
-    from embassay.protocols.hteb.exchange import import_reference_files
+    from embassay.protocols.hteb.exchange import import_reference_transformation_files
 
     place = folder / "root" / "org~2Fmodel" / "banking77" / "translation" / "1337"
     place.mkdir(parents=True, exist_ok=True)
     (place / "metadata.JSON").write_bytes(content)
     record = pl.Series([{"text": "One fox.", "label": 1}])
     pl.DataFrame({"original": record, "translation_seed_1337": record}).write_parquet(place / "data.parquet")
-    return import_reference_files(folder / "root", folder / "set")
+    return import_reference_transformation_files(folder / "root", folder / "set")
 
 
 _METADATA = {
@@ -513,11 +521,11 @@ _METADATA = {
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
     from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
-    from embassay.protocols.wordings.pairs import RatingAcceptanceRules
+    from embassay.protocols.wordings.pairs import LanguageAcceptanceRules
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
     for name, text in (
-        ("rules.json", json.dumps(RatingAcceptanceRules().as_dict()).encode()),
+        ("rules.json", json.dumps(LanguageAcceptanceRules().as_dict()).encode()),
         ("key.jsonl", content),
     ):
         (folder / name).write_bytes(text)

@@ -73,14 +73,14 @@ def leaderboard(content: bytes, folder: Path) -> object:
 @cache
 def _annotation() -> tuple[Any, str, str]:
     from embassay.web.annotation.app import make_annotation_app
-    from embassay.web.annotation.service import RequestRateLimits, StudyServerOptions, open_study_service
+    from embassay.web.annotation.service import RequestRateLimits, StudyRequestRules, open_study_service
 
     folder = _folder()
     for name, content in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     rates = RequestRateLimits(burst=10**9, per_second=1e9, wrong_burst=10**9, wrong_per_second=1e9)
-    service = open_study_service(folder, ["ann"], options=StudyServerOptions(rates=rates))
+    service = open_study_service(folder, ["ann"], options=StudyRequestRules(rates=rates))
     link = service.annotator_link("ann")
     return make_annotation_app(service), link, service.links.make_csrf_key(link.split("/")[2])
 
@@ -170,7 +170,7 @@ def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
     from embassay.systems.chat import ollama, openai
     from embassay.systems.remote import MalformedServerAnswer
-    from embassay.systems.remote.calls import ServerErrorAnswer, classify_request_error, read_retry_wait
+    from embassay.systems.remote.calls import ServerStatusError, classify_request_error, read_retry_wait
 
     try:
         found = json.loads(content)
@@ -186,7 +186,7 @@ def replies(content: bytes, folder: Path) -> object:
     line = text_of(content)
     for status in (400, 404, 429, 500):
         failure = classify_request_error(
-            ServerErrorAnswer(status, {"retry-after": line, "retry-after-ms": line}, found)
+            ServerStatusError(status, {"retry-after": line, "retry-after-ms": line}, found)
         )
         assert failure is not None
         assert len(failure.reason) < 2000

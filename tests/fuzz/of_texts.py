@@ -18,7 +18,7 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from embassay.data.language import count_letters_by_script, explain_language_mismatch
+    from embassay.data.language import count_letters_by_script, explain_why_languages_of_texts_differ
     from embassay.protocols.rag.rewriters import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, find_sentence_ends, split_sections
@@ -43,7 +43,7 @@ def texts(content: bytes, folder: Path) -> object:
         made.append(perturb(PERTURBATIONS.build(name), text, seed=1, text_id="d1"))
     for name in ("insertion:p=0.15,q=0", "removal:p=0.1,q=0.5"):
         made.append(perturb(PERTURBATIONS.build(name, tokenizer=words), text, seed=1, text_id="d1"))
-    made += [explain_language_mismatch(text, text[::-1]), rewrite_by_rules(text)]
+    made += [explain_why_languages_of_texts_differ(text, text[::-1]), rewrite_by_rules(text)]
     return made
 
 
@@ -68,26 +68,28 @@ def similarities(content: bytes, folder: Path) -> object:
 
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
-    from embassay.protocols.hteb.transformers import read_answer_text
-    from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
+    from embassay.protocols.hteb.transformers import parse_transformed_text
+    from embassay.protocols.pteb.paraphrasing import make_paraphrase_verdict_of_answer
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
-    from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_thinking
+    from embassay.systems.chat.answers import UnfitAnswerError, extract_answer_json, strip_thinking
     from embassay.systems.chat.server import parse_schema_answer
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (
-        lambda: rewriting.parse_rewriting(text, "What is known of foxes?"), lambda: extract_answer_json(text),
+        lambda: rewriting.parse_rewriting(text, "What is known of foxes?"),
+        lambda: extract_answer_json(text),
         lambda: parse_schema_answer(extract_answer_json(text), OrderAnswer),
         lambda: parse_schema_answer(text, OrderAnswer),
-        lambda: check_paraphrase_answer("A fox.", text), lambda: check_paraphrase_answer(text, "A fox."),
+        lambda: make_paraphrase_verdict_of_answer("A fox.", text),
+        lambda: make_paraphrase_verdict_of_answer(text, "A fox."),
         lambda: strip_thinking(text),
-        lambda: read_answer_text(text),
-    )  # fmt: skip
+        lambda: parse_transformed_text(text),
+    )
     for attempt in tried:
         try:
             made.append(attempt())
-        except UnfitAnswer:
+        except UnfitAnswerError:
             continue
     return made
 

@@ -47,10 +47,10 @@ def beir(content: bytes, folder: Path) -> object:
 
 def judged(kind: str, name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from embassay.data.judged_runs import read_qrels, read_run_entries
+        from embassay.data.judged_runs import read_qrels_entries, read_run_entries
 
         path = _file(content, folder, name)
-        return read_run_entries(path) if kind == "run" else read_qrels(path)
+        return read_run_entries(path) if kind == "run" else read_qrels_entries(path)
 
     return read
 
@@ -63,9 +63,9 @@ def description(content: bytes, folder: Path) -> object:
 
 
 def sweep(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.sweep.config import read_sweep_config
+    from embassay.protocols.rag.sweep.config import read_sweep_request_from_config
 
-    return read_sweep_config(_file(content, folder, "sweep.yaml"))
+    return read_sweep_request_from_config(_file(content, folder, "sweep.yaml"))
 
 
 def sampling(content: bytes, folder: Path) -> object:
@@ -141,9 +141,9 @@ def ratings(content: bytes, folder: Path) -> object:
 
 def facets(name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
-        from embassay.protocols.rag.scoring.facets import read_facets
+        from embassay.protocols.rag.scoring.facets import read_judged_facets
 
-        return read_facets(_file(content, folder, name), {})
+        return read_judged_facets(_file(content, folder, name), {})
 
     return read
 
@@ -161,9 +161,9 @@ def sessions(content: bytes, folder: Path) -> object:
 
 
 def unanswerable(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.silence import read_unanswerable_questions
+    from embassay.protocols.rag.silence import read_unanswerable_ids_by_kind
 
-    return read_unanswerable_questions(str(_file(content, folder, "no_answer.jsonl")))
+    return read_unanswerable_ids_by_kind(str(_file(content, folder, "no_answer.jsonl")))
 
 
 def rated_sheet(content: bytes, folder: Path) -> object:
@@ -267,7 +267,7 @@ def answers(content: bytes, folder: Path) -> object:
     labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]
     tried: list[Callable[[], Any]] = [
         lambda: judges.parse_grade_answer(text), lambda: judges.parse_order_answer(text, names),
-        lambda: judges.complete_partial_order(text, names), lambda: parse_rating(text),
+        lambda: judges.parse_partial_order_answer(text, names), lambda: parse_rating(text),
         lambda: annotators.read_label_from_answer(text, labels),
         lambda: annotators.read_rating_from_answer(text, RatingScale()),
         lambda: annotators.read_document_order(text, names), lambda: annotators.read_relevance_marks(text, names),
@@ -276,6 +276,6 @@ def answers(content: bytes, folder: Path) -> object:
     for attempt in tried:
         try:
             made.append(attempt())
-        except (judges.MalformedJudgement, annotators.UnreadableLlmAnswer, NoRatingError):
+        except (judges.MalformedJudgement, annotators.UnreadableLlmAnswerError, NoRatingError):
             continue
     return made

@@ -13,8 +13,8 @@ import pytest
 from embassay.errors import UsageError
 from embassay.interchange import export
 from embassay.interchange.papers import DRAWINGS, make_run_figures, plot_run_figure
-from embassay.interchange.side_by_side import read_paraphrased_texts
-from embassay.interchange.tables import find_runs_in_folders
+from embassay.interchange.side_by_side import read_texts_with_paraphrases
+from embassay.interchange.tables import load_runs_in_folders
 from embassay.protocols.kernel.outcome import open_run
 from written_runs import write_run
 
@@ -32,7 +32,7 @@ def rows_of(run: Path, table: str) -> list[dict[str, str]]:
 )
 def test_every_run_has_figures(real_runs: Path, name: str) -> None:
     """Its scores, and each figure of a table that is drawn; every row is drawn or counted as left out."""
-    run = find_runs_in_folders([real_runs / name])[0]
+    run = load_runs_in_folders([real_runs / name])[0]
     found = {one.name: one for one in make_run_figures(run)}
     assert "scores" in found
     for drawing in DRAWINGS:
@@ -49,13 +49,15 @@ def test_every_run_has_figures(real_runs: Path, name: str) -> None:
 def test_a_figure_goes_by_its_number_too(real_runs: Path) -> None:
     """As the paper has it."""
     assert plot_run_figure(real_runs / "pteb", "pteb_figure7").name == "scores_by_dataset"
-    assert {one.paper_figure_name for one in DRAWINGS} >= {f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)}
+    assert {one.paper_figure_name for one in DRAWINGS} >= {
+        f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)
+    }
 
 
 def test_figure_5_has_texts_beside_their_paraphrases(real_runs: Path) -> None:
     """Each text and what each run made of it, as text that can be searched for."""
     figure = plot_run_figure(real_runs / "pteb", "pteb_figure5")
-    texts = list(read_paraphrased_texts(real_runs / "pteb"))
+    texts = list(read_texts_with_paraphrases(real_runs / "pteb"))
     assert (figure.name, figure.rows) == ("side_by_side", len(texts))
     drawn = figure.files["svg"].decode()
     for text in texts:
@@ -123,7 +125,7 @@ def test_names_with_control_characters_leave_a_figure_and_a_table_whole(tmp_path
     text = (tmp_path / "out.csv").read_text("utf-8")
     assert "good�[2J" in text
     assert not set(text) & set("\x1b\x07\x00\u202e")
-    [scores] = [one for one in make_run_figures(find_runs_in_folders([run])[0]) if one.name == "scores"]
+    [scores] = [one for one in make_run_figures(load_runs_in_folders([run])[0]) if one.name == "scores"]
     content = scores.files["svg"].decode()
     assert not set(content) & set("\x1b\x07\x00\u202e")
     ElementTree.fromstring(content)

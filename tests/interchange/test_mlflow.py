@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.interchange import log_to_mlflow
-from embassay.interchange.tables import make_wide_table, read_run_tables
+from embassay.interchange.tables import load_run_folder, make_wide_score_table
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -50,9 +50,9 @@ def test_values_parameters_files_and_once_only(run: Path, tmp_path: Path) -> Non
     assert top.data.params["data"] == '{"sample": "f"}'
     assert (top.info.status, top.data.tags["embassay.manifest"]) == (
         "FINISHED",
-        read_run_tables(run).manifest_digest,
+        load_run_folder(run).manifest_digest,
     )
-    table = make_wide_table(read_run_tables(run))
+    table = make_wide_score_table(load_run_folder(run))
     nested = {
         one.data.tags["embassay.system"]: one for one in logged_runs(client) if one.info.run_id != first.id
     }

@@ -16,7 +16,7 @@ import yaml
 from embassay.errors import UsageError
 from embassay.interchange import export
 from embassay.interchange.publication import make_published_model_name
-from embassay.interchange.tables import read_run_tables
+from embassay.interchange.tables import load_run_folder
 from embassay.interchange.trackers import list_headlines_for_trackers
 from embassay.protocols.run_values import is_higher_measure_better
 from embassay.runs.folder import RunFolder
@@ -63,7 +63,7 @@ def test_every_headline_of_a_model_is_in_a_file(real_runs: Path, tmp_path: Path,
     assert done.files == len(bodies)
     written = [result for body in bodies for result in body["evaluation_results"]]
     assert done.rows == len(written)
-    headlines = list_headlines_for_trackers(read_run_tables(real_runs / kind))
+    headlines = list_headlines_for_trackers(load_run_folder(real_runs / kind))
     assert done.rows + sum(left.rows for left in done.left_out) == len(headlines)
     rows = {(value.row.value, value.row.n, value.row.ci_low) for value in headlines}
     for result in written:

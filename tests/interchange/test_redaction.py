@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.interchange.tables import read_run_tables
+from embassay.interchange.tables import load_run_folder
 from embassay.interchange.trackers import (
     HIDDEN,
     collect_changing_run_facts,
@@ -48,7 +48,7 @@ def test_nothing_that_is_logged_holds_one(tmp_path: Path, monkeypatch: pytest.Mo
     RunFolder(path).write_manifest(
         {**manifest, "arguments": SECRETS, "command": list(SECRETS.values()), "name": SECRETS["variable"]}
     )
-    run = read_run_tables(path)
+    run = load_run_folder(path)
     files = {name: content for name, content in list_run_files(run) if isinstance(content, bytes)}
     told = (
         format_value_as_json([list_run_parameters(run), collect_changing_run_facts(run)])

@@ -14,10 +14,10 @@ from embassay.interchange.layouts import LAYOUTS, RAG, format_paper_model_title
 from embassay.interchange.reproduction import (
     RECIPES,
     SAGE,
-    ReproducedFigure,
+    ReproducedTableValue,
     compare_paper_tables,
+    describe_runs_with_differing_settings,
     describe_suite_coverage,
-    find_differing_settings,
     read_published_numbers,
 )
 
@@ -76,8 +76,8 @@ def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest
     place = rows.index("here: jaccard")
     shown = dict(zip(table.columns, list(table.body())[place + 1][1:], strict=True))
     assert {column for column, text in shown.items() if text} == alike
-    assert ("not compared" in table.summarize_differences()) == (alike != PARTS)
-    assert any(told in line for line in find_differing_settings(SAGE, [run])) == bool(told)
+    assert ("not compared" in table.describe_differences_from_published()) == (alike != PARTS)
+    assert any(told in line for line in describe_runs_with_differing_settings(SAGE, [run])) == bool(told)
 
 
 def test_the_command_that_is_shown_is_the_one_of_the_page() -> None:
@@ -115,10 +115,10 @@ def test_sage_row_by_row(tmp_path: Path) -> None:
     found = {(label, one.column): one for label, one in table.list_printed_figures_with_values()}
     assert found["jaccard", "cnn_dailymail"].verdict == "exact"
     assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
-    assert table.summarize_differences().startswith(
+    assert table.describe_differences_from_published().startswith(
         "3 of 27 published values have a counterpart here; 1 of 3 comparisons"
     )
-    assert "+0.022 (Jaccard Similarity, billsum)" in table.summarize_differences()
+    assert "+0.022 (Jaccard Similarity, billsum)" in table.describe_differences_from_published()
     told = table.as_dict()
     assert (told["printed"], len(told["compared"]), len(told["others"])) == (27, 3, 1)
     assert table.markdown().count("\n| ") == 1 + 1 + 9 + 2 * 2 + 1
@@ -184,7 +184,10 @@ backtranslation,sample,1337,13069,12.0,0.0,0.0
 def test_of_hteb_the_whole_texts_of_banking77_compare(tmp_path: Path) -> None:
     """Shares of the published counts: 1,576 of 13,069. A draw of 50, and other data, are not set beside them."""
     (table,) = compare_paper_tables("HTEB", [written(tmp_path / "run", "hteb", hteb_texts=HTEB_TEXTS)])
-    found = {one.column: (one.row, one.published, one.verdict) for _, one in table.list_printed_figures_with_values()}
+    found = {
+        one.column: (one.row, one.published, one.verdict)
+        for _, one in table.list_printed_figures_with_values()
+    }
     row = "backtranslation, seed 1337"
     assert found == {
         "texts": (row, "13069", "exact"),
@@ -250,7 +253,7 @@ def test_printed_figures_are_those_of_the_page() -> None:
         for one in read_published_numbers(paper)
     }
     with (ROOT / "docs" / "published.csv").open(encoding="utf-8", newline="") as stream:
-        rows = [ReproducedFigure(**row) for row in csv.DictReader(stream)]
+        rows = [ReproducedTableValue(**row) for row in csv.DictReader(stream)]
     both = [one for one in rows if (one.paper, one.table, one.row, one.column) in known]
     assert len(both) > 800
     assert [one.published for one in both] == [

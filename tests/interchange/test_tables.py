@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
 from embassay.interchange.papers import write_latex_table
-from embassay.interchange.tables import find_runs_in_folders, make_wide_table, read_run_tables
+from embassay.interchange.tables import load_run_folder, load_runs_in_folders, make_wide_score_table
 from embassay.protocols.kernel.tables import escape_latex
 from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, format_value_as_json
@@ -80,11 +80,11 @@ def test_parquet_has_types_and_nulls(run: Path, tmp_path: Path) -> None:
     assert frame.schema["ci_low"] == pl.Float64
     assert frame.schema["n"] == pl.Int64
     assert frame.filter(system="lost")["reason"].item() == 'it, "broke"\nhere'
-    assert frame.equals(long_frame(find_runs_in_folders([run])))
+    assert frame.equals(long_frame(load_runs_in_folders([run])))
 
 
 def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
-    text = write_latex_table(make_wide_table(read_run_tables(run)))
+    text = write_latex_table(make_wide_score_table(load_run_folder(run)))
     assert r"1 & good & \textbf{0.800} {\scriptsize" in text
     assert "1--2 & " in text
     assert "Bold: may be first according to the tests." in text
@@ -100,7 +100,7 @@ def test_latex_leaves_out_what_nobody_has(run: Path) -> None:
     rows = [replace(row, value=None, ci_low=None, ci_high=None, reason="preference was not part of the run")
             if row.task == "overall" else row for row in folder.read_results()]  # fmt: skip
     folder.write_results(rows)
-    table = make_wide_table(read_run_tables(run))
+    table = make_wide_score_table(load_run_folder(run))
     before, _, note = write_latex_table(table).partition(r"\footnotesize ")
     assert "overall" not in before
     assert "overall" in note
@@ -149,7 +149,7 @@ def test_it_compiles(run: Path, real_runs: Path, tmp_path: Path) -> None:
 
 def test_groups_and_columns_of_real_runs(real_runs: Path) -> None:
     """Headlines alone where there are some, all measures of `rag score`; parts of a wide table."""
-    wide = {run.kind: make_wide_table(run) for run in find_runs_in_folders([real_runs])}
+    wide = {run.kind: make_wide_score_table(run) for run in load_runs_in_folders([real_runs])}
     assert {column.measure for column in wide["sage"].columns} == {"human_preference", "overall"}
     assert {column.measure for column in wide["pteb"].columns} == {"spearman", "average_precision", "overall"}
     assert {column.measure for column in wide["score"].columns} >= {"RA-nWG@10", "Harm@10"}
@@ -164,7 +164,7 @@ def test_one_table_of_each_run_with_what_to_cite(real_runs: Path, tmp_path: Path
     assert r"\label{tab:sage-table1}" in path.read_text("utf-8")
     assert done.files == 1
     assert done.rows == len(
-        {row.system for one in find_runs_in_folders([real_runs]) if one.kind == "sage" for row in one.rows}
+        {row.system for one in load_runs_in_folders([real_runs]) if one.kind == "sage" for row in one.rows}
     )
     assert {one.reason for one in done.left_out} == {"has no table sage_table1"}
     cited = (tmp_path / "out" / "references.bib").read_text("utf-8")

@@ -14,7 +14,7 @@ import pytest
 from embassay.data.judged_runs import read_run_entries
 from embassay.data.judged_runs.traces import TracedDocument, mask_personal_data, read_searches_from_traces
 from embassay.errors import DataError, UsageError
-from embassay.interchange.traces import import_traces
+from embassay.interchange.traces import import_search_traces_as_runs
 from embassay.protocols.rag.sessions import read_search_sessions
 
 
@@ -135,7 +135,7 @@ def test_questions_runs_and_sessions(tmp_path: Path) -> None:
         otlp("e", "store", {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": "[]"}, at=8),
         otlp("f", "store", {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "Lost?"}, at=9),
     )  # fmt: skip
-    done = import_traces([file], tmp_path / "out")
+    done = import_search_traces_as_runs([file], tmp_path / "out")
     queries = [json.loads(line) for line in (tmp_path / "out" / "queries.jsonl").read_text().splitlines()]
     assert [(row["text"], row["times"]) for row in queries] == [
         ("How long is a refund?", 2), ("Where is the shop?", 1), ("Who pays?", 1)
@@ -158,7 +158,7 @@ def test_questions_runs_and_sessions(tmp_path: Path) -> None:
     )
     assert len(list(done.notes())) == 6
     with pytest.raises(UsageError, match="not empty"):
-        import_traces([file], tmp_path / "out")
+        import_search_traces_as_runs([file], tmp_path / "out")
 
 
 def test_near_duplicates_and_limits(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_near_duplicates_and_limits(tmp_path: Path) -> None:
         for i, end in enumerate(("", " ?", " now"))
     ]
     file = write(tmp_path / "near.jsonl", *rows)
-    assert import_traces([file], tmp_path / "near", near=0.8).questions == 1
-    assert import_traces([file], tmp_path / "exact", near=1.0).questions == 3
+    assert import_search_traces_as_runs([file], tmp_path / "near", near=0.8).questions == 1
+    assert import_search_traces_as_runs([file], tmp_path / "exact", near=1.0).questions == 3
     stacks = [
         otlp(
             f"t{i}",
@@ -181,7 +181,9 @@ def test_near_duplicates_and_limits(tmp_path: Path) -> None:
         for i in range(40)
     ]
     file = write(tmp_path / "stacks.jsonl", *stacks)
-    drawn = [import_traces([file], tmp_path / name, limit=6, near=1.0) for name in ("one", "two")]
+    drawn = [
+        import_search_traces_as_runs([file], tmp_path / name, limit=6, near=1.0) for name in ("one", "two")
+    ]
     assert drawn[0].runs == drawn[1].runs == {"rare": 3, "usual": 3}
     for name in ("queries.jsonl", "runs/rare.jsonl"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
@@ -205,12 +207,12 @@ def test_personal_data_are_masked_on_request(tmp_path: Path) -> None:
         "output": documents,
     }
     file = write(tmp_path / "spans.jsonl", row)
-    import_traces([file], tmp_path / "masked", mask=True)
+    import_search_traces_as_runs([file], tmp_path / "masked", mask=True)
     written = "".join(path.read_text() for path in (tmp_path / "masked").rglob("*.jsonl"))
     assert "example" not in written
     assert "Is <email> in?" in written
     assert "Mail <email>" in written
-    done = import_traces([file], tmp_path / "plain")
+    done = import_search_traces_as_runs([file], tmp_path / "plain")
     assert "personal data" in list(done.notes())[-1]
     assert "eve@example.com" in (tmp_path / "plain" / "corpus.jsonl").read_text()
 
@@ -245,7 +247,7 @@ def test_listed_names_are_masked(tmp_path: Path) -> None:
         "input": "Did ADA KING or ada meet Adam?",
         "output": [],
     }
-    import_traces([write(tmp_path / "spans.jsonl", row)], out, mask_words=listed)
+    import_search_traces_as_runs([write(tmp_path / "spans.jsonl", row)], out, mask_words=listed)
     assert "Did <name> or <name> meet Adam?" in (out / "queries.jsonl").read_text()
 
 

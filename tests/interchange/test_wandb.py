@@ -15,7 +15,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import log_to_wandb
-from embassay.interchange.tables import make_wide_table, read_run_tables
+from embassay.interchange.tables import load_run_folder, make_wide_score_table
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -83,14 +83,14 @@ def test_values_configuration_files_and_once_only(
     assert (opened.run_id, opened.project, opened.display_name) == (first.id, "tests", "run")
     config = {one.key: json.loads(one.value_json) for one in opened.config.update}
     assert config["seed"] == "1337"
-    assert config["embassay.manifest"] == read_run_tables(run).manifest_digest
+    assert config["embassay.manifest"] == load_run_folder(run).manifest_digest
     summary = {
         one.key or ".".join(one.nested_key): json.loads(one.value_json)
         for record in written
         if record.WhichOneof("record_type") == "summary"
         for one in record.summary.update
     }
-    table = make_wide_table(read_run_tables(run))
+    table = make_wide_score_table(load_run_folder(run))
     for system, cells in zip(table.systems, table.cells, strict=True):
         row = cells[0]
         assert row is not None

@@ -16,7 +16,7 @@ from sklearn.cluster import AgglomerativeClustering
 
 from embassay.errors import ModelError, UsageError
 from embassay.measures.clusters import cluster_by_complete_linkage
-from embassay.measures.kernels import find_nearest_neighbours, merge_all_clusters
+from embassay.measures.kernels import find_nearest_items_by_distances, merge_all_clusters
 
 
 def scikit_learn(distances, n_clusters):
@@ -56,7 +56,7 @@ def test_the_partition_is_scikit_learns(problem):
 def test_heights_are_scipys(problem):
     """Merge heights are exactly those of scipy's complete linkage."""
     distances, n, _ = problem
-    nearest, near, finite = find_nearest_neighbours(distances, n)
+    nearest, near, finite = find_nearest_items_by_distances(distances, n)
     expected = linkage(distances.astype(np.float64), "complete")[:, 2]
     _, _, heights = merge_all_clusters(distances, nearest, near)
     assert finite

@@ -124,7 +124,7 @@ def test_more_memory_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     pl.select(zero=pl.repeat(0, 50_000_000, dtype=pl.Int64)).write_parquet(
         tmp_path / "x.parquet", statistics=False
     )
-    monkeypatch.setenv(TABLE.environment_variable, "100MiB")
+    monkeypatch.setenv(TABLE.environment_variable_name, "100MiB")
     with pytest.raises(DataError, match=r"larger than Embassay's limit.*EMBASSAY_LIMIT_TABLE=200MiB"):
         read_parquet(tmp_path / "x.parquet")
 

@@ -19,7 +19,7 @@ def reading_page() -> str:
     head, tail = ((HERE / f"reading_{part}.md").read_text("utf-8").rstrip() for part in ("head", "tail"))
     parts = [
         head,
-        f"## Marks and numbers\n\n{_listed(kinds._explain_value_marks(CORRECTION))}",
+        f"## Marks and numbers\n\n{_listed(kinds._iterate_glossary_of_interval_marks(CORRECTION))}",
         f"## Words with one meaning\n\n{_listed(kinds._explain_report_verbs(ALPHA))}",
         f"## Where a value is missing\n\n{_listed(kinds.STATES)}",
         tail,

@@ -13,7 +13,7 @@ from embassay.measures import agreement_band
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     agreement_trust_level,
-    pair_difficulty,
+    name_pair_difficulty_for_people,
     percent_of_human,
 )
 from embassay.protocols.hume.record import (
@@ -24,7 +24,7 @@ from embassay.protocols.hume.record import (
     PeopleWinCount,
     SeparationSampleSize,
     Summary,
-    SystemPlace,
+    SystemMeanAndRank,
     SystemScore,
     write_summary,
 )
@@ -197,7 +197,7 @@ def pair(
         ),
         models=models,
         llms=llms,
-        difficulty=pair_difficulty(human.value or 0.0),
+        difficulty=name_pair_difficulty_for_people(human.value or 0.0),
         trust=found,
         superhuman_on_noise=noisy,
         advice=ADVICE if found == "low" else "",
@@ -215,14 +215,14 @@ def summary(
     )  # fmt: skip
 
 
-def _places(pairs: Sequence[DatasetLanguageRecord], sizes: dict[str, Any]) -> tuple[SystemPlace, ...]:
+def _places(pairs: Sequence[DatasetLanguageRecord], sizes: dict[str, Any]) -> tuple[SystemMeanAndRank, ...]:
     means = {"Human": fmean(one.human.value or 0.0 for one in pairs)}
     kinds: dict[str, Any] = {"Human": "human"} | {one.system: one.kind for one in pairs[0].models}
     for one in pairs[0].models:
         scores = [model.score.value for pair in pairs for model in pair.models if model.system == one.system]
         means[one.system] = fmean(score for score in scores if score is not None)
     return tuple(
-        SystemPlace(
+        SystemMeanAndRank(
             system=name, kind=kinds[name], mean=Estimate(value=mean, n=len(pairs)),
             rank=1 + sum(other > mean + 1e-12 for other in means.values()), parameters_millions=sizes.get(name),
         )

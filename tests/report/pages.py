@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from embassay.document.blocks import Block, BlockBox, CollapsibleBlocks, TabbedBlocks, Table
+from embassay.document.blocks import Block, CollapsibleBlocks, StyledBlockGroup, TabbedBlocks, Table
 from embassay.document.terminal import draw_terminal_blocks
 
 T = TypeVar("T", bound=Block)
@@ -29,7 +29,7 @@ def printed(blocks: Iterable[Block], **room: Any) -> str:
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         yield block
-        if isinstance(block, BlockBox | CollapsibleBlocks):
+        if isinstance(block, StyledBlockGroup | CollapsibleBlocks):
             yield from _flat(block.blocks)
         if isinstance(block, TabbedBlocks):
             yield from _flat(one for _, own in block.panes for one in own)

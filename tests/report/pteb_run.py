@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
-from embassay.protocols.pteb.conclusions import summarise_pteb_run
+from embassay.protocols.pteb.conclusions import make_pteb_summary_and_comparisons
 from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.scores import (
     DatasetInRun,
-    RunLayout,
     SystemInRun,
     TaskInRun,
+    WordingRunSetup,
     WordingSourceInRun,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
@@ -91,7 +91,7 @@ class _Writer:
                     self._cells(task, dataset, system, place)
                 if self.made.items:
                     self._texts(task, dataset)
-        rows, comparisons = summarise_pteb_run(self._layout(), self.records)
+        rows, comparisons = make_pteb_summary_and_comparisons(self._layout(), self.records)
         self._quality()
         self.folder.write_results([*self.rows, *rows])
         (self.folder.path / "comparisons.json").write_text(format_value_as_json(comparisons))
@@ -99,9 +99,9 @@ class _Writer:
         self.folder.write_manifest(self._manifest(sources))
         return self.folder.path
 
-    def _layout(self) -> RunLayout:
+    def _layout(self) -> WordingRunSetup:
         names = dict.fromkeys(name for names in self.made.datasets.values() for name in names)
-        return RunLayout(
+        return WordingRunSetup(
             tuple(SystemInRun(name, kind, kind == "embedding") for name, kind in self.kinds.items()),
             tuple(DatasetInRun(name, "en", self._tasks(name)) for name in names),
             tuple(TaskInRun(task, HEADLINES[task], task in VECTORS) for task in self.made.datasets),
@@ -199,7 +199,7 @@ class _Writer:
         write_parquet_columns(self.folder.locate_task_texts(task, dataset), columns)
 
     def _paraphrases(self) -> list[dict[str, Any]]:
-        kept = ParaphraseSet.create_in_folder(self.folder.path / "paraphrases")
+        kept = ParaphraseSet.open_or_create_in_folder(self.folder.path / "paraphrases")
         told = []
         for label in self.made.labels:
             name = label or "recorded"
@@ -210,9 +210,16 @@ class _Writer:
                     rows = [_paraphrase(i, run) for i in range(self.made.n + 1)]
                     kept.keep(name, dataset, seed, rows, fingerprint="9f2c41ab")
             told.append(
-                {"name": name, "identity": f"{name} 1", "prompt": "default", "slug": name, "label": label,
-                 "seeds": {dataset: list(self.seeds) for dataset in datasets}, "outcomes": kept.count_outcomes_by_dataset_and_seed(name)}
-            )  # fmt: skip
+                {
+                    "name": name,
+                    "identity": f"{name} 1",
+                    "prompt": "default",
+                    "slug": name,
+                    "label": label,
+                    "seeds": {dataset: list(self.seeds) for dataset in datasets},
+                    "outcomes": kept.count_outcomes_by_dataset_and_seed(name),
+                }
+            )
         return told
 
     def _manifest(self, sources: list[dict[str, Any]]) -> dict[str, Any]:

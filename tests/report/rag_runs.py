@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.rag.golden.conclusions import build_golden_tables, make_golden_result_rows
-from embassay.protocols.rag.golden.stages import QueryFolder
+from embassay.protocols.rag.golden.stages import SingleQueryFolder
 from embassay.protocols.rag.golden.summary import (
     ContradictedPairShare,
     GoldenQuerySummary,
@@ -23,7 +23,7 @@ from embassay.protocols.rag.golden.summary import (
     JudgePositionBias,
     JudgeRepeatability,
     PersonPassageRemark,
-    PoolRankingFacts,
+    RankingEngineRunSummary,
     TokensPerCandidate,
     write_golden_record,
 )
@@ -87,7 +87,7 @@ def golden(**changes: Any) -> GoldenRunRecord:
                 JudgeCallCounts("order", 36, (36,))),
             usd=1.32, input_tokens=12480, output_tokens=900, requests=104, seconds=60.0,
         ),
-        PoolRankingFacts(
+        RankingEngineRunSummary(
             "bayes", 36, 36.0, {"sure": 1}, CLAIMS, ContradictedPairShare(100, 20, SOME, Estimate(0.18, 0.17, 0.19, 1)),
             tuple(
                 JudgePositionBias(i + 1, Estimate(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)
@@ -145,7 +145,8 @@ def write_golden_run(
                 for i in range(1, 21)
             ]
             write_file_atomically(
-                QueryFolder(path, one.folder).ranked(20), "".join(json.dumps(row) + "\n" for row in rows)
+                SingleQueryFolder(path, one.folder).ranked(20),
+                "".join(json.dumps(row) + "\n" for row in rows),
             )
     return path
 

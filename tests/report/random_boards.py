@@ -7,15 +7,15 @@ from collections import Counter
 from claims import Tables
 from embassay.document.blocks import VerdictText
 from embassay.protocols.hteb.options import AXES
-from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
+from embassay.protocols.hteb.profiles import TOTAL, format_axis_part_name
 from embassay.protocols.kernel.claims import Claim
 from embassay.report.calibration.thresholds import calibration_verdict
-from embassay.report.cards.findings import find_rank_strengths, find_rank_weaknesses
+from embassay.report.cards.findings import list_findings_of_tasks_ranked_last, list_first_rank_findings
 from embassay.report.hteb.profile import hteb_verdict
 from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import pteb_verdict
 from embassay.report.pteb.models import judge_verdict
-from embassay.report.rag.questions import answer_correctness_verdict
+from embassay.report.rag.questions import make_right_answer_share_verdict
 from embassay.report.sage.tables import sage_verdict
 
 from .random_runs import Drawn, ends_of
@@ -38,11 +38,13 @@ def of_cards(seed: int) -> Made:
         finding
         for row in run.board.rows
         if row.system.ranked
-        for of in (find_rank_strengths, find_rank_weaknesses)
+        for of in (list_first_rank_findings, list_findings_of_tasks_ranked_last)
         for finding in of(run, row)
     ]
     claims = tuple(claim for finding in found for claim in finding.claims)
-    return VerdictText((), tuple(finding.bullet for finding in found), claims), drawn.tables()
+    return VerdictText(
+        (), tuple(finding.format_clause_as_sentence for finding in found), claims
+    ), drawn.tables()
 
 
 def of_sage(seed: int) -> Made:
@@ -138,7 +140,7 @@ def of_hteb(seed: int) -> Made:
         }
         axes[name] = {axis: (value, *ends_of(drawn.rng, value)) for axis, value in of.items()}
         for axis, (value, low, high) in axes[name].items():
-            drawn.row("overall", name, "delta", value, low, high, variant=name_axis_part(axis))
+            drawn.row("overall", name, "delta", value, low, high, variant=format_axis_part_name(axis))
         totals[name] = round(float(drawn.rng.uniform(0, 1)), 2)
         drawn.row("overall", name, "overall", totals[name], variant=TOTAL)
         drawn.row("overall", name, "delta", -0.01, variant=TOTAL)
@@ -229,7 +231,7 @@ def of_answers(seed: int) -> Made:
     tables = drawn.tables()
     shown = {"accuracy": tables.values["answer"]}
     tables = drawn.tables(values=shown, pairs={"accuracy": tables.pairs["answer"]})
-    return answer_correctness_verdict(drawn.run().record), tables
+    return make_right_answer_share_verdict(drawn.run().record), tables
 
 
 def of_judge(seed: int) -> Made:

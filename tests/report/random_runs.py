@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from claims import Tables, Tested
-from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines_of_all_systems
 from embassay.records import ResultRow
 from embassay.report.board import build_record_board
 from embassay.report.record import (
-    ComparisonScope,
     PairedComparison,
     RunCellStatus,
     RunRecord,
     SystemOfRun,
+    TaskSystemComparisons,
     index_rows_by_key,
 )
 from embassay.report.runs import ReportRun
@@ -149,7 +149,9 @@ class Drawn:
     def scopes(self) -> dict[str, dict[str, Any]]:
         """The comparisons of those that are ranked, as comparisons.json has them."""
         return {
-            task: compare_headlines([headline for name, headline in headlines.items() if name in self.ranked])
+            task: compare_headlines_of_all_systems(
+                [headline for name, headline in headlines.items() if name in self.ranked]
+            )
             for task, headlines in self.headlines.items()
         }
 
@@ -209,12 +211,12 @@ class Drawn:
         return {name: value for name, value in known.items() if value is not None}
 
 
-def _scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
+def _scope(name: str, plain: Mapping[str, Any]) -> TaskSystemComparisons:
     ranges = dict(
         zip(plain["systems"], zip(plain["rank_low"], plain["rank_high"], strict=True), strict=False)
     )
     pairs = tuple(PairedComparison(**pair) for pair in plain["pairs"])
-    return ComparisonScope(
+    return TaskSystemComparisons(
         name, tuple(plain["systems"]), ranges, frozenset(plain["best"]), pairs, plain["reason"]
     )
 

@@ -17,25 +17,25 @@ from embassay.document.blocks import VerdictText, convert_sentence_to_text
 from embassay.protocols.choose.belief import SystemScoreBelief
 from embassay.protocols.choose.conclusions import (
     SystemAnswers,
-    make_choice_conclusions,
+    conclude_best_system_choice,
     make_choice_record,
     make_choice_rows,
 )
 from embassay.protocols.choose.questions import FAMILIES
 from embassay.protocols.compare import compare_systems, list_ranked_system_groups
-from embassay.protocols.gate import judge_score_bars
+from embassay.protocols.gate import iterate_score_threshold_verdicts
 from embassay.protocols.hume.record import DatasetLanguageRecord
 from embassay.protocols.hume.results.markdown import list_verdict_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, SystemStanding
-from embassay.protocols.rag.decision.course import DecisionSettings, replay_labelling_study
-from embassay.protocols.rag.decision.population import make_item_population_from_runs
-from embassay.protocols.rag.decision.protocol import make_decision_record
+from embassay.protocols.rag.decision.course import DecisionSettings, find_study_state_from_labels
+from embassay.protocols.rag.decision.population import make_comparison_items_of_runs
+from embassay.protocols.rag.decision.protocol import make_decision_study_record
 from embassay.protocols.rag.golden.summary import (
     GoldenQuerySummary,
     GoldenRunRecord,
     GoldenRunSettings,
-    PoolRankingFacts,
+    RankingEngineRunSummary,
 )
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
@@ -43,24 +43,24 @@ from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
 from embassay.protocols.rag.probes.questions import NOISIEST, name_noise_level
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.run_values import ComparableRun
+from embassay.protocols.thresholds import RequiredResultScore as Threshold
 from embassay.protocols.thresholds import ResultsForThresholds
-from embassay.protocols.thresholds import ScoreThreshold as Threshold
 from embassay.records import ResultRow
 from embassay.report.board import build_record_board
 from embassay.report.hume.conclusions import describe_hume_verdict
 from embassay.report.mteb import mteb_verdict
-from embassay.report.pteb.models import validation_verdict
+from embassay.report.pteb.models import make_paraphrase_validation_verdict
 from embassay.report.rag.choice import choice_verdict
-from embassay.report.rag.decision import decision_terminal_view
+from embassay.report.rag.decision import make_decision_study_terminal_blocks
 from embassay.report.rag.golden import describe_golden_verdict as golden_verdict
 from embassay.report.rag.name_probe import MASK, name_probe_verdict
 from embassay.report.rag.probes import noise_verdict
-from embassay.report.rag.questions import describe_questions_verdict as questions_verdict
+from embassay.report.rag.questions import describe_questions_verdict as make_question_count_verdict
 from embassay.report.record import RunRecord, SystemOfRun, index_rows_by_key
 from embassay.report.terminal import compared_pair_view, gate_verdicts_view, ranked_groups_view
 from embassay.stats import Estimate, compare_replicates
 from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
-from embassay.web.leaderboard.ranking import compare_standings
+from embassay.web.leaderboard.ranking import compute_pair_tests_of_column
 from stub.ranked import qrels
 from stub.ranked import run as ranked
 
@@ -99,7 +99,7 @@ def of_choice(seed: int) -> Made:
         )
         for name, level in zip(names, skill, strict=True)
     }
-    found = make_choice_conclusions("sea", "en", answers, 0.03, seed)
+    found = conclude_best_system_choice("sea", "en", answers, 0.03, seed)
     choice, belief = make_choice_record(found), cast(SystemScoreBelief, found.belief)
     record = record_of(
         "choose", list(make_choice_rows(found, seed)), names, compared={"choice": {"sea": choice}}
@@ -237,7 +237,7 @@ def of_golden(seed: int) -> Made:
     any_claims, any_doubts = any(query.claims for query in done), any(query.doubts for query in done)
     good = float(rng.integers(0, 9)) if done else None
     none = int(rng.integers(0, len(done) + 1))
-    ranking = PoolRankingFacts(
+    ranking = RankingEngineRunSummary(
         "bayes", 36, 36.0, {}, claims if any_claims else {}, doubts={"noisy": 1} if any_doubts else {}
     )
     golden = GoldenRunRecord(
@@ -270,7 +270,7 @@ def of_questions(seed: int) -> Made:
         "unfinished": (sum(status != "done" for status in statuses.values()), len(statuses)),
     }
     own = {"source": lambda claim: (claim.n, claim.of) == (per_source[claim.subject], len(asked))}
-    verdict = questions_verdict(asked, statuses)
+    verdict = make_question_count_verdict(asked, statuses)
     text = " ".join(map(convert_sentence_to_text, verdict.lede))
     for name, n in per_source.items():
         said = f"{100 * n / len(asked):.0f}% from " if n else ""
@@ -444,7 +444,7 @@ def of_leaderboard(seed: int) -> Made:
         SystemStanding(task, "", "m", headline, RANKED if name in drawn.names else REFERENCE)
         for name, headline in headlines.items()
     ]
-    tests = compare_standings(standings, higher=True)
+    tests = compute_pair_tests_of_column(standings, higher=True)
     column = SimpleNamespace(
         key=task, task=task, title=task, factor=1.0, decimals=3, unit="score", higher_is_better=True
     )
@@ -510,7 +510,7 @@ def of_gate(seed: int) -> Made:
                 if sign[0] == ">"
                 else (held <= number if "=" in sign else held < number)
             )
-    verdicts = list(judge_score_bars(bars, ResultsForThresholds(tuple(rows), frozenset())))
+    verdicts = list(iterate_score_threshold_verdicts(bars, ResultsForThresholds(tuple(rows), frozenset())))
     said = next(block for block in gate_verdicts_view(verdicts) if isinstance(block, VerdictText))
     every, kept = len(bars), sum(met.values())
     counts = {
@@ -529,18 +529,20 @@ def of_decision(seed: int) -> Made:
         for place, name in enumerate(NAMES[:count])
     }
     bar = round(float(rng.uniform(0.1, 0.9)), 1) if rng.random() < 0.3 else None
-    population = make_item_population_from_runs(
+    population = make_comparison_items_of_runs(
         {name: read_entries_in_memory(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
     )
     labels: dict[Any, int] = {}
-    course = replay_labelling_study(population, labels, DecisionSettings(seed=seed, block=10))
+    course = find_study_state_from_labels(population, labels, DecisionSettings(seed=seed, block=10))
     for _ in range(int(rng.integers(0, 12))):
         if not course.waiting:
             break
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
-        course = replay_labelling_study(population, labels, DecisionSettings(seed=seed, block=10))
-    decision = make_decision_record(course, DecisionSettings(seed=seed, block=10))
-    said = next(block for block in decision_terminal_view(decision) if isinstance(block, VerdictText))
+        course = find_study_state_from_labels(population, labels, DecisionSettings(seed=seed, block=10))
+    decision = make_decision_study_record(course, DecisionSettings(seed=seed, block=10))
+    said = next(
+        block for block in make_decision_study_terminal_blocks(decision) if isinstance(block, VerdictText)
+    )
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}
     beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}
 
@@ -594,7 +596,7 @@ def of_validation(seed: int) -> Made:
         counts={"accepted": (yes, len(langs))},
         intervals={"mean_rating": {"": ends}},
     )
-    return validation_verdict(record, build_record_board(EMPTY)), tables
+    return make_paraphrase_validation_verdict(record, build_record_board(EMPTY)), tables
 
 
 def _rated(lang: str, measure: str, value: float | None, *ends: float | None) -> ResultRow:

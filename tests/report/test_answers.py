@@ -24,13 +24,17 @@ from embassay.report import write_report
 from embassay.report.answers import (
     MOST_MORE,
     QUESTIONS,
-    ReportAnswer,
+    ReportQuestionAnswer,
     _answer_from_evidence,
-    answer_query_time,
-    answer_report_questions,
-    recommend_systems,
+    build_query_time_answer,
+    describe_recommended_systems,
+    list_report_answers_from_evidence,
 )
-from embassay.report.cards.evidence import RankedSystemEstimate, RunEvidenceOnQuestion, _study_evidence
+from embassay.report.cards.evidence import (
+    RunEvidenceOnQuestion,
+    SystemEstimateWithRanks,
+    _make_human_study_evidence,
+)
 from embassay.report.overview import make_overview_page
 from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.terminal import render_report_answers
@@ -51,7 +55,7 @@ def evidence(
     error = np.random.default_rng(5).normal(size=(len(ranks), 4000)) / np.sqrt(2)
     values = np.array([0.5 + 0.01 * gap, 0.5, *(0.5 - more,) * (len(ranks) - 2)])
     contenders = tuple(
-        RankedSystemEstimate(float(value), name=name, kind="embedding", ranks=rank)
+        SystemEstimateWithRanks(float(value), name=name, kind="embedding", ranks=rank)
         for name, value, rank in zip("abcdefg", values, ranks, strict=False)
     )
     return RunEvidenceOnQuestion(
@@ -103,7 +107,7 @@ def test_texts_of_one_collection_are_not_counted_as_collections(tmp_path: Path) 
     found = eb.sage.run(["jaccard", "levenshtein"], out=tmp_path / "run", **given)
     answer = next(
         one
-        for one in answer_report_questions(read_report_runs([cast(Path, found.path)]))
+        for one in list_report_answers_from_evidence(read_report_runs([cast(Path, found.path)]))
         if one.question.name == "groups"
     )
     assert answer.n == 1
@@ -163,7 +167,7 @@ def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) 
         eb.rag.score(by_query(judged), runs, resamples=500, unjudged=name, out=tmp_path / name)
         search = next(
             one
-            for one in answer_report_questions(read_report_runs([tmp_path / name]))
+            for one in list_report_answers_from_evidence(read_report_runs([tmp_path / name]))
             if one.question.name == "search"
         )
         assert ("fewer graded passages" in search.note) == bool(how)
@@ -178,7 +182,7 @@ def test_scripts_are_no_people() -> None:
 
 def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     """In the order of scores, at most two systems beside them; one semicolon, whatever else is said."""
-    people = RankedSystemEstimate(0.507, name="people", kind="human")
+    people = SystemEstimateWithRanks(0.507, name="people", kind="human")
     found = replace(
         evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks"
     )
@@ -211,7 +215,7 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
                 for name, drawn in zip(names, draws, strict=True)
             ],
         )
-        evidence_of = _study_evidence(read_report_runs([folder])[0])
+        evidence_of = _make_human_study_evidence(read_report_runs([folder])[0])
         assert evidence_of is not None
         found = _answer_from_evidence(BY_NAME["people"], evidence_of)
         human = next(one.mean for one in made.places if one.kind == "human")
@@ -229,14 +233,14 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
     """It is never the answer, which says that it is faster. Times stand on one scale on every page."""
     write_sweep_run(tmp_path / "sweep")
     runs = read_report_runs([tmp_path / "sweep"])
-    free = answer_query_time(runs, ReportAnswer(BY_NAME["search"], "not run"))
+    free = build_query_time_answer(runs, ReportQuestionAnswer(BY_NAME["search"], "not run"))
     fast, slow = free.all[:2]
     assert free.names == (fast.name,)
     search = replace(
         _answer_from_evidence(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,), may=(slow.name,),
         all=(slow, fast),
     )  # fmt: skip
-    found = answer_query_time(runs, search)
+    found = build_query_time_answer(runs, search)
     assert found.names == (slow.name,)
     assert fast.name in found.how_sure
     assert [free.scale.at(one) for one in (0.1, 10_000)] == [0, 100]
@@ -248,22 +252,24 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
         name: _answer_from_evidence(BY_NAME[name], evidence(4, [(1, 1), (2, 2)]))
         for name in ("search", "reworded")
     }
-    use, _ = recommend_systems([*by.values()])
+    use, _ = describe_recommended_systems([*by.values()])
     assert use.count("use a") == 1
     assert "b" not in use.replace("like these", "").split()
     other = replace(by["reworded"], names=("b",))
     alone = replace(by["search"], all=by["search"].all[:1])
-    both, _ = recommend_systems([alone, other])
+    both, _ = describe_recommended_systems([alone, other])
     assert "a for search" in both
     assert "b where texts are paraphrased" in both
     unsure = _answer_from_evidence(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))
-    fast = ReportAnswer(BY_NAME["price"], "sure", ("b",))
-    neither, rest = recommend_systems([unsure, fast, ReportAnswer(BY_NAME["groups"], "not run")])
+    fast = ReportQuestionAnswer(BY_NAME["price"], "sure", ("b",))
+    neither, rest = describe_recommended_systems(
+        [unsure, fast, ReportQuestionAnswer(BY_NAME["groups"], "not run")]
+    )
     assert "do not decide between a or b" in neither.replace("and", "or")
     assert neither.endswith("choose b, the fastest.")
     assert "search" in rest
     assert "groups" in rest
-    assert recommend_systems([]) == ("", "")
+    assert describe_recommended_systems([]) == ("", "")
 
 
 @pytest.fixture
@@ -274,7 +280,7 @@ def runs(plain_run: Path, pteb_run: Path, score_run: Path) -> list[ReportRun]:
 
 def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
     """The values of the top three are rows or standings of the run that is linked; sure is who has rank 1 alone."""
-    answers = answer_report_questions(runs)
+    answers = list_report_answers_from_evidence(runs)
     assert [one.question.name for one in answers] == [one.name for one in QUESTIONS]
     asked = [one for one in answers if one.level != "not run"]
     assert asked
@@ -293,7 +299,7 @@ def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
 
 def test_the_same_resamples_whenever_it_is_asked(runs: list[ReportRun]) -> None:
     """Two readings of the same runs say the same."""
-    first, again = answer_report_questions(runs), answer_report_questions(runs)
+    first, again = list_report_answers_from_evidence(runs), list_report_answers_from_evidence(runs)
     assert [(one.ahead, one.more, one.names) for one in first] == [
         (one.ahead, one.more, one.names) for one in again
     ]
@@ -304,7 +310,7 @@ def test_the_page_and_the_terminal_say_the_same(runs: list[ReportRun], tmp_path:
     folders = [run.record.path for run in runs]
     page = write_report(folders, out=tmp_path / "r.html").read_text("utf-8")
     text = render_report_answers(runs, width=80).plain
-    for one in answer_report_questions(runs):
+    for one in list_report_answers_from_evidence(runs):
         assert one.question.asks in page
         assert one.question.short in text
         for name in one.names[:2]:

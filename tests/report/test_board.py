@@ -94,7 +94,7 @@ def test_nothing_finished_gives_an_empty_ranking(make_run: MakeRun) -> None:
 
 def test_by_task_puts_missing_values_and_references_last(plain_run: Path) -> None:
     """Best first; what has no value below; references below that."""
-    assert [row.label for row in board_of(plain_run).sort_rows_by_task("retrieval")] == [
+    assert [row.label for row in board_of(plain_run).sort_rows_by_score_on_task("retrieval")] == [
         "aster-large", "jaccard", "bm25", "birch-base", "constant", "random",
     ]  # fmt: skip
 

@@ -27,7 +27,7 @@ from embassay.registry import RegistryEntry
 from embassay.report import write_report
 from embassay.report.overview import make_overview_page
 from embassay.report.runs import PAGES, ReportRun, read_report_runs
-from embassay.report.terminal import run_view, verdict_view
+from embassay.report.terminal import iterate_run_verdict_blocks, make_run_terminal_blocks
 
 from .test_html import Page
 
@@ -118,8 +118,8 @@ def test_its_verdict_is_that_of_its_card_and_of_a_terminal(other: Path, bring: B
     assert [
         (one.slug, one.question, one.verdict) for one in make_overview_page(read_report_runs([other])).cards
     ] == [("other", "Is it so?", found)]
-    assert next(iter(verdict_view(other))).heading == found.heading  # type: ignore[union-attr]
-    blocks = list(run_view(other))
+    assert next(iter(iterate_run_verdict_blocks(other))).heading == found.heading  # type: ignore[union-attr]
+    blocks = list(make_run_terminal_blocks(other))
     assert [one for one in blocks if isinstance(one, VerdictText)] == [found]
     assert Heading("Losses", "board") in blocks
     assert not [one for one in blocks if isinstance(one, CollapsibleBlocks | PageFactsLine | Figure)]
@@ -164,5 +164,5 @@ def test_a_page_that_fails_breaks_nothing(other: Path, bring: Bring, what: Any, 
     own = html.partition("<section class=view id=other ")[2].partition("</section>")[0]
     assert "id=other-datasets" in own
     assert "other-package" in own
-    noted = [note for one in run_view(other) for note in getattr(one, "notes", ())]
+    noted = [note for one in make_run_terminal_blocks(other) for note in getattr(one, "notes", ())]
     assert any("other-package" in str(note) for note in noted)

@@ -83,7 +83,7 @@ def test_first_systems_stand_side_by_side(go: Go, pteb_run: Path) -> None:
             row = page.locator("#drops tbody tr").filter(has=page.locator(f"th:has-text('{one.name}')"))
             text = row.filter(has_text=one.sub).locator("td").nth(place).inner_text()
             if one.loss.drop is not None:
-                assert text.startswith(one.loss.drop_text)
+                assert text.startswith(one.loss.format_drop_in_points)
                 assert f"{one.loss.before.text} to {one.loss.after.text} {one.loss.spread}" in text
 
 

@@ -26,18 +26,18 @@ def page(visit: Callable[..., Any], demo: Any) -> Any:
 def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
     """Every figure with interval and rank that the demo prints at its end stands in the overview and on the card."""
     from embassay.cli.demo import HEADED
-    from embassay.report.headlines import format_headline_cells, list_run_headlines
+    from embassay.report.headlines import format_headline_value_and_rank, iterate_headlines_of_runs
     from embassay.report.runs import read_report_runs
 
     said = demo.said
-    found = list(list_run_headlines(read_report_runs([demo.folder / name for name in HEADED])))
+    found = list(iterate_headlines_of_runs(read_report_runs([demo.folder / name for name in HEADED])))
     assert [one.run for one in found] == ["SAGE", "PTEB", "HTEB", "RAG", "HUME"]
     end = said[said.rindex("\nSystem ") - 1_500 :]
     table = page.inner_text("#together")
     compared = 0
     for run in found:
         for name, leader in run.leaders.items():
-            value, rank = format_headline_cells(run, name)
+            value, rank = format_headline_value_and_rank(run, name)
             if name not in table or leader.value.value is None:
                 continue
             assert re.search(

@@ -212,7 +212,7 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
             continue
         for task in board.tasks:
             ranges = record.rank_range(task.name, card.row.system.name)
-            of, word = len(record.find_comparison_scope(task.name).systems), task.short.lower()
+            of, word = len(record.find_task_comparisons(task.name).systems), task.short.lower()
             tested = ranges is not None and of > 1
             assert (word in verbs(card.good, "beats every other")) == (tested and ranges == (1, 1))
             assert (word in verbs(card.bad, "is beaten by every other")) == (tested and ranges == (of, of))
@@ -406,5 +406,5 @@ def test_findings_lead_to_pages_of_the_report(plain_run: Path, pteb_run: Path, p
 def test_a_bullet_begins_with_a_capital() -> None:
     """A clause goes on from a name; alone it is a sentence."""
     made = SystemFinding(("beats every other system on ", "STS"), "SAGE", "sage")
-    assert convert_sentence_to_text(made.bullet) == "Beats every other system on STS."
-    assert convert_sentence_to_text(replace(made, clause=("is 1",)).bullet) == "Is 1."
+    assert convert_sentence_to_text(made.format_clause_as_sentence) == "Beats every other system on STS."
+    assert convert_sentence_to_text(replace(made, clause=("is 1",)).format_clause_as_sentence) == "Is 1."

@@ -12,7 +12,7 @@ from embassay.protocols.sage.options import SageOptions
 from embassay.report.board import build_record_board
 from embassay.report.cards.card import build_rerun_command, make_cards_of_run
 from embassay.report.kinds import PAPER_DEFAULTS
-from embassay.report.method import method_page
+from embassay.report.method import make_method_page_of_run
 from embassay.report.record import read_run_record
 
 MakeRun = Callable[..., Path]
@@ -67,7 +67,9 @@ def test_choices_that_are_not_the_default_are_marked(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     record = read_run_record(run)
     marked = [
-        one.name for one in method_page(record, build_record_board(record)).choices if not one.is_default
+        one.name
+        for one in make_method_page_of_run(record, build_record_board(record)).choices
+        if not one.is_default
     ]
     assert marked == ["curve", "tokenizer"]
 
@@ -75,7 +77,7 @@ def test_choices_that_are_not_the_default_are_marked(make_run: MakeRun) -> None:
 def test_the_method_page_names_data_versions_and_cost(plain_run: Path) -> None:
     """What a reader needs to repeat the run."""
     record = read_run_record(plain_run)
-    page = method_page(record, build_record_board(record))
+    page = make_method_page_of_run(record, build_record_board(record))
     assert page.datasets[0].fingerprint == "9f2c41ab"
     assert ("python", "3.11.2") in page.versions
     assert ("seed", "1337") in page.facts

@@ -19,17 +19,17 @@ from embassay.protocols.kernel.tables import SCORE
 from embassay.records import ResultRow
 from embassay.report.answers import (
     QUESTIONS,
-    ReportAnswer,
+    ReportQuestionAnswer,
     _answer_from_evidence,
-    answer_report_questions,
-    recommend_systems,
+    describe_recommended_systems,
+    list_report_answers_from_evidence,
     recommendation_claims,
 )
-from embassay.report.board import build_record_board, list_systems_above_reference
+from embassay.report.board import build_record_board, list_possible_leaders_above_reference
 from embassay.report.calibration.thresholds import calibration_verdict
 from embassay.report.cards.card import make_system_cards
-from embassay.report.cards.evidence import Basis, RankedSystemEstimate, RunEvidenceOnQuestion
-from embassay.report.hume.families import percent_of_human_on_pair
+from embassay.report.cards.evidence import Basis, RunEvidenceOnQuestion, SystemEstimateWithRanks
+from embassay.report.hume.families import format_percent_of_human_if_agreed
 from embassay.report.rag.choice import choice_verdict
 from embassay.report.record import RunRecord, SystemOfRun, index_rows_by_key
 from embassay.report.runs import ReportRun, attach_boards_to_records, read_report_runs
@@ -52,7 +52,7 @@ def random_evidence(rng: np.random.Generator, question: str) -> RunEvidenceOnQue
     ranked = rng.random() < 0.8
     names = rng.permutation([f"system-{i}" for i in range(9)])[:n]
     contenders = tuple(
-        RankedSystemEstimate(
+        SystemEstimateWithRanks(
             float(value), name=str(name), kind="embedding", ranks=(1 + above, n - below) if ranked else None
         )
         for name, value, above, below in zip(names, values, beaten, beats, strict=True)
@@ -65,7 +65,7 @@ def random_evidence(rng: np.random.Generator, question: str) -> RunEvidenceOnQue
     )  # fmt: skip
 
 
-def random_answers(seed: int) -> list[ReportAnswer]:
+def random_answers(seed: int) -> list[ReportQuestionAnswer]:
     """An answer for each question of quality that is asked."""
     rng = np.random.default_rng([seed, 42])
     asked = [name for name in BASES if rng.random() < 0.7]
@@ -75,7 +75,7 @@ def random_answers(seed: int) -> list[ReportAnswer]:
     ]
 
 
-def held(answers: list[ReportAnswer]) -> int:
+def held(answers: list[ReportQuestionAnswer]) -> int:
     """Who is named may be first, who is out may not, and what is recommended leads where it counts."""
     walked = 0
     for answer in answers:
@@ -87,7 +87,7 @@ def held(answers: list[ReportAnswer]) -> int:
         own = [claim for claim in recommendation_claims(answers) if claim.measure == answer.question.name]
         walked += walk(own, tables)
         assert all(claim.subject == answer.all[0].name for claim in own)
-    use, _ = recommend_systems(answers)
+    use, _ = describe_recommended_systems(answers)
     search = next(answer for answer in answers if answer.question.name == "search")
     for name in re.findall(r"(?:use |; )(system-\d)(?=:| for| where| to)", use.partition("On texts")[2]):
         assert name not in search.out, use
@@ -114,15 +114,15 @@ def test_every_claim_of_many_random_first_screens_holds() -> None:
 
 def answered(
     question: str, *names: str, basis: Basis = "quality", ranks: tuple[int, int] = (1, 1)
-) -> ReportAnswer:
+) -> ReportQuestionAnswer:
     """A question that the first of these leads, and the tests rule out the others."""
     rows = tuple(
-        RankedSystemEstimate(
+        SystemEstimateWithRanks(
             0.9 - place / 10, name=name, kind="classical", ranks=(2, len(names)) if place else ranks
         )
         for place, name in enumerate(names)
     )
-    return ReportAnswer(
+    return ReportQuestionAnswer(
         BY_NAME[question], "sure", names[:1], 100, 100, all=rows, basis=basis, may=names[:1], slug="sage"
     )  # fmt: skip
 
@@ -132,7 +132,7 @@ def test_nothing_is_recommended_by_what_is_kept_or_by_grouping_alone() -> None:
     damaged = answered("damaged", "levenshtein", "minilm", basis="share")
     groups = answered("groups", "levenshtein", "minilm", basis="groups")
     for answers in ([damaged], [groups], [damaged, groups]):
-        use, _ = recommend_systems([ReportAnswer(BY_NAME["search"], "not run"), *answers])
+        use, _ = describe_recommended_systems([ReportQuestionAnswer(BY_NAME["search"], "not run"), *answers])
         assert "use levenshtein" not in use
         assert "rag score" in use
         assert "ruled out everywhere: minilm" in use
@@ -142,11 +142,11 @@ def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
     """And a system that may hold eight places is not, however often it is ahead."""
     search = answered("search", "minilm", "levenshtein")
     reworded = answered("reworded", "levenshtein", "minilm")
-    use, _ = recommend_systems([search, reworded])
+    use, _ = describe_recommended_systems([search, reworded])
     assert "use minilm" in use
     assert "levenshtein" not in use
     wide = replace(answered("search", "a", "b", ranks=(1, 8)), level="likely", may=("a", "b"))
-    assert "use a" not in recommend_systems([wide])[0]
+    assert "use a" not in describe_recommended_systems([wide])[0]
 
 
 def record(kind: str, rows: list[ResultRow], path: Path, **more: Any) -> RunRecord:
@@ -186,18 +186,18 @@ def choice(path: Path, **more: Any) -> RunRecord:
 def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     """Without labels nothing is decided; who is hardly the best is out; every system has a card."""
     runs = attach_boards_to_records([choice(tmp_path)])
-    assert answer_report_questions(runs) == ()  # alone it says so itself
+    assert list_report_answers_from_evidence(runs) == ()  # alone it says so itself
     beside = record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)
-    search = answer_report_questions(attach_boards_to_records([choice(tmp_path), beside]))[0]
+    search = list_report_answers_from_evidence(attach_boards_to_records([choice(tmp_path), beside]))[0]
     assert (search.level, search.slug, search.may) == ("open", "choose", ("b", "a"))
     assert search.names == ("b", "a")
-    decided = answer_report_questions(
+    decided = list_report_answers_from_evidence(
         attach_boards_to_records([choice(tmp_path, says="b", p_best=0.9, judged=40), beside])
     )[0]
     assert (decided.level, decided.names) == ("likely", ("b",))
     assert "40 judged questions" in decided.means
     # What the choice itself says, as far as it goes: nothing is recommended.
-    use, _ = recommend_systems([decided])
+    use, _ = describe_recommended_systems([decided])
     assert "picks b" in use
     assert "use b" not in use
     cards = make_system_cards(runs)
@@ -226,7 +226,7 @@ def test_labels_come_before_a_choice_and_every_encoder_of_a_sweep_has_a_card(tmp
     """A sweep's encoders by what they beat with all else equal."""
     write_sweep_run(tmp_path / "sweep")
     swept = read_report_runs([tmp_path / "sweep"])
-    search = answer_report_questions((*attach_boards_to_records([choice(tmp_path)]), *swept))[0]
+    search = list_report_answers_from_evidence((*attach_boards_to_records([choice(tmp_path)]), *swept))[0]
     assert search.slug == "sweep"
     assert search.names == ("minilm",)
     values = dict(_best_by_encoder(tmp_path / "sweep"))
@@ -272,8 +272,8 @@ def test_a_percent_of_people_needs_people_who_agree() -> None:
         value = replace(agreement.value, value=kappa)
         changed = agreement.model_copy(update={"value": value, "band": agreement_band(kappa, "kappa")})
         at[kappa] = pair.model_copy(update={"agreement": changed})
-    assert not any("%" in percent_of_human_on_pair(at[kappa], 505.9) for kappa in (-0.13, 0.15))
-    assert percent_of_human_on_pair(at[0.5], 90.0) == "90.0%"
+    assert not any("%" in format_percent_of_human_if_agreed(at[kappa], 505.9) for kappa in (-0.13, 0.15))
+    assert format_percent_of_human_if_agreed(at[0.5], 90.0) == "90.0%"
 
 
 def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be_first(make_run: Any) -> None:
@@ -283,8 +283,8 @@ def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be
         levels={"a": 0.9, "b": 0.1, "constant": 0.5, "random": 0.5},
     )
     [run] = read_report_runs([folder])
-    assert list_systems_above_reference(run.board, ["a", "b"]) == ("a",)
-    assert list_systems_above_reference(run.board, ["b"]) == ("b",)
+    assert list_possible_leaders_above_reference(run.board, ["a", "b"]) == ("a",)
+    assert list_possible_leaders_above_reference(run.board, ["b"]) == ("b",)
 
 
 def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run: Any) -> None:
@@ -306,11 +306,13 @@ def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run
         ],
     )
     damaged = next(
-        one for one in answer_report_questions(read_report_runs([run])) if one.question.name == "damaged"
+        one
+        for one in list_report_answers_from_evidence(read_report_runs([run]))
+        if one.question.name == "damaged"
     )
     assert damaged.basis == "share"
     assert "search" not in damaged.means
-    assert "use" not in recommend_systems([damaged])[0].split()
+    assert "use" not in describe_recommended_systems([damaged])[0].split()
 
 
 def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
@@ -334,5 +336,7 @@ def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
     eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
     monkeypatch.chdir("/")
     beside = attach_boards_to_records([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
-    search = answer_report_questions((*read_report_runs([tmp_path / "runs" / "scored"]), *beside))[0]
+    search = list_report_answers_from_evidence((*read_report_runs([tmp_path / "runs" / "scored"]), *beside))[
+        0
+    ]
     assert search.means == "nDCG@5 by a golden set"

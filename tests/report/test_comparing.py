@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from embassay.protocols.compare import (
     RankedSystemGroup,
-    ReplicatePairing,
+    ReplicatePairingVerdict,
     SystemContrast,
     SystemPairComparison,
     SystemRankAtPlace,
 )
-from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
+from embassay.protocols.kernel.quantities import forecast_difference_with_more_items
 from embassay.report.terminal import choose_verdict_contrast, compared_pair_view, ranked_groups_view
 from report.pages import printed
 
@@ -28,29 +28,29 @@ OVER = replace(ON_SET, dataset="", df=12.4)
 
 def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
     """A run of few tasks has no overall score; that is said below, not in place of the finding."""
-    pair = SystemPairComparison((NONE, ON_SET, OVER), (), ReplicatePairing(True))
+    pair = SystemPairComparison((NONE, ON_SET, OVER), (), ReplicatePairingVerdict(True))
     assert choose_verdict_contrast(pair.contrasts) is OVER
     text = printed(compared_pair_view(pair, "sage"))
     assert text.startswith("a beats b on sts by 0.100")
     assert "t test, 12 to 39 degrees of freedom" in " ".join(text.split())
     assert "overall: a: preference was not part of the run." in text
-    alone = SystemPairComparison((NONE,), (), ReplicatePairing(True))
+    alone = SystemPairComparison((NONE,), (), ReplicatePairingVerdict(True))
     assert printed(compared_pair_view(alone, "sage")).startswith(
         "a and b cannot be compared overall: a: preference"
     )
 
 
 def test_known_errors_have_no_degrees() -> None:
-    pair = SystemPairComparison((replace(OVER, df=math.inf),), (), ReplicatePairing(True))
+    pair = SystemPairComparison((replace(OVER, df=math.inf),), (), ReplicatePairingVerdict(True))
     assert "degrees" not in printed(compared_pair_view(pair, "sage"))
 
 
 def test_what_more_items_would_buy_is_in_the_units_of_the_run() -> None:
     """HUME speaks in points, SAGE in scores."""
     open_ = SystemPairComparison(
-        (replace(OVER, p=0.2, p_adjusted=0.2, low=-0.05, high=0.25),), (), ReplicatePairing(True)
+        (replace(OVER, p=0.2, p_adjusted=0.2, low=-0.05, high=0.25),), (), ReplicatePairingVerdict(True)
     )
-    half = forecast_gain_of_more_items(0.1, 0.15, 40)[0].half
+    half = forecast_difference_with_more_items(0.1, 0.15, 40)[0].half
     assert f"± {half:.3f}" in printed(compared_pair_view(open_, "sage"))
     assert f"± {100 * half:.2f}" in printed(compared_pair_view(open_, "hume"))
 

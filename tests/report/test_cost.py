@@ -11,10 +11,14 @@ from typing import Any
 from embassay.document.terminal import draw_terminal_blocks
 from embassay.protocols.kernel.tables import format_duration, format_noun_count
 from embassay.report import write_report
-from embassay.report.method import list_system_costs, list_system_time_and_memory, say_total_paid
+from embassay.report.method import (
+    list_planned_and_real_system_costs,
+    list_system_time_and_memory,
+    say_total_paid,
+)
 from embassay.report.record import read_run_record
 from embassay.report.runs import attach_boards_to_records
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 
 MakeRun = Callable[..., Path]
 
@@ -39,7 +43,7 @@ def with_costs(run: Path, plan: dict[str, Any], spent: dict[str, Any]) -> Path:
 def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
     """Texts, tokens, requests, money and time, planned and taken; estimates are marked."""
     record = read_run_record(with_costs(make_run(), PLAN, SPENT))
-    (cost,) = list_system_costs(record)
+    (cost,) = list_planned_and_real_system_costs(record)
     planned, took = zip(*cost.figures, strict=True)
     assert planned == ("4,000", "about 90,000", "40", "$0.0900", "about 1 min")
     assert took[1:4] == ("91,500", "44", "$0.0915")
@@ -55,7 +59,7 @@ def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
 def test_a_run_without_a_plan_has_no_such_table(make_run: MakeRun) -> None:
     """Older runs, and those that paid nothing, say nothing of it."""
     record = read_run_record(make_run())
-    assert list_system_costs(record) == ()
+    assert list_planned_and_real_system_costs(record) == ()
     assert say_total_paid(record) == ""
 
 
@@ -95,7 +99,8 @@ def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
         list_system_time_and_memory(record, shown.board)
     )
     wide, narrow = (
-        draw_terminal_blocks(run_view(run, width), width=120, wide=width).plain for width in (True, False)
+        draw_terminal_blocks(make_run_terminal_blocks(run, width), width=120, wide=width).plain
+        for width in (True, False)
     )
     assert own.time in wide
     assert own.time not in narrow

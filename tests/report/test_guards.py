@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from embassay.document.blocks import Table
-from embassay.report.sage.guards import TABLE, damage_guard_blocks
+from embassay.report.sage.guards import TABLE, iterate_text_damage_guard_blocks
 
 HEAD = "dataset,system,damage,guard,kept,low,high,ms per question,cheapest\n"
 
 
 def tables(run: Path) -> list[Table]:
-    return [block for block in damage_guard_blocks(run) if isinstance(block, Table)]
+    return [block for block in iterate_text_damage_guard_blocks(run) if isinstance(block, Table)]
 
 
 def cells(table: Table) -> list[list[str]]:
@@ -40,4 +40,4 @@ def test_a_line_says_what_is_left_and_what_restores_it(tmp_path: Path) -> None:
 
 def test_a_run_without_guards_says_nothing_of_them(tmp_path: Path) -> None:
     """Neither table nor how to read one."""
-    assert list(damage_guard_blocks(tmp_path)) == []
+    assert list(iterate_text_damage_guard_blocks(tmp_path)) == []

@@ -20,11 +20,11 @@ from embassay.report.headlines import (
     SystemHeadlineFigure,
     combine_run_headlines,
     find_run_headlines,
-    format_headline_cells,
-    headlines_view,
-    list_run_headlines,
+    format_headline_value_and_rank,
+    iterate_headlines_of_runs,
+    make_headline_table_blocks,
 )
-from embassay.report.html import render_report_page
+from embassay.report.html import render_whole_report_as_html
 from embassay.report.runs import ReportRun, read_report_runs
 from report.pages import printed
 
@@ -57,7 +57,7 @@ HUME = RunHeadlines(
 
 def test_values_carry_intervals_and_ranks() -> None:
     """Each run in its own unit; a dash where there is nothing to rank by. People stand in a note."""
-    text = printed(headlines_view([SAGE, HUME], width=100), width=100)
+    text = printed(make_headline_table_blocks([SAGE, HUME], width=100), width=100)
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in text.splitlines() if line}
     assert rows["a-long-name"] == "0.456 0.432–0.477 1 70.00 –"
     assert rows["b"] == "0.400 0.350–0.450 2 85.50 80.00–90.00 1–2*"
@@ -68,7 +68,7 @@ def test_values_carry_intervals_and_ranks() -> None:
 
 def test_runs_that_do_not_fit_stand_below_one_another() -> None:
     """No column is dropped and no line is wider than the screen."""
-    text = printed(headlines_view([SAGE, HUME] * 2, width=80), width=80)
+    text = printed(make_headline_table_blocks([SAGE, HUME] * 2, width=80), width=80)
     tables, lines = text.split("\n\n")[:-1], text.splitlines()
     assert len(tables) == 2
     assert max(map(cell_len, lines)) <= 80
@@ -78,20 +78,22 @@ def test_runs_that_do_not_fit_stand_below_one_another() -> None:
 def test_a_system_of_one_run_alone_is_counted_not_shown() -> None:
     """The tables keep to what can be set side by side, and say that there is more."""
     more = replace(SAGE, leaders={**SAGE.leaders, "c": _leader(0.2, 0.1, 0.3)})
-    text = printed(headlines_view([HUME, more], width=100), width=100)
+    text = printed(make_headline_table_blocks([HUME, more], width=100), width=100)
     assert "\nc " not in text
     assert "Only in a later run: 1 system" in text
-    assert "\nc " in printed(headlines_view([more, HUME], width=100), width=100)
+    assert "\nc " in printed(make_headline_table_blocks([more, HUME], width=100), width=100)
 
 
 def test_ascii() -> None:
     """A terminal that knows no more gets no more."""
-    assert printed(headlines_view([SAGE, HUME], width=60), width=60, unicode=False).isascii()
+    assert printed(make_headline_table_blocks([SAGE, HUME], width=60), width=60, unicode=False).isascii()
 
 
 def test_one_system_alone_has_no_rank() -> None:
     """Nothing is said of tests where there are none."""
-    text = printed(headlines_view([RunHeadlines("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})]))
+    text = printed(
+        make_headline_table_blocks([RunHeadlines("SAGE", "overall", SCORE, {"b": _leader(0.4, 0.35, 0.45)})])
+    )
     assert "No ranks" in text
     assert "points" not in text
 
@@ -114,11 +116,15 @@ def runs(
 
 def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
     """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
-    found, table, cards = list(list_run_headlines(runs)), combine_run_headlines(runs), make_system_cards(runs)
+    found, table, cards = (
+        list(iterate_headlines_of_runs(runs)),
+        combine_run_headlines(runs),
+        make_system_cards(runs),
+    )
     assert table is not None
     assert cards is not None
     assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]
-    page = _texts(render_report_page(runs))
+    page = _texts(render_whole_report_as_html(runs))
     on_cards = {card.row.label: [one for run in card.standings for one in run.scores] for card in cards}
     ranked = 0
     for line in table.lines:
@@ -126,7 +132,7 @@ def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
         for run, leader in zip(found, (run.leaders.get(name) for run in found), strict=True):
             if leader is None or leader.value.value is None:
                 continue
-            value, rank = format_headline_cells(run, name)
+            value, rank = format_headline_value_and_rank(run, name)
             said = leader.value.interval or "no interval"
             said += f" rank {rank.rstrip('*')}" + " of its kind" * leader.apart if leader.rank else ""
             assert f"{leader.value.text} {said}" in page[line.label], (line.label, run.run)
@@ -144,7 +150,7 @@ def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
     of_score = find_run_headlines(score)
     assert of_score is not None
-    scope = score.record.find_comparison_scope("score")
+    scope = score.record.find_task_comparisons("score")
     assert {name: one.rank for name, one in of_score.leaders.items()} == dict(scope.ranges)
     assert of_score.measure.startswith("RA-nWG@")
     of_hume = find_run_headlines(hume)

@@ -3,11 +3,11 @@
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import BlockBox, Heading, convert_sentence_to_text
+from embassay.document.blocks import Heading, StyledBlockGroup, convert_sentence_to_text
 from embassay.protocols.hteb.options import AXES, HtebOptions
 from embassay.report import write_report
 from embassay.report.cards.card import make_system_cards
-from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_system_profiles
+from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_score_changes_of_systems
 from embassay.report.runs import read_report_runs
 from report.pages import every, tables
 
@@ -34,7 +34,7 @@ def test_the_page_has_a_profile_of_every_system(family):
     assert {"hteb-profiles", "hteb-transformations", "hteb-datasets"} <= {
         one.id for one in every(blocks, Heading)
     }
-    panels = next(one for one in blocks if isinstance(one, BlockBox))
+    panels = next(one for one in blocks if isinstance(one, StyledBlockGroup))
     assert len(panels.blocks) == 2
     profile = tables(blocks)["hteb-profile"]
     assert [convert_sentence_to_text((one.title,)) for one in profile.heads] == [
@@ -47,7 +47,7 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     """That with the lowest change, of the systems that lose most there; its heading claims it only where a loss is
     certain: an interval below 0."""
     [run] = read_report_runs([family / "hteb"])
-    found = [one for one in make_system_profiles(run.record, run.board) if one.row.system.ranked]
+    found = [one for one in make_score_changes_of_systems(run.record, run.board) if one.row.system.ranked]
     verdict = hteb_verdict(run.record, run.board)
     certain = any(row.ci_high < 0 for one in found for row in one.axes.values())
     heading, whole = (
@@ -69,6 +69,7 @@ def test_both_protocols_are_one_family(family):
     said = " ".join(cards["wordllama"].unknown)
     assert "styles, lengths and languages (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(
-        convert_sentence_to_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
+        convert_sentence_to_text(one.format_clause_as_sentence)
+        for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
     )
     assert any("hteb run" in command for command in cards["wordllama"].commands)

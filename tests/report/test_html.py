@@ -24,7 +24,7 @@ from embassay.report.html import (
     STYLES,
     SWEEP,
     escape_json_for_script,
-    list_report_sections,
+    list_report_page_definitions,
     read_minified_assets,
 )
 from embassay.report.runs import read_report_runs
@@ -150,7 +150,9 @@ def test_each_page_has_one_heading_and_tables_have_headers(plain_run: Path) -> N
     tags = Page(page_of(plain_run)).tags
     views = [attrs for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
     # Watched systems have a page only where their checks lie beside the runs.
-    known = [one.slug for one in list_report_sections(read_report_runs([plain_run])) if one.slug != "watch"]
+    known = [
+        one.slug for one in list_report_page_definitions(read_report_runs([plain_run])) if one.slug != "watch"
+    ]
     assert [view["id"] for view in views] == known
     headings = [attrs.get("id") for tag, attrs in tags if tag == "h1"]
     assert headings == [view["aria-labelledby"] for view in views]

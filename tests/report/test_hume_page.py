@@ -12,7 +12,12 @@ from scipy.stats import spearmanr
 
 from embassay.document.blocks import Table, convert_sentence_to_text
 from embassay.errors import DataError
-from embassay.protocols.hume.record import Summary, TaskDividedWithLlm, read_summary, write_divided_tasks
+from embassay.protocols.hume.record import (
+    Summary,
+    TaskDividedWithLlm,
+    read_summary,
+    write_tasks_divided_with_llm,
+)
 from embassay.report import write_report
 from embassay.report.board import build_record_board
 from embassay.report.hume.conclusions import (
@@ -24,9 +29,9 @@ from embassay.report.hume.conclusions import (
 from embassay.report.hume.families import (
     COEFFICIENT,
     POINTS,
-    average_llm_scores_by_family,
     keep_pairs_by_best_model_side,
-    list_pairs_with_models,
+    list_ranked_models_per_pair,
+    make_family_means_table,
 )
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.record import read_run_record
@@ -77,7 +82,7 @@ def numbers_of(made: Summary) -> set[str]:
 
 def counts_of(made: Summary) -> set[str]:
     """How many pairs are in each state that a sentence counts."""
-    every = list_pairs_with_models(made)
+    every = list_ranked_models_per_pair(made)
     above = keep_pairs_by_best_model_side(every, "above")
     counted = [
         len(above),
@@ -150,7 +155,7 @@ def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None,
     every = [_with(trusts[i] if i < len(trusts) else "high", above=i < len(trusts)) for i in range(2)]
     assert (
         pairs_above_people_heading(
-            list_pairs_with_models(summary("two", "study", tuple(every), {})), "people"
+            list_ranked_models_per_pair(summary("two", "study", tuple(every), {})), "people"
         )
         == expected
     )
@@ -211,7 +216,7 @@ def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
 
 def test_sides_are_those_of_the_record(paper: Path) -> None:
     """Fourteen outside: twelve above, two below."""
-    every = list_pairs_with_models(read_summary(paper))
+    every = list_ranked_models_per_pair(read_summary(paper))
     assert [len(keep_pairs_by_best_model_side(every, side)) for side in ("above", "below", "inside")] == [
         12,
         2,
@@ -258,7 +263,7 @@ def test_difficulty_counts_all_pairs(paper: Path) -> None:
 
 def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> None:
     """Means over 19 pairs, every pair once; people's are those of the paper."""
-    found = average_llm_scores_by_family(read_summary(paper))
+    found = make_family_means_table(read_summary(paper))
     assert found is not None
     assert found.pairs == 19
     assert [POINTS.text(mean.value or 0.0) for mean in found.people.means] == ["79.1", "88.3", "76.5", "81.2"]
@@ -415,7 +420,7 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
     run = write_hume_run(tmp_path / "hume")
     assert page(run).divided == ()
     wrong = Estimate(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
-    write_divided_tasks(
+    write_tasks_divided_with_llm(
         run,
         [
             TaskDividedWithLlm(

@@ -10,12 +10,12 @@ from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
+from embassay.protocols.kernel.quantities import forecast_difference_with_more_items
 from embassay.report import write_report
 from embassay.report.hume.conclusions import describe_hume_verdict, hume_view
 from embassay.report.hume.differences import make_pair_difference_plots
-from embassay.report.hume.families import list_pairs_with_models
-from embassay.report.terminal import run_view
+from embassay.report.hume.families import list_ranked_models_per_pair
+from embassay.report.terminal import make_run_terminal_blocks
 from report.pages import printed
 
 from .hume_run import published, study, write_hume_run
@@ -68,13 +68,13 @@ def test_more_items_are_told_of_where_the_best_model_and_people_cannot_be_told_a
     forests = {one.title.partition(",")[0]: one.rows for one in make_pair_difference_plots(made)}
     people = {pair.name: pair for pair in made.pairs}
     told = set()
-    for pair in list_pairs_with_models(made):
+    for pair in list_ranked_models_per_pair(made):
         best, rows = pair.best, forests.get(pair.pair.name, ())
         open_ = best is not None and any(row.label == best.system and not row.sure for row in rows)
         if open_ and best is not None and best.difference is not None:
             told.add(pair.pair.name)
             bar = best.difference
-            first = forecast_gain_of_more_items(
+            first = forecast_difference_with_more_items(
                 bar.value or 0.0, ((bar.high or 0) - (bar.low or 0)) / 2, 40, len(rows)
             )[0]
             cost = 50 * 0.25 * len(people[pair.pair.name].annotators)
@@ -107,10 +107,10 @@ def test_simulated_annotators_are_said_to_be_so() -> None:
 
 
 def test_it_is_the_text_of_any_hume_run(run: tuple[Path, Summary]) -> None:
-    """`run_view` shows it, with the report once that is written."""
+    """`make_run_terminal_blocks` shows it, with the report once that is written."""
     folder, _ = run
     write_report(folder)
-    assert printed(run_view(folder)) == printed(hume_view(folder))
+    assert printed(make_run_terminal_blocks(folder)) == printed(hume_view(folder))
     assert printed(hume_view(folder)).endswith(f"Report: {folder / 'report.html'}")
 
 

@@ -17,12 +17,12 @@ from embassay.report.items import (
     FEWEST,
     KINDS,
     MOST,
+    DatasetItemValues,
     ExcerptStore,
-    ItemGroup,
-    ItemsPage,
+    ItemExplorerPageContent,
     describe_edit,
-    make_item_pages,
-    pick_items_for_page,
+    make_items_page,
+    pick_item_indices_for_page,
     read_item_groups,
     share_item_budget,
     shorten_text,
@@ -36,17 +36,17 @@ MakeRun = Callable[..., Path]
 words = st.text("ab c", max_size=40)
 
 
-def page_of(run: Path) -> ItemsPage:
+def page_of(run: Path) -> ItemExplorerPageContent:
     record = read_run_record(run)
-    page = make_item_pages((ReportRun(record, build_record_board(record)),))
+    page = make_items_page((ReportRun(record, build_record_board(record)),))
     assert page is not None
     return page
 
 
-def group_of(values: np.ndarray) -> ItemGroup:
+def group_of(values: np.ndarray) -> DatasetItemValues:
     """A group of made values (measures, systems, items)."""
     measures, systems, items = values.shape
-    return ItemGroup(
+    return DatasetItemValues(
         KINDS[2], "made", "en", tuple(f"i{i}" for i in range(items)),
         tuple(SystemOfRun(i, f"s{i}", "classical") for i in range(systems)), KINDS[2].measures[:measures], values,
     )  # fmt: skip
@@ -95,19 +95,19 @@ def test_equal_excerpts_are_kept_once() -> None:
 
 def test_all_items_are_kept_when_they_fit() -> None:
     """Nothing is left out of a small run."""
-    assert pick_items_for_page(group_of(np.zeros((2, 2, 9))), 9, 1337).tolist() == list(range(9))
+    assert pick_item_indices_for_page(group_of(np.zeros((2, 2, 9))), 9, 1337).tolist() == list(range(9))
 
 
 def test_the_worst_of_every_measure_are_kept() -> None:
     """Half are the worst, measure by measure; the rest is drawn with the seed."""
     values = np.ones((2, 2, 100))
     values[0, :, 17] = values[1, :, 42] = 0.0
-    chosen = pick_items_for_page(group_of(values), 20, 1337)
+    chosen = pick_item_indices_for_page(group_of(values), 20, 1337)
     assert len(chosen) == 20
     assert {17, 42} <= set(chosen.tolist())
     assert chosen.tolist() == sorted(set(chosen.tolist()))
-    assert chosen.tolist() == pick_items_for_page(group_of(values), 20, 1337).tolist()
-    assert chosen.tolist() != pick_items_for_page(group_of(values), 20, 7).tolist()
+    assert chosen.tolist() == pick_item_indices_for_page(group_of(values), 20, 1337).tolist()
+    assert chosen.tolist() != pick_item_indices_for_page(group_of(values), 20, 7).tolist()
 
 
 def test_missing_values_are_not_the_worst() -> None:
@@ -117,7 +117,7 @@ def test_missing_values_are_not_the_worst() -> None:
     values[:, :, 4] = 0.1
     group = group_of(values)
     assert np.isnan(group.mean_over_systems[0, 3])
-    assert 4 in pick_items_for_page(group, 2, 1337).tolist()
+    assert 4 in pick_item_indices_for_page(group, 2, 1337).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(1, 2_000)), min_size=1, max_size=30))
@@ -242,7 +242,7 @@ def test_no_items_no_page(make_full_run: MakeRun) -> None:
     run = make_full_run()
     shutil.rmtree(run / "items")
     record = read_run_record(run)
-    assert make_item_pages((ReportRun(record, build_record_board(record)),)) is None
+    assert make_items_page((ReportRun(record, build_record_board(record)),)) is None
 
 
 def test_edits_have_words() -> None:

@@ -19,11 +19,11 @@ from embassay.document.blocks import (
 from embassay.records import ResultRow
 from embassay.report import write_report
 from embassay.report.board import build_record_board
-from embassay.report.html import list_report_sections
-from embassay.report.pteb.models import judge_verdict, validation_verdict
+from embassay.report.html import list_report_page_definitions
+from embassay.report.pteb.models import judge_verdict, make_paraphrase_validation_verdict
 from embassay.report.record import RunRecord, read_run_record
 from embassay.report.runs import read_report_runs
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 from embassay.runs.folder import RunFolder, format_value_as_json
 from report.pages import every, printed, tables
 
@@ -44,7 +44,12 @@ def result(task: str, row: Row, subset: str = "", n: int = 40) -> ResultRow:
 def page_of(folder: Path) -> tuple[Block, ...]:
     """The page of a run in a report of it alone."""
     runs = read_report_runs([folder])
-    (page,) = (one for section in list_report_sections(runs) if section.kind for one in section.list_section_pages(runs))
+    (page,) = (
+        one
+        for section in list_report_page_definitions(runs)
+        if section.kind
+        for one in section.list_section_pages(runs)
+    )
     return tuple(page.content)
 
 
@@ -247,7 +252,7 @@ def validated() -> list[ResultRow]:
 def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
     """Counts first, the mean with its interval, who is not accepted by name."""
     record, board = read(make_step("validation", validated()))
-    found = validation_verdict(record, board)
+    found = make_paraphrase_validation_verdict(record, board)
     assert convert_sentence_to_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
     assert [convert_sentence_to_text(one) for one in found.lede] == [
         "The mean rating is 3.10 (95% interval 3.05–3.15) of 5; the threshold is 3.",
@@ -276,7 +281,7 @@ def test_every_command_has_a_report_and_a_text(make_step: MakeStep, judged: Path
     rows = {"paraphrasers": candidates(CANDIDATES), "validation": validated()}
     run = judged if step == "judge" else make_step(step, rows[step])
     page = write_report(run).read_text("utf-8")
-    heading = printed(run_view(run)).splitlines()[0]
+    heading = printed(make_run_terminal_blocks(run)).splitlines()[0]
     assert f"id={step} " in page
     assert "id=systems" in page
     assert heading in re.sub(r"</?(?:b|bdi)>", "", page)
@@ -314,9 +319,9 @@ def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:
 
 def test_the_terminal_shows_the_value_with_its_interval_first(make_step: MakeStep, judged: Path) -> None:
     """Names without how a model is served; the figure that decides; what does not fit is dropped from the right."""
-    text = printed(run_view(judged))
+    text = printed(make_run_terminal_blocks(judged))
     assert re.search(r"^Judge +Mean, 95% +news", text, re.MULTILINE)
     assert re.search(r"^sharp +90\.00 85\.00–95\.00 +90\.00", text, re.MULTILINE)
-    text = printed(run_view(make_step("validation", validated())))
+    text = printed(make_run_terminal_blocks(make_step("validation", validated())))
     assert re.search(r"^hau +2\.40 2\.35–2\.45 +rejected", text, re.MULTILINE)
     assert all(len(line) <= 80 for line in text.splitlines())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.report.notes import RunNote, list_run_notes, put_decisive_notes_first
+from embassay.report.notes import RunNote, list_run_notes, sort_and_count_decisive_notes
 from embassay.report.record import read_run_record
 
 MakeRun = Callable[..., Path]
@@ -125,6 +125,6 @@ def test_notes_that_can_change_an_answer_come_first() -> None:
         RunNote("small n", "c"),
     )
     left = RunNote("left out", "d")
-    notes, changing = put_decisive_notes_first([other, small, grave, left], {"pteb"})
+    notes, changing = sort_and_count_decisive_notes([other, small, grave, left], {"pteb"})
     assert notes == (grave, left, other, small)
     assert changing == 2

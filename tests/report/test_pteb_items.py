@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from embassay.report.board import build_record_board
-from embassay.report.items import make_item_pages
+from embassay.report.items import make_items_page
 from embassay.report.pteb import drops as module
 from embassay.report.record import read_run_record
 from embassay.report.runs import ReportRun
@@ -24,7 +24,7 @@ MakePteb = Callable[..., Path]
 
 def groups(run: Path) -> tuple[list[dict[str, Any]], list[str]]:
     record = read_run_record(run)
-    made = make_item_pages((ReportRun(record, build_record_board(record)),))
+    made = make_items_page((ReportRun(record, build_record_board(record)),))
     assert made is not None
     texts = [made.data["texts"][place] for place in made.data["places"]]
     return made.data["groups"], texts

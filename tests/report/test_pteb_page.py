@@ -17,7 +17,7 @@ from embassay.report.board import build_record_board
 from embassay.report.notes import list_run_notes
 from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import TASKS, ParaphraseLosses, paraphrase_drop_table, pteb_verdict
-from embassay.report.pteb.drops import PtebPage, pteb_page
+from embassay.report.pteb.drops import PtebPage, make_pteb_page_content
 from embassay.report.pteb.notes import pteb_notes
 from embassay.report.record import RunRecord, read_run_record
 from embassay.runs.folder import RunFolder
@@ -27,7 +27,7 @@ MakePteb = Callable[..., Path]
 
 def page(run: Path) -> PtebPage:
     record = read_run_record(run)
-    made = pteb_page(record, build_record_board(record))
+    made = make_pteb_page_content(record, build_record_board(record))
     assert made is not None
     return made
 
@@ -149,7 +149,7 @@ def test_drops_are_printed_once_from_full_values(pteb_run: Path) -> None:
     loss = losses.find_overall_loss(losses.rows[0])
     row = record.find("overall", "aster-large", "delta")
     assert row is not None
-    assert loss.drop_text == POINTS.change(row.value or 0.0)
+    assert loss.format_drop_in_points == POINTS.change(row.value or 0.0)
     assert loss.spread == f"± {POINTS.text(record.value('overall', 'aster-large', 'sd') or 0.0)}"
 
 
@@ -359,8 +359,8 @@ def test_columns_stand_on_the_same_items(make_pteb: MakePteb) -> None:
             assert one.after.value - one.before.value == pytest.approx(one.drop, abs=1e-12)
             assert one.delta_sd is not None
             assert one.delta_sd.value is not None
-            assert one.drop_spread == f"± {POINTS.text(one.delta_sd.value)}"
-            assert one.before_all == POINTS.text(one.before.value + 0.01)
+            assert one.format_drop_spread_over_runs == f"± {POINTS.text(one.delta_sd.value)}"
+            assert one.format_original_score_of_all_items == POINTS.text(one.before.value + 0.01)
     table = paraphrase_drop_table(record, board, wide=False)
     assert "Orig., all items" in [column.title for column in table.heads]
     assert {len(line.entries) for line in table.lines} == {len(table.heads)}

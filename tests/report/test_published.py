@@ -16,7 +16,7 @@ from embassay.report import write_report
 from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
 from embassay.report.notes import list_run_notes
 from embassay.report.runs import ReportRun, read_report_runs
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 from report.pages import every, printed
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q'"
@@ -102,7 +102,7 @@ def test_alone_it_has_a_report_and_a_terminal(run: ReportRun, tmp_path: Path) ->
     page = write_report(run.record.path, out=tmp_path / "alone.html").read_text("utf-8")
     views = re.findall(r"<section class=view id=(\w+)", page)
     assert views == ["overview", "mteb", "reading", "method"]
-    assert "3 systems on 2 tasks, as published" in printed(run_view(run.record.path))
+    assert "3 systems on 2 tasks, as published" in printed(make_run_terminal_blocks(run.record.path))
 
 
 def test_hostile_names_stay_text(run: ReportRun) -> None:

@@ -19,13 +19,13 @@ from embassay.report.rag.golden import (
     say_why_judging_stopped,
 )
 from embassay.report.rag.labels import (
-    draw_grade_strips,
-    engine_claims_table,
-    find_claim_targets,
-    golden_stages_table,
-    human_check_of_lists_table,
+    draw_grade_shares_by_question,
     judge_reliability_bars,
+    make_golden_stage_progress_table,
+    make_ranking_engine_claims_table,
+    make_table_of_human_judge_agreement,
     pick_typical_final_list,
+    read_targets_of_ranking_engine,
     say_repeated_judgements,
 )
 from embassay.report.rag.tables import shorten_judge_name
@@ -83,7 +83,7 @@ def test_a_judge_without_a_price_is_said_so() -> None:
 
 def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
     """What both searches found is counted twice in S2 and once in S3."""
-    table = golden_stages_table(golden())
+    table = make_golden_stage_progress_table(golden())
     assert table is not None
     steps = {str(line.label)[:2]: [entry.text for entry in line.entries[1:]] for line in table.lines}
     assert steps["S2"][:2] == ["300", "150 by vectors, 150 by words"]
@@ -93,7 +93,7 @@ def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
 
 def test_strips_have_a_column_for_every_question_with_grades() -> None:
     """One path per grade that occurs; the sentence says the range."""
-    drawn = draw_grade_strips(golden())
+    drawn = draw_grade_shares_by_question(golden())
     assert drawn is not None
     figure, left = drawn
     assert (figure.drawing.count("<path"), left) == (5, 0)
@@ -101,10 +101,10 @@ def test_strips_have_a_column_for_every_question_with_grades() -> None:
     many = tuple(
         GoldenQuerySummary(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80)
     )
-    drawn = draw_grade_strips(golden(queries=many))
+    drawn = draw_grade_shares_by_question(golden(queries=many))
     assert drawn is not None
     assert drawn[1] == 20
-    assert draw_grade_strips(golden(queries=())) is None
+    assert draw_grade_shares_by_question(golden(queries=())) is None
 
 
 def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
@@ -140,7 +140,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
 
 def test_claims_stand_beside_the_targets_of_the_engine() -> None:
     """Those that the run was asked for; an engine without targets has none."""
-    table = engine_claims_table(golden())
+    table = make_ranking_engine_claims_table(golden())
     assert table is not None
     first = {line.label: [entry.text for entry in line.entries] for line in table.lines}
     assert first["P(at most one wrong passage among the first 20)"] == [
@@ -151,11 +151,11 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
         "1 of 1",
     ]
     assert first["share of the first 20 that is right"][-1] == "0 of 1"
-    assert find_claim_targets("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
+    assert read_targets_of_ranking_engine("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
     assert (
-        find_claim_targets("bayes:stop=false")
-        == find_claim_targets("locks:stability_turns=5")
-        == find_claim_targets("nonsense:x")
+        read_targets_of_ranking_engine("bayes:stop=false")
+        == read_targets_of_ranking_engine("locks:stability_turns=5")
+        == read_targets_of_ranking_engine("nonsense:x")
         == {}
     )
     assert say_why_judging_stopped(golden()) == "It stopped because: certain enough (1 question)."
@@ -187,7 +187,7 @@ def test_what_a_person_said_is_on_one_scale() -> None:
     """The axis over the column holds for every mark under it: a share is drawn where a correlation of its size is."""
     [one] = golden().human
     shares = replace(one, tau=one.exact, kappa=one.exact, swapped=one.exact, within_one=one.exact)
-    table = human_check_of_lists_table(shares)
+    table = make_table_of_human_judge_agreement(shares)
     assert len({line.entries[0].text for line in table.lines}) == 1
 
 

@@ -18,7 +18,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.score import ScoringRecord, read_scoring_record
 from embassay.report import write_report
 from embassay.report.notes import list_run_notes
-from embassay.report.rag.scoring import scoring_page
+from embassay.report.rag.scoring import make_scoring_page_blocks
 from embassay.report.record import read_run_record
 from embassay.report.runs import read_report_runs
 from report.pages import every, tables
@@ -28,7 +28,7 @@ from .rag_runs import RUNS, write_score_run
 
 def page(run: Path) -> tuple[Block, ...]:
     (one,) = read_report_runs([run])
-    return tuple(scoring_page(one, True))
+    return tuple(make_scoring_page_blocks(one, True))
 
 
 def score_of(run: Path) -> ScoringRecord:
@@ -184,7 +184,9 @@ def test_runs_have_the_kind_of_what_made_them(tmp_path: Path) -> None:
     (one,) = read_report_runs([run])
     kinds = {system.name: system.kind for system in one.record.systems}
     assert kinds == dict(zip(names, ("embedding", "classical", "hybrid", "classical", "run"), strict=True))
-    drawn = next(table for table in every(scoring_page(one, True), Table) if table.title == "RA-nWG")
+    drawn = next(
+        table for table in every(make_scoring_page_blocks(one, True), Table) if table.title == "RA-nWG"
+    )
     assert {line.label: line.kind for line in drawn.lines} == kinds
     for line in drawn.lines:
         assert f" {CLASSES[kinds[str(line.label)]]} " in convert_sentence_to_text(line.entries[0].text)

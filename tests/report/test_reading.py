@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import Heading, TermDefinitions
-from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, list_citations
+from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, list_paper_citations
 from embassay.registry import import_attribute
 from embassay.report import write_report
 from embassay.report.kinds import SCALES, WORDINGS, explain_how_to_read_report
@@ -64,7 +64,7 @@ def test_pages_link_to_how_they_are_read(plain_run: Path, pteb_run: Path, tmp_pa
 
 def test_the_four_papers_are_cited_those_used_first() -> None:
     """All four, each as a sentence and as BibTeX of the same authors and title."""
-    found = list_citations({"names", "sweep"})
+    found = list_paper_citations({"names", "sweep"})
     assert [one.paper.title for one in found] == ["RAG", "SAGE", "PTEB", "HUME"]
     assert [one.used for one in found] == [True, False, False, False]
     for paper in PAPERS.values():

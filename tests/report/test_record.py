@@ -19,7 +19,7 @@ MakeRun = Callable[..., Path]
 def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
     """Systems in the order of the manifest, rows by key, comparisons both ways round."""
     record = read_run_record(plain_run)
-    assert [system.name for system in record.ranked_systems] == [
+    assert [system.name for system in record.list_non_reference_systems] == [
         "aster-large",
         "birch-base",
         "jaccard",
@@ -28,8 +28,8 @@ def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
     assert [system.name for system in record.references] == ["constant", "random"]
     assert record.protocols_with_results == ("sage",)
     assert record.datasets("robustness") == ("sample",)
-    pair = record.find_comparison_scope("overall").pair("aster-large", "bm25")
-    turned = record.find_comparison_scope("overall").pair("bm25", "aster-large")
+    pair = record.find_task_comparisons("overall").pair("aster-large", "bm25")
+    turned = record.find_task_comparisons("overall").pair("bm25", "aster-large")
     assert pair is not None
     assert turned is not None
     assert turned.difference == -pair.difference
@@ -39,7 +39,7 @@ def test_a_record_holds_what_the_folder_says(plain_run: Path) -> None:
 def test_first_are_those_whose_range_includes_1(make_run: MakeRun) -> None:
     """Not the best value, but every rank range that includes 1."""
     run = make_run(levels={"aster-large": 0.9, "birch-base": 0.88})
-    scope = read_run_record(run).find_comparison_scope("overall")
+    scope = read_run_record(run).find_task_comparisons("overall")
     assert scope.first == tuple(name for name, (low, _) in scope.ranges.items() if low == 1)
     assert scope.first == ("aster-large", "birch-base")
 
@@ -90,7 +90,7 @@ def test_a_run_without_comparisons_can_be_read(make_run: MakeRun) -> None:
     """They are written last: a run that was stopped has none."""
     run = make_run()
     (run / "comparisons.json").unlink()
-    scope = read_run_record(run).find_comparison_scope("overall")
+    scope = read_run_record(run).find_task_comparisons("overall")
     assert scope.first == ()
     assert "no comparisons" in scope.reason
 

@@ -13,10 +13,10 @@ import pytest
 from embassay.document import plots as plot
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     Figure,
     Heading,
     ParagraphBlock,
+    StyledBlockGroup,
     TabbedBlocks,
     Table,
     choose_diverging_heat_step,
@@ -26,11 +26,11 @@ from embassay.document.marks import fit_axis_scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import compute_expected_similarity as protocol_expected
 from embassay.protocols.sage.tables import make_sage_tables as written_tables
-from embassay.report.board import WantedColumn, build_record_board, list_run_tasks, value_columns_table
+from embassay.report.board import WantedColumn, build_record_board, list_run_tasks, make_system_values_table
 from embassay.report.record import RunRecord, read_run_record
 from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.sage import tables as curves
-from embassay.report.sage.similarity import RETAINED, SIDES, sage_page, similarity_by_position_columns
+from embassay.report.sage.similarity import RETAINED, SIDES, make_similarity_size_position_columns, sage_page
 from report.pages import every, tables
 
 MakeRun = Callable[..., Path]
@@ -70,7 +70,7 @@ def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -
 def test_what_has_no_mark_is_named_beside_the_panels(plain_run: Path) -> None:
     """A failed task is a word with its reason."""
     _, page = page_of(plain_run)
-    (box,) = (one for one in every(page, BlockBox) if Heading("Missing here", level=3) in one.blocks)
+    (box,) = (one for one in every(page, StyledBlockGroup) if Heading("Missing here", level=3) in one.blocks)
     said = [convert_sentence_to_text(one.said) for one in every(box.blocks, ParagraphBlock)]
     assert said[0].endswith("birch-base, retrieval: ✕ failed out of memory")
     assert len(said) == 2
@@ -123,7 +123,7 @@ def test_grounds_diverge_from_what_should_be() -> None:
     )
     assert (curves._pick_heat_step(0.9, capitals, 0.5), curves._pick_heat_step(0.9, negated, 0.5)) == (3, -3)
     assert curves._pick_heat_step(0.5, WantedColumn("", "share", ideal=1.0), None) == -3
-    size = similarity_by_position_columns(False)[0]
+    size = make_similarity_size_position_columns(False)[0]
     assert curves._pick_heat_step(1.0, size, None) == -1
 
 
@@ -142,7 +142,7 @@ def test_columns_cover_what_the_protocol_measures() -> None:
 
     shown = [
         variant
-        for column in similarity_by_position_columns(False)
+        for column in make_similarity_size_position_columns(False)
         for variant in (column.variant, *column.below)
     ]
     assert shown == [*INSERTIONS, *REMOVALS]
@@ -157,7 +157,9 @@ def test_the_dashed_curve_is_the_protocols(linear: bool) -> None:
     """Expected similarities agree with those the score is made with."""
     for size in (0.15, 0.5, 0.9, 1.0):
         wanted = protocol_expected(size, "linear" if linear else "hyperbolic")
-        assert curves.expected_similarity(size, linear=linear) == pytest.approx(float(wanted))
+        assert curves.compute_expected_similarity_after_edit(size, linear=linear) == pytest.approx(
+            float(wanted)
+        )
 
 
 def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
@@ -204,7 +206,7 @@ def test_bold_is_the_best_and_all_not_told_apart(make_run: MakeRun) -> None:
     table, *others = named(page, "sage_table")
     column = [one.title for one in table.heads].index("Overall")
     bold = {line.label for line in table.lines if line.entries[column].bold}
-    assert bold == set(record.find_comparison_scope("overall").best) == {"aster-large", "birch-base"}
+    assert bold == set(record.find_task_comparisons("overall").best) == {"aster-large", "birch-base"}
     assert not any(entry.bold for one in others for line in one.lines for entry in line.entries)
 
 
@@ -269,7 +271,7 @@ def test_what_is_undefined_is_said_once(plain_run: Path) -> None:
     board = build_record_board(record)
     task = next(one for one in board.tasks if one.name == "preference")
     wanted = [replace(one, dataset="sample") for one in columns]
-    made = value_columns_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
+    made = make_system_values_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
     assert made is not None
     assert convert_sentence_to_text(made.note) == "n/a: the similarity does not vary (constant)."
     entries = {line.label: line.entries for line in made.lines}

@@ -285,7 +285,9 @@ def hold_pair(seed: int) -> int:
     def among(match: re.Match[str]) -> bool:
         n, told, p = match.groups()
         values = [headlines[name].value or 0.0 for name in names]
-        tests = compare_replicates(draws, values, strata=[headlines[name].resampled_strata for name in names])
+        tests = compare_replicates(
+            draws, values, strata=[headlines[name].list_separately_resampled_strata for name in names]
+        )
         adjusted = holm([test.p for test in tests])
         own = next(
             q for test, q in zip(tests, adjusted, strict=True) if {names[test.a], names[test.b]} == {a, b}

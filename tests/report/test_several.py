@@ -13,9 +13,9 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.report import write_report
-from embassay.report.items import make_item_pages
+from embassay.report.items import make_items_page
 from embassay.report.notes import gather_run_notes
-from embassay.report.runs import list_board_rows, number_report_systems, read_report_runs
+from embassay.report.runs import list_board_rows, list_report_systems_with_labels, read_report_runs
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -78,7 +78,7 @@ def test_a_system_has_one_number_in_all_runs(make_run: MakeRun, make_pteb: MakeR
     runs = read_report_runs([pteb, sage])
     index = [{one.name: one.index for one in run.record.systems} for run in runs]
     assert index[0]["aster-large"] == index[1]["aster-large"]
-    assert [one.name for one, _ in number_report_systems(runs)] == [
+    assert [one.name for one, _ in list_report_systems_with_labels(runs)] == [
         "bm25",
         "aster-large",
         "constant",
@@ -272,7 +272,7 @@ def test_items_of_several_runs_are_fewer_and_said_so(
 ) -> None:
     """The budget is shared; what is left out is told in one sentence, and each run alone has all."""
     runs = read_report_runs([plain_run, pteb_run])
-    together, alone = make_item_pages(runs), make_item_pages(runs[1:])
+    together, alone = make_items_page(runs), make_items_page(runs[1:])
     assert together is not None
     assert alone is not None
     assert len(together.left_out) == 1

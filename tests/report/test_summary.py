@@ -21,7 +21,7 @@ from embassay.document.blocks import (
     convert_sentence_to_text,
 )
 from embassay.report import write_report
-from embassay.report.answers import QUESTIONS, ReportAnswer, answer_report_questions
+from embassay.report.answers import QUESTIONS, ReportQuestionAnswer, list_report_answers_from_evidence
 from embassay.report.overview import run_verdict
 from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.summary import Summary, summarise_runs
@@ -47,12 +47,12 @@ def parts(summary: Summary, kind: type) -> list[Any]:
 
 def test_the_answers_are_those_of_the_first_screen(runs: list[ReportRun]) -> None:
     """One record feeds both."""
-    assert summarise_runs(runs).answers == answer_report_questions(runs)
+    assert summarise_runs(runs).answers == list_report_answers_from_evidence(runs)
 
 
 def test_a_time_says_which_part_of_the_queries_takes_less() -> None:
     """Half of them at the median, else the percentile; never that of another run."""
-    price = ReportAnswer(QUESTIONS[-1], "sure", percentile=95)
+    price = ReportQuestionAnswer(QUESTIONS[-1], "sure", percentile=95)
     assert "95%" in price.means
     assert "half" in replace(price, percentile=50).means
     assert "%" not in replace(price, percentile=None).means

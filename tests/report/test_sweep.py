@@ -13,7 +13,7 @@ from markupsafe import escape
 from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
+from embassay.protocols.kernel.quantities import forecast_difference_with_more_items
 from embassay.protocols.rag.sweep.findings import SweepFindings, compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.record import FILE, AlternativeStack
 from embassay.protocols.rag.sweep.stacks import SweepRules
@@ -21,7 +21,7 @@ from embassay.report import write_report
 from embassay.report.board import build_record_board
 from embassay.report.notes import list_run_notes
 from embassay.report.rag.frontier import fit_log_scale, sweep_view
-from embassay.report.rag.sweep import SweepPage, make_sweep_page, sweep_page, sweep_verdict
+from embassay.report.rag.sweep import SweepPage, make_sweep_page, read_sweep_page, sweep_verdict
 from embassay.report.record import read_run_record
 from embassay.stats import Estimate
 from protocols.rag.sweep.sweeps import drawn, scenarios
@@ -142,14 +142,14 @@ def test_failed_combinations_are_notes_of_the_report(run: Path) -> None:
 def test_a_run_without_findings_has_no_page(run: Path, tmp_path: Path) -> None:
     record = read_run_record(run)
     other = replace(record, path=tmp_path)
-    assert sweep_page(other, build_record_board(other)) is None
+    assert read_sweep_page(other, build_record_board(other)) is None
     assert (
         convert_sentence_to_text(sweep_verdict(other, build_record_board(other)).heading)
         == "Nothing finished yet"
     )
     (tmp_path / FILE).write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
-        sweep_page(other, build_record_board(other))
+        read_sweep_page(other, build_record_board(other))
 
 
 def test_all_that_was_left_out_is_counted(findings: SweepFindings) -> None:
@@ -188,7 +188,7 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
-    for one in forecast_gain_of_more_items(-0.02, 0.04, 19):
+    for one in forecast_difference_with_more_items(-0.02, 0.04, 19):
         cost = f"${one.more * 3:,.2f}"
         pattern = (
             rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"

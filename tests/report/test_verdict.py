@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from embassay.document.blocks import SystemNameInSentence, VerdictText, convert_sentence_to_text
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import build_record_board, count_task_items
+from embassay.report.board import build_record_board, count_items_of_system_score
 from embassay.report.overview import board_verdict
-from embassay.report.record import ComparisonScope, PairedComparison, RunRecord, read_run_record
+from embassay.report.record import PairedComparison, RunRecord, TaskSystemComparisons, read_run_record
 from embassay.report.sage.tables import TASKS, sage_verdict
 
 MakeRun = Callable[..., Path]
@@ -45,7 +45,7 @@ def known_numbers(record: RunRecord) -> Iterator[str]:
                 yield from (numbers.format_score(end) for end in (one.difference, one.ci_low, one.ci_high))
     yield from (numbers.format_count(n) for n in range(len(record.cells) + 1))
     yield from (
-        numbers.format_count(count_task_items(record, task, name))
+        numbers.format_count(count_items_of_system_score(record, task, name))
         for task in TASKS
         for name in record.systems_by_name
     )
@@ -112,10 +112,13 @@ def test_called_first_are_those_whose_range_includes_1(
     """The systems called first are exactly those with a rank range from 1, whichever pairs are told apart."""
     record = with_scope(read_run_record(plain_run), levels, told)
     verdict = board_verdict(record, build_record_board(record))
-    first = record.find_comparison_scope("overall").first
+    first = record.find_task_comparisons("overall").first
     assert called_first(verdict) == set(first)
     if " may be first" in convert_sentence_to_text(verdict.heading) and len(first) > 1:
-        assert numbers.spell_count(len(first)) in convert_sentence_to_text(verdict.heading).lower()
+        assert (
+            numbers.format_small_count_in_words(len(first))
+            in convert_sentence_to_text(verdict.heading).lower()
+        )
 
 
 def with_scope(record: RunRecord, levels: list[float], told: list[bool]) -> RunRecord:
@@ -141,7 +144,7 @@ def with_scope(record: RunRecord, levels: list[float], told: list[bool]) -> RunR
     for name in names:
         key = ("overall", "", "", "", name, "overall")
         rows[key] = type(template)(**{**template.as_dict(), "system": name, "value": value[name]})
-    scopes = {"overall": ComparisonScope("overall", order, ranges, first, tuple(pairs))}
+    scopes = {"overall": TaskSystemComparisons("overall", order, ranges, first, tuple(pairs))}
     return RunRecord(record.path, record.manifest, record.systems, record.cells, rows, scopes)
 
 

@@ -148,8 +148,8 @@ def test_failures_at_the_end_are_no_dead_model():
     hope = ModelLossDetector()
     begun = perf_counter()
     hope.answered()
-    assert not any(hope.note_failed_call(begun) for _ in range(100))
-    assert [hope.note_failed_call(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
+    assert not any(hope.is_model_lost_after_failure(begun) for _ in range(100))
+    assert [hope.is_model_lost_after_failure(perf_counter()) for _ in range(8)] == [False] * 7 + [True]
 
 
 def test_a_model_that_cannot_be_had_ends_it(chat):

@@ -11,7 +11,7 @@ from embassay.runs.folder import (
     RunCell,
     convert_cell_record_to_json,
     format_value_as_json,
-    make_failed_record,
+    make_failed_cell_record,
     make_finished_record,
     read_cell_record_from_json,
 )
@@ -45,6 +45,6 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
 
 def test_a_failed_cell_says_why():
     """A failure is a record with a reason and without scores."""
-    record = make_failed_record(CELL, "out of memory", 2.0)
+    record = make_failed_cell_record(CELL, "out of memory", 2.0)
     assert (record.done, record.reason, record.scores) == (False, "out of memory", ())
     assert read_cell_record_from_json(convert_cell_record_to_json(record)) == record

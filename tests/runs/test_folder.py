@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.records import ResultRow
-from embassay.runs.folder import RunCell, RunFolder, make_failed_record, write_parquet_columns
+from embassay.runs.folder import RunCell, RunFolder, make_failed_cell_record, write_parquet_columns
 
 CELL = RunCell("robustness", "sample", "bm25", "abc", 10, job=None)
 ROW = ResultRow("sage", "robustness", "sample", "", "en", "", "bm25", "robustness", 0.5, 3)
@@ -60,8 +60,8 @@ def test_a_torn_line_is_named(tmp_path):
 def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
     """Torn, edited or without its checksum: it is said, and the cell counts as not done."""
     folder = RunFolder(tmp_path)
-    folder.write_cell_record(CELL, make_failed_record(CELL, "why", 0.1))
-    assert folder.read_cell_record(CELL) == make_failed_record(CELL, "why", 0.1)
+    folder.write_cell_record(CELL, make_failed_cell_record(CELL, "why", 0.1))
+    assert folder.read_cell_record(CELL) == make_failed_cell_record(CELL, "why", 0.1)
     path = tmp_path / "cells" / "abc.json"
     before = path.read_text()
     path.write_text(change(before))

@@ -7,16 +7,16 @@ import pytest
 
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.forecast import (
+    CallRecordingSimilarity,
     CellForecast,
     EncoderWorkload,
     EncoderWorkloadCounter,
-    RehearsalSimilarityStandIn,
     RunForecast,
     build_forecast_table,
     count_tokens_by_sample,
     describe_forecasts,
-    estimate_cost_outlook,
     estimate_server_seconds,
+    forecast_cost_of_remaining_parts,
 )
 from embassay.text import open_tokenizer
 
@@ -135,7 +135,7 @@ def test_words_and_sums():
 def test_a_rehearsal_hears_what_an_encoder_would():
     """Pairs are two calls, a search is one for the queries and one for each shard, with their roles."""
     heard = []
-    rehearsal = RehearsalSimilarityStandIn(lambda texts, role: heard.append((list(texts), role)))
+    rehearsal = CallRecordingSimilarity(lambda texts, role: heard.append((list(texts), role)))
     assert rehearsal.pairs(["a"], ["b"]).shape == (1,)
     assert rehearsal.distances(["a", "b", "c"]).shape == (3,)
     assert rehearsal.compare_indexed_pairs(["a", "b"], np.array([0, 1, 1]), np.array([1, 1, 0])).shape == (3,)
@@ -154,24 +154,27 @@ def test_systems_with_the_same_vectors_share_what_is_planned(cache):
     first, second = (EncoderWorkloadCounter(Server(), cache, WORDS, seen) for _ in range(2))
     first.hear(["one", "two"], None)
     second.hear(["one", "two"], None)
-    assert (first.take_new_workload().chunks, second.take_new_workload()) == (1, EncoderWorkload(2, 2, 0, 0, exact=False))
+    assert (first.take_new_workload().chunks, second.take_new_workload()) == (
+        1,
+        EncoderWorkload(2, 2, 0, 0, exact=False),
+    )
 
 
 def test_an_outlook_by_hand() -> None:
     """What is spent grows with the parts; its interval by how much they vary and how many are left, and never below
     what is spent; of the last part nothing is left to vary."""
-    found = estimate_cost_outlook([1.0, 3.0], 4, 4.0)
+    found = forecast_cost_of_remaining_parts([1.0, 3.0], 4, 4.0)
     error = 1.96 * np.sqrt(2) * np.sqrt(2 * (1 + 2 / 2))
     assert (found.expected, found.high) == pytest.approx((8, 8 + error))
     assert found.low == pytest.approx(max(4, 8 - error))
-    whole = estimate_cost_outlook([1.0, 3.0], 2, 4.0)
+    whole = forecast_cost_of_remaining_parts([1.0, 3.0], 2, 4.0)
     assert (whole.low, whole.expected, whole.high) == (4, 4, 4)
-    even = estimate_cost_outlook([1.0] * 50, 200, 50.0)
+    even = forecast_cost_of_remaining_parts([1.0] * 50, 200, 50.0)
     assert (even.low, even.expected, even.high) == (200, 200, 200)
 
 
 def test_a_limit_that_will_not_do_is_said() -> None:
     """With about how many parts it is reached; one that will do is not mentioned."""
-    found = estimate_cost_outlook([1.0] * 50, 200, 50.0)
-    assert "about 100" in found.format_outlook_line(100.0)
-    assert found.format_outlook_line(300.0) == found.format_outlook_line()
+    found = forecast_cost_of_remaining_parts([1.0] * 50, 200, 50.0)
+    assert "about 100" in found.format_cost_forecast_line(100.0)
+    assert found.format_cost_forecast_line(300.0) == found.format_cost_forecast_line()

@@ -27,11 +27,11 @@ from embassay.runs.memory import (
     WorkMemoryEstimate,
     describe_broken_memory_promise,
     enforce_memory_limit,
+    find_memory_use_and_promise,
     format_memory_size,
     measure_resident_memory,
     parse_memory_size,
     read_promised_memory,
-    report_memory_against_promise,
     reserve_memory,
 )
 
@@ -75,8 +75,8 @@ def test_without_a_promise_there_is_always_room():
     """Nothing is estimated, measured or said."""
     assert (
         read_promised_memory(),
-        report_memory_against_promise(),
-        describe_broken_memory_promise(report_memory_against_promise()),
+        find_memory_use_and_promise(),
+        describe_broken_memory_promise(find_memory_use_and_promise()),
     ) == (
         None,
         None,
@@ -113,10 +113,10 @@ def test_what_was_held_is_measured():
     """Memory that is held for a moment counts, and a promise that it broke is said to be broken."""
     with enforce_memory_limit(parse_memory_size("512MiB")):
         held = np.ones(2**26)
-        while report_memory_against_promise()["held_bytes"] <= 2**29:
+        while find_memory_use_and_promise()["held_bytes"] <= 2**29:
             time.sleep(0.01)
         del held
-        told = report_memory_against_promise()
+        told = find_memory_use_and_promise()
     assert told is not None
     assert told["held_bytes"] > 2**29
     assert not told["kept"]
@@ -135,7 +135,7 @@ def hold(amount: int) -> None:
 def held_now() -> int:
     """By this process and its children, as a promise counts: a worker may have started others (a warm command)."""
     with MemoryWatch() as watch:
-        watch.measure_memory()
+        watch.update_peak_memory()
     return watch.most
 
 
@@ -219,12 +219,12 @@ def test_children_count():
     code = "import time; held = b'x' * 2**27; print(flush=True); time.sleep(30)"
     PeakMemory()  # this process's peak begins anew
     with MemoryWatch(period=0.05) as watch:
-        watch.measure_memory()
+        watch.update_peak_memory()
         before = watch.most
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
             assert child.stdout is not None
             child.stdout.readline()
-            watch.measure_memory()
+            watch.update_peak_memory()
             child.kill()
     assert watch.most > before + 2**27
     assert measure_resident_memory(child.pid) is None

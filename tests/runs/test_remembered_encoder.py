@@ -30,7 +30,7 @@ def test_a_part_of_what_is_remembered_asks_nothing():
     """In any order and repeated; a text more, another role, or what was forgotten is asked for."""
     inner = Lengths()
     encoder = RememberedEncoder(inner)
-    encoder.make_and_remember_calls([(["aa", "b", "ccc"], None), (["q"], "query")])
+    encoder.encode_and_remember_calls([(["aa", "b", "ccc"], None), (["q"], "query")])
     asked = list(inner.calls)
     assert asked == [(["aa", "b", "ccc"], None), (["q"], "query")]
     assert encoder.encode(["ccc", "aa", "ccc"]).tolist() == Lengths().encode(["ccc", "aa", "ccc"]).tolist()
@@ -54,11 +54,11 @@ def test_it_stands_between_a_cosine_and_a_cache(tmp_path):
     assert encoder.count_truncated(["a" * 10, "b"]) == 1
     texts = ["aa", "b", "ccc"]
     system.vectors(texts)
-    encoder.make_and_remember_calls([(texts, None)])
+    encoder.encode_and_remember_calls([(texts, None)])
     assert len(inner.calls) == 1
     assert np.array_equal(system.vectors(texts[1:]), inner.encode(texts)[1:])
     assert len(inner.calls) == 2
     plain = Cosine(RememberedEncoder(Lengths()))
-    plain.encoder.make_and_remember_calls([(["aa", "bad"], None)])
+    plain.encoder.encode_and_remember_calls([(["aa", "bad"], None)])
     assert np.isnan(plain.vectors(["bad"])).all()
     assert plain.failures == {"bad": "Refused."}

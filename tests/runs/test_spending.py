@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.contracts import Usage
-from embassay.protocols.kernel.outcome import describe_spending
+from embassay.protocols.kernel.outcome import summarise_run_spending
 from embassay.runs.spending import CallSpendingTotals, RunSpendingJournal, summarise_spending
 
 
@@ -84,7 +84,7 @@ def test_three_kinds_of_money(tmp_path):
     spending.note_request_reserved(2, "model", 0.2)
     spending.note_request_unanswered(2, "model", 0.05, retry=False, seconds=1.0)
     spending.note_request_reserved(3, "model", 0.2)
-    told = describe_spending(spending, 1.0)
+    told = summarise_run_spending(spending, 1.0)
     assert (told["usd"], told["possible_usd"], told["reserved_usd"]) == (0.01, 0.05, 0.2)
     assert summarise_spending(told) == (
         "Spent $0.0100 of $1.00, in 2 requests with 11 tokens. Up to $0.0500 more may be billed for requests "
@@ -92,7 +92,9 @@ def test_three_kinds_of_money(tmp_path):
     )
     again = RunSpendingJournal(tmp_path / "spending.jsonl", "second")
     assert (again.usd, again.possibly_billed_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)
-    assert "1 of them in flight when a process died" in summarise_spending(describe_spending(again, None))
+    assert "1 of them in flight when a process died" in summarise_spending(
+        summarise_run_spending(again, None)
+    )
 
 
 def test_a_torn_line_costs_only_itself(tmp_path):

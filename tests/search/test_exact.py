@@ -57,7 +57,7 @@ def test_shards_are_searched_as_if_stacked(seed, cuts, k, block, spread):
     queries = unit(rng, 3, 24)
     ends = [0, *sorted(cuts), 600]
     expected = brute_force(queries, corpus, k)
-    for longest in (None, module.bound_longest_row_length(corpus)):
+    for longest in (None, module.bound_largest_vector_norm(corpus)):
         shards = (corpus[start:end] for start, end in pairwise(ends))
         found = exact_search_shards(queries, shards, k, block=block, longest=longest)
         np.testing.assert_array_equal(found.indices, expected.indices)

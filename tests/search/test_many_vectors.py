@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from embassay.errors import ModelError, UsageError
 from embassay.search import maxsim as module
 from embassay.search.maxsim import TokenVectors, compute_maxsim, compute_maxsim_matrix, search_by_maxsim
-from embassay.search.sparse import InvertedIndex, SparseMatrix, compute_row_products
+from embassay.search.sparse import InvertedIndex, SparseMatrix, compute_row_pair_products
 
 DIM, TERMS = 8, 30
 
@@ -113,7 +113,9 @@ def test_an_inverted_index_gives_the_products_of_the_matrix(seed):
     found = InvertedIndex.of(corpus).search(asked, 9)
     assert found.indices.tolist() == ranked(products.round(6), 9).tolist()
     rows = np.arange(5)
-    np.testing.assert_allclose(compute_row_products(asked, corpus, rows, rows + 3), products[rows, rows + 3])
+    np.testing.assert_allclose(
+        compute_row_pair_products(asked, corpus, rows, rows + 3), products[rows, rows + 3]
+    )
     np.testing.assert_allclose(corpus.row_lengths, np.linalg.norm(dense(documents), axis=1))
 
 

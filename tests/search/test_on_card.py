@@ -100,7 +100,7 @@ def test_no_product_is_further_off_than_the_bound(seed, d, size):
     rng = np.random.default_rng(seed)
     rows = (rng.standard_normal((40, d)) * rng.lognormal(0, 4, (40, d)) * size).astype(np.float32)
     block = next(on_card._load_blocks_on_gpu("cpu", rows[10:], 2**20))
-    asked = on_card._move_queries_to_gpu("cpu", rows[:10])
+    asked = on_card._move_and_round_queries_on_gpu("cpu", rows[:10])
     halves = (asked.halves @ block.halves.T).double().numpy() * (asked.scales.numpy()[:, None] * block.scale)
     true = rows[:10].astype(float) @ rows[10:].astype(float).T
     allowed = (on_card._bound_product_error(asked, block) * asked.scales * block.scale).numpy()

@@ -32,7 +32,7 @@ def test_a_round_by_hand():
     votes = np.array([[0, 0, 1], [1, 1, 1]])
     one_hot = consensus._encode_votes_one_hot(votes, 2)
     posterior = one_hot.sum(axis=1) / 3
-    prior, confusion = consensus._estimate_judge_confusions(posterior, one_hot, 0.0)
+    prior, confusion = consensus._estimate_class_shares_and_confusions(posterior, one_hot, 0.0)
     assert prior == pytest.approx([1 / 3, 2 / 3])
     assert confusion[0] == pytest.approx(np.array([[1, 0], [1 / 4, 3 / 4]]))
     assert confusion[2] == pytest.approx(np.array([[0, 1], [0, 1]]))

@@ -25,8 +25,8 @@ from embassay.stats.intervals import (
     KEPT,
     Freedom,
     degrees_of_freedom_of_strata,
-    freedom_of_all_differences,
     list_resampled_strata,
+    pool_freedom_over_pair_differences,
     scale_strata_by_weight,
 )
 
@@ -78,7 +78,7 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
     """Three sets with a tenth of the variance do not make all tests be of three sets; with all of it they do, also for
     a pair whose three sets happen to agree."""
     tenth = [[stratum(3, 0.33, 2 * i), stratum(40, 1.0, 2 * i + 1)] for i in range(6)]
-    shared = freedom_of_all_differences(tenth)
+    shared = pool_freedom_over_pair_differences(tenth)
     assert shared is not None
     alone = freedom_of_difference(tenth[0], tenth[1])
     beside = freedom_of_difference(tenth[0], tenth[1], most=shared.df)
@@ -87,7 +87,7 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
     mostly = [
         [stratum(3, sd, 2 * i), stratum(40, 0.1, 2 * i + 1)] for i, sd in enumerate([1, 1, 1, 1, 1e-3, 1e-3])
     ]
-    shared = freedom_of_all_differences(mostly)
+    shared = pool_freedom_over_pair_differences(mostly)
     assert shared is not None
     assert freedom_of_difference(mostly[4], mostly[5]).df > 30
     assert freedom_of_difference(mostly[4], mostly[5], most=shared.df).df < 3
@@ -95,9 +95,9 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
 
 def test_two_systems_or_other_strata_share_nothing() -> None:
     few, many = [stratum(3, 1.0)], [stratum(3, 1.0), stratum(9, 1.0)]
-    assert freedom_of_all_differences([few, few]) is None
-    assert freedom_of_all_differences([few, few, many]) is None
-    assert freedom_of_all_differences([few, few, few]) is None, "nothing differs"
+    assert pool_freedom_over_pair_differences([few, few]) is None
+    assert pool_freedom_over_pair_differences([few, few, many]) is None
+    assert pool_freedom_over_pair_differences([few, few, few]) is None, "nothing differs"
 
 
 def test_nothing_that_varies_is_no_certainty() -> None:

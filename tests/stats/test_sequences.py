@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 from embassay.randomness import make_seeded_generator
 from embassay.stats.sequences import (
     FRACTIONS,
-    RemainingPopulation,
-    build_block_draws,
+    PopulationBeforeBlock,
+    compute_anytime_total_interval,
     compute_log_bet_stakes,
-    compute_totals_interval,
     decide_totals_against_bars,
     draw_weighted_item_order,
     join_sequential_draws,
+    make_sequential_draws_of_block,
 )
 
 
 def _left(values, foretold=0.0, weight=1.0):
     n = len(values)
     full = np.full((n, 1), 1.0)
-    return RemainingPopulation(0 * full, full, foretold * full, np.full(n, weight))
+    return PopulationBeforeBlock(0 * full, full, foretold * full, np.full(n, weight))
 
 
 def test_a_draw_by_hand() -> None:
     """Three items from 0 to 1, alike in chance, nothing foretold: one draw of 1 is an estimate of 3."""
-    draws = build_block_draws(
+    draws = make_sequential_draws_of_block(
         _left([1, 0, 1]), np.array([0, 1, 2]), np.array([[1.0], [0.0], [1.0]]), np.zeros(1)
     )
     assert draws.found[:, 0].tolist() == [3.0, 0.0, 1.0]
@@ -44,9 +44,9 @@ def test_a_draw_by_hand() -> None:
 def test_what_was_foretold_is_corrected() -> None:
     """A guess that is right takes all chance out of a draw; one that is wrong is made up for."""
     values = np.array([[0.25], [0.25]])
-    draws = build_block_draws(_left(values, 0.25), np.array([0, 1]), values, np.zeros(1))
+    draws = make_sequential_draws_of_block(_left(values, 0.25), np.array([0, 1]), values, np.zeros(1))
     assert draws.found[:, 0].tolist() == [0.5, 0.25]
-    wrong = build_block_draws(_left(values, 0.75), np.array([0, 1]), values, np.zeros(1))
+    wrong = make_sequential_draws_of_block(_left(values, 0.75), np.array([0, 1]), values, np.zeros(1))
     assert wrong.found[0, 0] == 0.75 + 0.75 - 2 * 0.5
 
 
@@ -55,9 +55,9 @@ def test_the_estimate_of_a_draw_is_unbiased(n, seed) -> None:
     """Over all first draws, each with its chance, the mean is the total: whatever is foretold, whatever the chances."""
     rng = make_seeded_generator(seed, "unbiased")
     values, weight = rng.random((n, 1)), rng.random(n) + 0.1
-    left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), weight)
+    left = PopulationBeforeBlock(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), weight)
     found = [
-        build_block_draws(
+        make_sequential_draws_of_block(
             left,
             np.array([first, *(i for i in range(n) if i != first)]),
             values[[first, *(i for i in range(n) if i != first)]],
@@ -73,12 +73,12 @@ def test_bounds_hold_and_the_end_is_certain(n, seed) -> None:
     """No draw is beyond what it could have been; with all items drawn the interval is the total."""
     rng = make_seeded_generator(seed, "bounds")
     values = rng.random((n, 1)).round(2)
-    left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), rng.random(n) + 0.1)
+    left = PopulationBeforeBlock(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), rng.random(n) + 0.1)
     order = draw_weighted_item_order(left.weight, rng)
-    draws = build_block_draws(left, order, values[order], np.zeros(1))
+    draws = make_sequential_draws_of_block(left, order, values[order], np.zeros(1))
     assert (draws.found >= draws.low - 1e-9).all()
     assert (draws.found <= draws.high + 1e-9).all()
-    found = compute_totals_interval(draws, 0, 0.0, float(n), 0.05)
+    found = compute_anytime_total_interval(draws, 0, 0.0, float(n), 0.05)
     assert found.low <= values.sum() + 1e-6
     assert found.high >= values.sum() - 1e-6
     assert found.high - found.low < 1e-3
@@ -87,9 +87,9 @@ def test_bounds_hold_and_the_end_is_certain(n, seed) -> None:
 def test_blocks_follow_each_other() -> None:
     """Two blocks of one draw each are the draws of one block of two, where chances stay as they are."""
     values = np.array([[1.0], [0.0], [1.0]])
-    whole = build_block_draws(_left(values), np.array([0, 1, 2]), values, np.zeros(1))
-    first = build_block_draws(_left(values), np.array([0]), values[:1], np.zeros(1))
-    rest = build_block_draws(_left(values[1:]), np.array([0, 1]), values[1:], values[0])
+    whole = make_sequential_draws_of_block(_left(values), np.array([0, 1, 2]), values, np.zeros(1))
+    first = make_sequential_draws_of_block(_left(values), np.array([0]), values[:1], np.zeros(1))
+    rest = make_sequential_draws_of_block(_left(values[1:]), np.array([0, 1]), values[1:], values[0])
     both = join_sequential_draws([first, rest])
     for name in ("found", "known", "low", "high", "rest_low", "rest_high"):
         assert np.allclose(getattr(both, name), getattr(whole, name)), name
@@ -114,11 +114,11 @@ def _null(rng, n=60):
 def _studied(rng, size, found, foretold):
     value = (size * found)[:, None]
     weight = np.abs(size) * np.maximum(np.sqrt(foretold * (1 - foretold)), 0.2) + 1e-12
-    left = RemainingPopulation(
+    left = PopulationBeforeBlock(
         np.minimum(size, 0)[:, None], np.maximum(size, 0)[:, None], (size * foretold)[:, None], weight
     )
     order = draw_weighted_item_order(weight, rng)
-    return build_block_draws(left, order, value[order], np.zeros(1))
+    return make_sequential_draws_of_block(left, order, value[order], np.zeros(1))
 
 
 @pytest.mark.nightly
@@ -151,6 +151,8 @@ def test_a_judge_who_is_right_saves_draws() -> None:
 
 def test_nothing_drawn_is_nothing_decided() -> None:
     """Without draws there is the whole range."""
-    nothing = build_block_draws(_left([1, 1]), np.array([], dtype=int), np.zeros((0, 1)), np.zeros(1))
-    assert compute_totals_interval(nothing, 0, 0.0, 2.0, 0.05).high == 2.0
+    nothing = make_sequential_draws_of_block(
+        _left([1, 1]), np.array([], dtype=int), np.zeros((0, 1)), np.zeros(1)
+    )
+    assert compute_anytime_total_interval(nothing, 0, 0.0, 2.0, 0.05).high == 2.0
     assert decide_totals_against_bars(nothing, np.zeros(1), 0.05).above.tolist() == [-1]

@@ -13,14 +13,14 @@ from scipy.stats import binom
 from embassay.errors import UsageError
 from embassay.stats.calibration import (
     POWER,
-    ThresholdFindingChance,
-    compute_mean_top_probability,
+    ThresholdChanceWithMoreLabels,
+    compute_mean_probability_of_top_pairs,
     count_labels_for_chance,
     find_cheapest_threshold,
     find_threshold_for_precision,
     find_threshold_for_recall,
     fit_probability_calibration,
-    make_recall_threshold_chance,
+    make_recall_threshold_chance_function,
 )
 
 
@@ -131,19 +131,19 @@ def test_more_labels_are_asked_for_only_where_they_would_do():
     rng = np.random.default_rng(3)
     scores, same = drawn(rng, 60, 3.0)
     probability = 1 / (1 + np.exp(-3.0 * scores))
-    assert compute_mean_top_probability(probability, 0.9, 0.95) > 0.95
-    chance = ThresholdFindingChance(scores, same, probability, 0.9, 0.95)
+    assert compute_mean_probability_of_top_pairs(probability, 0.9, 0.95) > 0.95
+    chance = ThresholdChanceWithMoreLabels(scores, same, probability, 0.9, 0.95)
     more = count_labels_for_chance(chance)
     assert more is not None
     assert chance(more - 1) < POWER <= chance(more)
-    assert compute_mean_top_probability(np.full(500, 0.6), 0.9, 0.95) == pytest.approx(0.6)
-    flat = ThresholdFindingChance(rng.random(500), rng.random(500) < 0.6, np.full(500, 0.6), 0.9, 0.95)
+    assert compute_mean_probability_of_top_pairs(np.full(500, 0.6), 0.9, 0.95) == pytest.approx(0.6)
+    flat = ThresholdChanceWithMoreLabels(rng.random(500), rng.random(500) < 0.6, np.full(500, 0.6), 0.9, 0.95)
     assert count_labels_for_chance(flat) is None
 
 
 def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
     """29 that are the same show a recall of .9: with 20 of 40, nine of the next must be, at odds of a half."""
-    chance = make_recall_threshold_chance(20, 40, 0.9, 0.95)
+    chance = make_recall_threshold_chance_function(20, 40, 0.9, 0.95)
     assert chance(8) == 0.0
     assert chance(9) == pytest.approx(0.5**9)
     more = count_labels_for_chance(chance)
@@ -156,7 +156,7 @@ def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
 def test_more_labels_never_lower_the_chance(n, aim, shift, ties):
     """Under the fitted curve, in steps of 10, but for the mistakes that a whole number of pairs can bear."""
     x, y = made(np.random.default_rng(8), n, ties, shift)
-    chance = ThresholdFindingChance(x, y, fit_probability_calibration("beta", x, y)(x), aim, 0.95)
+    chance = ThresholdChanceWithMoreLabels(x, y, fit_probability_calibration("beta", x, y)(x), aim, 0.95)
     found = np.array([chance(more) for more in range(0, 2_000, 10)])
     assert found[0] in (0.0, 1.0)
     assert found[-1] > POWER
@@ -184,8 +184,8 @@ def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, tie
         x, y = made(rng, n, ties, shift)
         if find_threshold_for_precision(x, y, aim, 0.95, rng).value is not None:
             continue
-        true = ThresholdFindingChance(x, y, 1 / (1 + np.exp(shift - 3 * x)), aim, 0.95)
-        fitted = ThresholdFindingChance(x, y, fit_probability_calibration("beta", x, y)(x), aim, 0.95)
+        true = ThresholdChanceWithMoreLabels(x, y, 1 / (1 + np.exp(shift - 3 * x)), aim, 0.95)
+        fitted = ThresholdChanceWithMoreLabels(x, y, fit_probability_calibration("beta", x, y)(x), aim, 0.95)
         came = []
         for more in (50, 200):
             new = (made(rng, more, ties, shift) for _ in range(50))

@@ -96,7 +96,7 @@ def test_rank_fusion_is_the_weighted_sum_of_reciprocal_ranks():
     """Worked by hand: a text that is first and second has 2/61 + 1/62."""
     system = SystemEnsemble("a+b", opened=lambda _: opened("jaccard"), weights="2,1", of="ranks")
     lists = [(np.array([4, 7]), np.array([0.9, 0.5])), (np.array([7, 4]), np.array([8.0, 3.0]))]
-    ids, scores = system._fuse_query_lists(lists)
+    ids, scores = system._fuse_member_lists_of_query(lists)
     assert ids.tolist() == [4, 7]
     assert scores.tolist() == pytest.approx([2 / 61 + 1 / 62, 2 / 62 + 1 / 61], abs=1e-9)
 

@@ -18,10 +18,10 @@ from embassay.systems.encoders.minilm import MiniLMEncoder
 from embassay.systems.encoders.wordllama import WordLlamaEncoder
 from embassay.systems.late_chunks import (
     DocumentWithPassages,
-    choose_passage_windows,
+    choose_window_with_most_context,
     encode_late_chunks,
     explain_no_late_chunks,
-    plan_passage_windows,
+    plan_token_windows_of_passages,
 )
 
 DOCUMENT = (
@@ -92,8 +92,8 @@ def test_windows_hold_every_passage_and_fit(words: int, borders: set[int], room:
     ends = [*starts[1:], words]
     passages = [(2 * a, 2 * b) for a, b in zip(starts, ends, strict=True)]
     places = np.array([(2 * i, 2 * i + 1) for i in range(words)], dtype=np.int64)
-    windows = plan_passage_windows(places, passages, room)
-    chosen = choose_passage_windows(windows, len(passages))
+    windows = plan_token_windows_of_passages(places, passages, room)
+    chosen = choose_window_with_most_context(windows, len(passages))
     assert {p for w in windows for p in range(w.first, w.last)} == set(range(len(passages)))
     for window in windows:
         assert window.last - window.first == 1 or ends[window.last - 1] - starts[window.first] <= room
@@ -173,9 +173,9 @@ class TestSentenceTransformers:
         encoder = self.open(folder, max_length=26)
         assert encoder.token_room == 24
         [vectors] = encode_late_chunks(encoder, [document])
-        windows = plan_passage_windows(encoder.locate_text_tokens([text])[0], document.passages, 24)
+        windows = plan_token_windows_of_passages(encoder.locate_text_tokens([text])[0], document.passages, 24)
         assert len(windows) > 1
-        chosen = choose_passage_windows(windows, 5)
+        chosen = choose_window_with_most_context(windows, 5)
         for row, number in enumerate(chosen):
             window = windows[number]
             start, end = document.passages[window.first][0], document.passages[window.last - 1][1]

@@ -12,7 +12,11 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import CallerObjectEncoder, find_passed_in_encoder, register_system_objects
+from embassay.systems.objects import (
+    CallerObjectEncoder,
+    find_passed_in_encoder,
+    register_systems_and_list_specs,
+)
 
 ROWS = [
     {
@@ -101,9 +105,9 @@ def test_an_object_without_identity_is_never_taken_for_another(tmp_path: Path) -
             return letters(texts) * sign + (np.arange(8) if sign < 0 else 0)
 
         values.append(
-            find_passed_in_encoder(register_system_objects({"model": model})[0].removeprefix("own:")).encode(
-                ["a fox"]
-            )[0]
+            find_passed_in_encoder(
+                register_systems_and_list_specs({"model": model})[0].removeprefix("own:")
+            ).encode(["a fox"])[0]
         )
     assert not np.allclose(*values)
 
@@ -113,14 +117,14 @@ def test_weights_are_an_identity() -> None:
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(2, 2)
     layer.encode = lambda texts: np.ones((len(texts), 2))
-    (spec,) = register_system_objects({"layer": layer})
+    (spec,) = register_systems_and_list_specs({"layer": layer})
     before = find_passed_in_encoder("layer").identity
-    assert find_passed_in_encoder("layer").is_resumable
+    assert find_passed_in_encoder("layer").can_resume_run
     with torch.no_grad():
         layer.weight += 1
     other = torch.nn.Linear(2, 2)
     other.encode = layer.encode
-    assert register_system_objects({"layer": other}) == (spec,)
+    assert register_systems_and_list_specs({"layer": other}) == (spec,)
     assert find_passed_in_encoder("layer").identity != before
 
 
@@ -128,11 +132,11 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
     """What was given, and what can be."""
     for wrong in ([3], [Mine], [object()]):
         with pytest.raises(UsageError, match=r"encode|class"):
-            register_system_objects(wrong)
+            register_systems_and_list_specs(wrong)
     with pytest.raises(UsageError, match="workers"):
-        register_system_objects([letters], workers=2)
+        register_systems_and_list_specs([letters], workers=2)
     with pytest.raises(UsageError, match="Two systems"):
-        register_system_objects([letters, letters])
+        register_systems_and_list_specs([letters, letters])
     with pytest.raises(UsageError, match="no rows"):
         run(["jaccard"], tmp_path / "run", datasets=[[]])
     with pytest.raises(UsageError, match="frame"):
@@ -146,7 +150,7 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
 )
 def test_what_an_object_gives_is_checked(made: Any) -> None:
     """One vector per text, or the cell fails with the object's name."""
-    (spec,) = register_system_objects({"odd": made})
+    (spec,) = register_systems_and_list_specs({"odd": made})
     with pytest.raises(ModelError, match="odd"):
         find_passed_in_encoder(spec.removeprefix("own:")).encode(["a", "b"])
 
@@ -286,7 +290,7 @@ def test_what_is_no_array_is_told_for_what_it_is() -> None:
         CallerObjectEncoder(lambda texts: [[1 + 2j]], "waves").encode(["a"])
     for wrong, mend in ((Mine, "Mine("), (Embedder(), "model.embed_documents")):
         with pytest.raises(UsageError) as told:
-            register_system_objects([wrong])
+            register_systems_and_list_specs([wrong])
         assert mend in told.value.mend
 
 
@@ -319,8 +323,8 @@ def test_runs_that_begin_within_a_second_have_folders_of_their_own(
 def test_a_spec_keeps_its_own_name() -> None:
     """A name that would be passed over in silence is refused; its own may stand in a mapping beside named objects."""
     with pytest.raises(UsageError, match="jaccard"):
-        register_system_objects({"words": "jaccard"})
-    assert register_system_objects({"jaccard": "jaccard"}) == ("jaccard",)
+        register_systems_and_list_specs({"words": "jaccard"})
+    assert register_systems_and_list_specs({"jaccard": "jaccard"}) == ("jaccard",)
 
 
 @pytest.mark.parametrize(

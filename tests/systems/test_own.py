@@ -14,7 +14,7 @@ from embassay.systems.cosine import Cosine, TransformedEncoder, VectorTransformO
 from embassay.systems.own import (
     InnerProductLayout,
     NamedVectorSimilarity,
-    compute_row_similarities,
+    compute_similarity_matrix_by_name,
     find_model_own_similarity,
     find_systems_forced_to_cosine,
 )
@@ -81,7 +81,7 @@ def test_pairs_have_the_order_of_the_similarity(by, vectors):
 def test_an_index_by_inner_product_has_the_order_of_the_similarity(by, vectors):
     """Also for a query that is laid out alone, when its time is taken."""
     layout = InnerProductLayout.of(by, vectors)
-    documents, queries = layout.lay_out_documents(vectors), layout.queries(vectors[:9])
+    documents, queries = layout.make_inner_product_document_vectors(vectors), layout.queries(vectors[:9])
     found = exact_search(queries, documents, 15)
     direct = DIRECT[by](vectors[:9].astype(np.float64), vectors.astype(np.float64))
     assert np.array_equal(found.indices, np.argsort(-direct, axis=1, kind="stable")[:, :15])
@@ -94,7 +94,10 @@ def test_no_index_searches_by_manhattan_distance(vectors):
     with pytest.raises(UsageError, match="Manhattan"):
         InnerProductLayout.of("manhattan", vectors)
     assert np.allclose(
-        np.linalg.norm(InnerProductLayout.of("cosine", vectors).lay_out_documents(vectors), axis=1), 1
+        np.linalg.norm(
+            InnerProductLayout.of("cosine", vectors).make_inner_product_document_vectors(vectors), axis=1
+        ),
+        1,
     )
 
 
@@ -105,7 +108,7 @@ def test_every_similarity_of_the_library_by_name(by, vectors):
     units = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b))
     expected = DIRECT[by](a, b) if by in DIRECT else DIRECT["dot"](*units)
     np.testing.assert_allclose(
-        compute_row_similarities(by, a, b), expected, atol=1e-6 * np.abs(expected).max()
+        compute_similarity_matrix_by_name(by, a, b), expected, atol=1e-6 * np.abs(expected).max()
     )
 
 

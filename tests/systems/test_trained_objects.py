@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.systems import open_system
-from embassay.systems.objects import register_system_objects
+from embassay.systems.objects import register_systems_and_list_specs
 
 
 class Trained:
@@ -26,12 +26,12 @@ class Trained:
 def test_weights_that_change_in_place_give_another_identity() -> None:
     """Else the scores of a model in training would all be those of its first evaluation."""
     model = Trained()
-    (spec,) = register_system_objects({"trained": model})
+    (spec,) = register_systems_and_list_specs({"trained": model})
     first = open_system(spec)
     before = first.pairs(["a"], ["abc"])[0]
-    assert open_system(*register_system_objects({"trained": model})).identity == first.identity
+    assert open_system(*register_systems_and_list_specs({"trained": model})).identity == first.identity
     model.weight = 50.0
-    (spec,) = register_system_objects({"trained": model})
+    (spec,) = register_systems_and_list_specs({"trained": model})
     second = open_system(spec)
     assert second.identity != first.identity
     assert second.pairs(["a"], ["abc"])[0] != pytest.approx(before)

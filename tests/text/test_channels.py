@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA, Levenshtein
 
 from embassay.text import PERTURBATIONS, perturb
-from embassay.text.channels import ALIKE, read_channel_table
+from embassay.text.channels import ALIKE, read_character_error_table
 
 PROSE = (
     "The committee met on a cold morning in March and could not agree about the route of the new railway. Several "
@@ -41,7 +41,7 @@ def test_a_scan_is_misread_as_often_as_asked_for() -> None:
 @pytest.mark.parametrize("channel", ["typos", "ocr"])
 def test_a_table_is_of_chances(channel: str) -> None:
     """Rates are positive and about 1 in the mean; shares of outcomes add up to 1, and nothing becomes itself."""
-    fates = read_channel_table(channel)  # type: ignore[arg-type]
+    fates = read_character_error_table(channel)  # type: ignore[arg-type]
     for key, fate in fates.items():
         assert 1 <= len(key) <= 2
         assert fate.rate > 0
@@ -53,7 +53,7 @@ def test_a_table_is_of_chances(channel: str) -> None:
 @given(st.text(st.characters(exclude_categories=()), max_size=60), st.text(max_size=4))
 def test_what_no_table_knows_stays(text: str, key: str) -> None:
     """Letters of other scripts, digits at a keyboard; and no share, no damage."""
-    known = set("".join(read_channel_table("typos")))
+    known = set("".join(read_character_error_table("typos")))
     others = "".join(letter for letter in text if letter not in known)
     assert damaged("typos:p=1", others, key) == others
     assert damaged("typos:p=0", text, key) == damaged("ocr:p=0", text, key) == text

@@ -17,15 +17,15 @@ from embassay.text.perturbations import (
     capitalize_random_quarter,
     delete_every_tenth_character,
     delete_tenth_character_or_next,
-    delete_tenths_in_each_sentence,
+    delete_tenth_characters_of_sentences,
     draw_random_order,
     replace_letters_by_digits,
     shuffle_sentences,
-    shuffle_sentences_of_lines,
+    shuffle_sentences_split_at_lines,
     shuffle_words,
     shuffle_words_at_spaces,
     split_sentences,
-    split_sentences_by_lines,
+    split_sentences_by_lines_and_full_stops,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -158,11 +158,13 @@ def test_edits_of_the_earlier_code() -> None:
     """Sentences end at line ends and before spaces, deletion starts anew in each, words are split at single spaces
     (SAGE [A16]); each by hand."""
     text = "abcdefghijkl mn. Opq?\nRst. "
-    assert split_sentences_by_lines(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
+    assert split_sentences_by_lines_and_full_stops(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
     # A space counts as two characters, so the seventh of "a b c de." is the tenth.
-    assert delete_tenths_in_each_sentence("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
-    assert delete_tenths_in_each_sentence("a b c de", draw) == "a b c e."
-    assert Counter(shuffle_sentences_of_lines(text, draw).split("\n\n")) == Counter(
-        split_sentences_by_lines(text)
+    assert (
+        delete_tenth_characters_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
+    )
+    assert delete_tenth_characters_of_sentences("a b c de", draw) == "a b c e."
+    assert Counter(shuffle_sentences_split_at_lines(text, draw).split("\n\n")) == Counter(
+        split_sentences_by_lines_and_full_stops(text)
     )
     assert Counter(shuffle_words_at_spaces("a  b\nc d", draw).split(" ")) == Counter(["a", "", "b\nc", "d"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.text.prose import find_prose_sentences, strip_markup_and_code
+from embassay.text.prose import find_prose_sentences, read_markdown_with_and_without_code
 
 PROSE = "A passage holds at most two hundred words of a document."
 
@@ -107,4 +107,4 @@ def test_any_text(text: str) -> None:
         assert text[one.start : one.end] == text[one.start : one.end].strip()
         assert one.text == " ".join(one.text.split())
         last = one.end
-    strip_markup_and_code(text)
+    read_markdown_with_and_without_code(text)

@@ -15,13 +15,13 @@ from embassay.text import PERTURBATIONS, perturb
 from embassay.text.semantics import (
     _LISTS,
     AUXILIARIES,
-    _draw_other_fact,
+    _draw_replacement_number_or_word,
     _read_synonym_table,
     build_negation_rules,
-    detect_negation_language,
+    detect_language_by_function_words,
+    find_negation_language_of_code,
     negate_in_language,
     negate_text,
-    parse_negation_language,
 )
 
 PARTS = [
@@ -211,12 +211,12 @@ def test_any_text_is_taken(text: str) -> None:
 )  # fmt: skip
 def test_the_language_a_text_seems_to_be_in(text: str, lang: str) -> None:
     """By its function words; English of equals, none where there is too little."""
-    assert detect_negation_language(text) == lang
+    assert detect_language_by_function_words(text) == lang
 
 
 def test_codes_of_languages() -> None:
     """Two letters, three and regions."""
-    assert [parse_negation_language(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
+    assert [find_negation_language_of_code(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
         "en", "en", "de", "fr", "es", "", "",
     ]  # fmt: skip
 
@@ -287,7 +287,7 @@ def test_a_single_name_becomes_one_of_nobodys():
 @given(st.integers(0, 2**32 - 1), st.from_regex(r"[0-9]{1,4}([.,][0-9]{1,3})?", fullmatch=True))
 def test_another_number_is_another_number(key, number):
     """Of the same form, whatever was drawn."""
-    found = _draw_other_fact("number", number, key)
+    found = _draw_replacement_number_or_word("number", number, key)
     assert found != number
     assert re.sub(r"\d", "9", found) == re.sub(r"\d", "9", number)
 
@@ -295,6 +295,6 @@ def test_another_number_is_another_number(key, number):
 @given(st.integers(0, 2**32 - 1), st.sampled_from([one for some in _LISTS for one in some]))
 def test_another_word_of_the_list(key, word):
     """Never itself."""
-    found = _draw_other_fact("listed", word, key)
+    found = _draw_replacement_number_or_word("listed", word, key)
     assert found != word
     assert any(word in some and found in some for some in _LISTS)

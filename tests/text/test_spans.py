@@ -17,7 +17,7 @@ from embassay.text.perturbations import (
 )
 from embassay.text.tokenizers import (
     _KEPT_TOKENS,
-    TokenByteEnds,
+    TokenByteEndCache,
     WordTokenizer,
     encode_as_utf8,
     find_tokenizer_byte_ends,
@@ -108,7 +108,7 @@ def test_ends_are_kept_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.append(text)
             return super().pieces(text)
 
-    ends = TokenByteEnds(Counting())
+    ends = TokenByteEndCache(Counting())
     for text in ("a b c", "a b c", "d e", "f g", "a b c"):
         assert ends(text).tolist() == list(range(1, len(text) + 1, 2))
     assert seen == ["a b c", "d e", "f g", "a b c"]

@@ -13,9 +13,9 @@ from embassay.text.splitters import (
     SPLITTERS,
     DocumentSplitSettings,
     add_headings_to_pieces,
+    add_library_version_to_splitting_spec,
     locate_split_pieces,
     parse_document_splitting,
-    pin_splitting_version,
 )
 from embassay.text.tokenizers import token_ends
 
@@ -152,8 +152,11 @@ def test_context_is_the_first_sentence() -> None:
 def test_the_version_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of another version are not taken for these, and a library that is missing is told with its mend."""
     monkeypatch.setattr("embassay.text.splitters.version", lambda name: "9.9")
-    assert pin_splitting_version("chonkie:sentence?size=20") == "chonkie:sentence?size=20&version=9.9"
-    assert pin_splitting_version("430+70") == "430+70"
+    assert (
+        add_library_version_to_splitting_spec("chonkie:sentence?size=20")
+        == "chonkie:sentence?size=20&version=9.9"
+    )
+    assert add_library_version_to_splitting_spec("430+70") == "430+70"
     with pytest.raises(ModelError, match=r"1\.0"):
         DocumentSplitSettings("chonkie", "sentence", 20, version="1.0").open(WORDS)
 
@@ -162,4 +165,4 @@ def test_the_version_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("embassay.text.splitters.version", absent)
     with pytest.raises(ModelError, match=r"embassay\[chunkers\]"):
-        pin_splitting_version("langchain:recursive")
+        add_library_version_to_splitting_spec("langchain:recursive")

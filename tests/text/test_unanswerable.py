@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embassay.text.unanswerable import (
     PassageWordCoverage,
-    draw_off_topic_questions,
+    draw_questions_unlike_passages,
     find_changeable_values,
     load_off_topic_questions,
     make_unanswerable_questions,
@@ -46,7 +46,7 @@ def test_near_questions_have_one_value_changed_and_no_passage_has_it() -> None:
     for question in made.questions:
         assert question.text == before[question.of].replace(question.was, question.now)
         assert question.now != question.was
-        others = cover.list_known_words(before[question.of].replace(question.was, ""))
+        others = cover.list_words_found_in_passages(before[question.of].replace(question.was, ""))
         assert cover.most(others, cover.find_rows_with_words(question.now)) < 0.3
     assert make_unanswerable_questions(QUESTIONS[::-1], cover, 10, seed=1) == made
     assert len(make_unanswerable_questions(QUESTIONS, cover, 2, seed=1).questions) == 2
@@ -68,9 +68,9 @@ def test_far_questions_share_few_words_with_any_passage() -> None:
     cover = PassageWordCoverage(PASSAGES)
     ours = load_off_topic_questions()
     assert len(set(ours)) == len(ours) > 100
-    drawn = draw_off_topic_questions(ours, cover, 12, seed=3)
+    drawn = draw_questions_unlike_passages(ours, cover, 12, seed=3)
     assert len(drawn.questions) == 12
-    mixed = draw_off_topic_questions(
+    mixed = draw_questions_unlike_passages(
         ["Which ferry left Bergen in 1987?", "How long does sourdough rise?"], cover, 5, seed=3
     )
     assert [question.text for question in mixed.questions] == ["How long does sourdough rise?"]

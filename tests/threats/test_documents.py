@@ -23,7 +23,7 @@ from embassay.data.documents.conversion import (
     convert_document,
     summarize_kept_conversions,
 )
-from embassay.data.documents.markup import UnreadableDocument
+from embassay.data.documents.markup import UnreadableDocumentError
 from embassay.limits import read_bounded_file
 from written_documents import write_docx, write_pdf
 
@@ -260,7 +260,7 @@ def test_a_refusal_is_kept_and_can_be_cleared(folder: Path) -> None:
     pytest.importorskip("pypdfium2")
     (folder / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
     for _ in range(2):
-        with pytest.raises(UnreadableDocument, match="damaged"):
+        with pytest.raises(UnreadableDocumentError, match="damaged"):
             convert_document(folder / "bad.pdf", "PDF")
     assert summarize_kept_conversions().entries == 1
     assert clear_kept_conversions() > 0
@@ -278,5 +278,5 @@ def test_a_conversion_that_never_ends_is_ended(folder: Path, monkeypatch: pytest
     while conversion._idle:
         conversion._idle.pop().close()
     (folder / "page.html").write_text("<p>Text.")
-    with pytest.raises(UnreadableDocument, match="more memory or time"):
+    with pytest.raises(UnreadableDocumentError, match="more memory or time"):
         convert_document(folder / "page.html", "HTML")

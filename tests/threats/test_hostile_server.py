@@ -94,7 +94,7 @@ def test_a_redirect_takes_nothing_along(monkeypatch: pytest.MonkeyPatch, spec: s
 @pytest.mark.parametrize("spec", SPECS[:2])
 def test_an_answer_without_end(monkeypatch: pytest.MonkeyPatch, spec: str, packed: bool) -> None:
     """Is left at the largest size that any answer has, counted after it is unpacked."""
-    monkeypatch.setenv(ANSWER.environment_variable, "1MiB")
+    monkeypatch.setenv(ANSWER.environment_variable_name, "1MiB")
     bomb = gzip.compress(b" " * 2**26)
 
     def endless(one: BaseHTTPRequestHandler) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError
-from embassay.protocols.hteb.transformers import read_answer_text
+from embassay.protocols.hteb.transformers import parse_transformed_text
 from embassay.protocols.hume.llms.annotator import (
     RatingScale,
     read_document_order,
@@ -17,7 +17,7 @@ from embassay.protocols.hume.llms.annotator import (
     read_rating_from_answer,
     read_relevance_marks,
 )
-from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
+from embassay.protocols.pteb.paraphrasing import make_paraphrase_verdict_of_answer
 from embassay.protocols.pteb.ratings import parse_rating
 from embassay.protocols.rag.answers.answerer import is_abstaining_answer, parse_answer_grade
 from embassay.protocols.rag.judges import Passage, Question
@@ -55,17 +55,28 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
     start = time.process_time()
     names = ["A", "B", "C"]
     for read in (
-        lambda: check_paraphrase_answer("A fox.", answer), lambda: check_paraphrase_answer(answer, "A fox."),
-        lambda: strip_thinking(answer), lambda: reading.parse_grade_answer(answer),
+        lambda: make_paraphrase_verdict_of_answer("A fox.", answer),
+        lambda: make_paraphrase_verdict_of_answer(answer, "A fox."),
+        lambda: strip_thinking(answer),
+        lambda: reading.parse_grade_answer(answer),
         lambda: reading.parse_order_answer(answer, names),
-        lambda: reading.complete_partial_order(answer, names), lambda: extract_answer_json(answer),
-        lambda: check_paraphrase_answer(answer, f"{answer[1:]} x", meaning=True), lambda: strip_tagged_blocks(answer),
-        lambda: strip_code_fence(answer), lambda: extract_first_code_fence(answer), lambda: read_answer_text(answer),
-        lambda: parse_rating(answer), lambda: parse_answer_grade(answer), lambda: is_abstaining_answer(answer),
-        lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_by_rules(answer),
-        lambda: read_label_from_answer(answer, []), lambda: read_rating_from_answer(answer, RatingScale()),
-        lambda: read_document_order(answer, names), lambda: read_relevance_marks(answer, names),
-    ):  # fmt: skip
+        lambda: reading.parse_partial_order_answer(answer, names),
+        lambda: extract_answer_json(answer),
+        lambda: make_paraphrase_verdict_of_answer(answer, f"{answer[1:]} x", meaning=True),
+        lambda: strip_tagged_blocks(answer),
+        lambda: strip_code_fence(answer),
+        lambda: extract_first_code_fence(answer),
+        lambda: parse_transformed_text(answer),
+        lambda: parse_rating(answer),
+        lambda: parse_answer_grade(answer),
+        lambda: is_abstaining_answer(answer),
+        lambda: parse_rewriting(answer, "Why?"),
+        lambda: rewrite_by_rules(answer),
+        lambda: read_label_from_answer(answer, []),
+        lambda: read_rating_from_answer(answer, RatingScale()),
+        lambda: read_document_order(answer, names),
+        lambda: read_relevance_marks(answer, names),
+    ):
         # Each says in its own way that it is no answer.
         with suppress(ValueError):
             read()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.cli import main
-from embassay.systems.remote.calls import ServerErrorAnswer, classify_request_error, read_api_key, redact_keys
+from embassay.systems.remote.calls import ServerStatusError, classify_request_error, read_api_key, redact_keys
 
 KEY = "0123456789-only-mine-abcdef"
 
@@ -49,7 +49,7 @@ def test_tracebacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, debug: bool
 def test_no_half_of_a_key(before: int) -> None:
     """What a server says is cut to a line; a key that lies across the cut is taken out before."""
     failure = classify_request_error(
-        ServerErrorAnswer(401, {}, {"error": {"message": "x" * before + f" {KEY} " + "y" * 600}})
+        ServerStatusError(401, {}, {"error": {"message": "x" * before + f" {KEY} " + "y" * 600}})
     )
     assert failure is not None
     assert not any(KEY[:n] in failure.reason for n in range(8, len(KEY)))

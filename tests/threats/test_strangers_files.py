@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import DataError
 from embassay.interchange import export
-from embassay.interchange.tables import find_runs_in_folders
+from embassay.interchange.tables import load_runs_in_folders
 from embassay.protocols.rag.golden.final_lists import read_final_lists
 from embassay.protocols.wordings.sets import ParaphraseSet, import_paraphrases
 from embassay.report import write_report
@@ -107,7 +107,7 @@ def test_links_in_a_folder_of_runs(tmp_path: Path) -> None:
     assert b"own" in shown
     assert b"secret" not in shown
     assert service.report("own") is None
-    assert [run.name for run in find_runs_in_folders([runs])] == ["own"]
+    assert [run.name for run in load_runs_in_folders([runs])] == ["own"]
 
 
 def test_a_manifest_that_climbs(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from embassay.cli import main
 from embassay.cli.terminal import (
     ControlEscapingStream,
     escape_control_characters,
-    filter_control_characters,
+    escape_control_characters_in_output,
     replace_control_characters,
 )
 from written_runs import write_run
@@ -136,10 +136,10 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
     """Behind a real terminal, where colours are drawn: only ours, and brackets are no markup."""
     pty = pytest.importorskip("pty")
     program = (
-        "from embassay.cli.terminal import filter_control_characters\n"
+        "from embassay.cli.terminal import escape_control_characters_in_output\n"
         "from embassay.cli.terminal import print_rendered_text, print_table_to_fit_screen, make_progress_bars\n"
         f"evil = {EVIL!r}\n"
-        "with filter_control_characters():\n"
+        "with escape_control_characters_in_output():\n"
         "    print_table_to_fit_screen(['a', evil], [[evil, evil]], wide=True)\n"
         "    print_rendered_text(evil); print(evil)\n"
         "    bars = make_progress_bars(); bars.start(); bars.add_task(evil, state=evil)\n"
@@ -177,6 +177,6 @@ def test_bars_of_libraries_are_drawn() -> None:
 def test_the_streams_come_back() -> None:
     """After the command, whatever became of it."""
     before = sys.stdout, sys.stderr
-    with pytest.raises(ZeroDivisionError), filter_control_characters():
+    with pytest.raises(ZeroDivisionError), escape_control_characters_in_output():
         raise ZeroDivisionError
     assert (sys.stdout, sys.stderr) == before

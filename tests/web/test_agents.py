@@ -14,7 +14,7 @@ import pytest
 
 from embassay.cli.runs import serve_agents
 from embassay.errors import UsageError
-from embassay.web.agents import AgentLimits, make_agent_server
+from embassay.web.agents import AgentPermissions, make_agent_server
 from stub import StubServer
 
 pytestmark = [
@@ -72,7 +72,7 @@ def test_what_agents_are_told_before_they_begin(folder: Path) -> None:
     from mcp import Client
 
     async def look() -> tuple[str, dict[str, bool]]:
-        async with Client(make_agent_server(AgentLimits(folder))) as client:
+        async with Client(make_agent_server(AgentPermissions(folder))) as client:
             tools = (await client.list_tools()).tools
             return client.instructions or "", {tool.name: tool.annotations.read_only_hint for tool in tools}
 
@@ -86,7 +86,7 @@ def test_a_server_that_reads(folder: Path) -> None:
     """Data are checked and runs planned and scored; nothing is written, and no run is made."""
     before = sorted(folder.rglob("*"))
     answers = ask(
-        make_agent_server(AgentLimits(folder)),
+        make_agent_server(AgentPermissions(folder)),
         ("check_data", {"path": "notes.jsonl"}), ("plan_run", {"run": SAGE}),
         ("run_protocol", {"run": SAGE, "out": "runs/one"}),
         ("score_runs", {"qrels": "qrels.txt", "runs": ["a.trec"], "measures": ["nDCG@10"]}),
@@ -121,7 +121,7 @@ def test_a_server_that_reads(folder: Path) -> None:
 def test_nothing_outside_of_the_folder(folder: Path, tool: str, given: dict[str, Any]) -> None:
     """Neither by dots, nor by a whole path, nor by a link."""
     (folder / "link").symlink_to(folder.parent)
-    (is_error, said), *_ = ask(make_agent_server(AgentLimits(folder, allow_runs=True)), (tool, given))
+    (is_error, said), *_ = ask(make_agent_server(AgentPermissions(folder, allow_runs=True)), (tool, given))
     assert is_error
     assert "outside" in said
     assert not (folder.parent / "elsewhere").exists()
@@ -131,7 +131,7 @@ def test_runs_are_called_as_they_are_named(folder: Path) -> None:
     """By the name before the file; by the file where its own name has the mark."""
     (folder / "b=1.trec").write_text((folder / "a.trec").read_text())
     given = {"qrels": "qrels.txt", "runs": ["new=a.trec", "b=1.trec"], "measures": ["nDCG@10"]}
-    [(is_error, said)] = ask(make_agent_server(AgentLimits(folder)), ("score_runs", given))
+    [(is_error, said)] = ask(make_agent_server(AgentPermissions(folder)), ("score_runs", given))
     assert not is_error
     scored = json.loads(content((is_error, said)))
     assert {row["system"] for row in scored["results"]} == {"new", "b-1"}
@@ -141,7 +141,7 @@ def test_a_run_its_gate_and_its_comparison(folder: Path) -> None:
     """With leave to run: the run, resumed by the same call, and what is read from it."""
     run = {"run": SAGE, "out": "runs/one"}
     answers = ask(
-        make_agent_server(AgentLimits(folder, allow_runs=True)),
+        make_agent_server(AgentPermissions(folder, allow_runs=True)),
         ("run_protocol", run), ("run_protocol", run),
         ("gate_run", {"run": "runs/one", "at_least": ["sage.clustering[bm25]>=0.99"]}),
         ("compare_systems", {"run": "runs/one", "a": "bm25", "b": "jaccard"}),
@@ -163,13 +163,13 @@ def test_nothing_is_paid_without_a_limit(folder: Path, monkeypatch: pytest.Monke
         paid = f"openai:text-embedding-3-small?base_url={stub.url}/v1&dimensions=8&price=1000"
         run = {**SAGE, "systems": [paid]}
         (answer,) = ask(
-            make_agent_server(AgentLimits(folder, allow_runs=True)),
+            make_agent_server(AgentPermissions(folder, allow_runs=True)),
             ("run_protocol", {"run": run, "out": "a"}),
         )
         assert not answer[0]
         assert stub.requests.total() == 0
         assert "cost limit" in answer[1]
-        server = make_agent_server(AgentLimits(folder, allow_runs=True, max_cost=1.0))
+        server = make_agent_server(AgentPermissions(folder, allow_runs=True, max_cost=1.0))
         first, second = ask(server, *(("run_protocol", {"run": run, "out": name}) for name in ("b", "c")))
         assert content(first)[:1] == "{"
         bought = stub.requests.total()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.web.healthcheck import find_served_port, main
+from embassay.web.healthcheck import find_port_in_serve_command, main
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from embassay.web.healthcheck import find_served_port, main
 )
 def test_where_a_command_serves(line: str, port: int | None) -> None:
     """By its words: the two commands that serve, at the port they were told or their own."""
-    assert find_served_port(line.split()) == port
+    assert find_port_in_serve_command(line.split()) == port
 
 
 def test_well_ill_and_not_serving(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

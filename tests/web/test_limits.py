@@ -21,19 +21,19 @@ def test_a_burst_then_a_rate() -> None:
     """Three at once, then two a second, and never more than three saved up."""
     clock = Clock()
     limit = KeyedRateLimit(3, 2.0, clock=clock)
-    assert [limit.try_take_request("a") for _ in range(4)] == [True, True, True, False]
-    assert limit._compute_allowance("a") < 1
+    assert [limit.try_use_rate_allowance("a") for _ in range(4)] == [True, True, True, False]
+    assert limit._compute_remaining_requests("a") < 1
     clock.at += 0.5
-    assert limit._compute_allowance("a") >= 1
-    assert [limit.try_take_request("a"), limit.try_take_request("a")] == [True, False]
+    assert limit._compute_remaining_requests("a") >= 1
+    assert [limit.try_use_rate_allowance("a"), limit.try_use_rate_allowance("a")] == [True, False]
     clock.at += 100
-    assert [limit.try_take_request("a") for _ in range(4)] == [True, True, True, False]
+    assert [limit.try_use_rate_allowance("a") for _ in range(4)] == [True, True, True, False]
 
 
 def test_each_has_their_own() -> None:
     """One who asks too much takes nothing from another."""
     limit = KeyedRateLimit(1, 0.0, clock=Clock())
-    assert [limit.try_take_request(key) for key in "aab"] == [True, False, True]
+    assert [limit.try_use_rate_allowance(key) for key in "aab"] == [True, False, True]
 
 
 @given(st.lists(st.floats(0, 3), max_size=60), st.integers(1, 5), st.floats(0.1, 4))
@@ -44,7 +44,7 @@ def test_never_more_than_burst_and_rate(waits, burst, rate) -> None:
     taken = []
     for wait in waits:
         clock.at += wait
-        if limit.try_take_request("a"):
+        if limit.try_use_rate_allowance("a"):
             taken.append(clock.at)
     for first in range(len(taken)):
         for last in range(first, len(taken)):
@@ -56,10 +56,10 @@ def test_many_addresses_do_not_fill_the_memory(monkeypatch) -> None:
     monkeypatch.setattr(server, "_MOST_KEPT", 10)
     limit = KeyedRateLimit(1, 0.0, clock=Clock())
     for at in range(100):
-        limit.try_take_request(str(at))
+        limit.try_use_rate_allowance(str(at))
     assert len(limit._levels) == 10
-    assert limit._compute_allowance("99") < 1
-    assert limit._compute_allowance("0") >= 1
+    assert limit._compute_remaining_requests("99") < 1
+    assert limit._compute_remaining_requests("0") >= 1
 
 
 def test_an_address_of_version_six_is_its_network() -> None:

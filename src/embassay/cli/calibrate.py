@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options, make_default_run_folder
+from embassay.cli.options import (
+    WorkerOptions,
+    add_memory_option,
+    add_options_from_record_parameters,
+    make_default_run_folder,
+)
 from embassay.cli.terminal import format_command_line, print_rendered_text, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
@@ -25,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from embassay.cli.session import DisplayOptions, RunOnDisk
-    from embassay.protocols.rag.scoring.options import RunCalibrationRequest
+    from embassay.cli.session import RunOnDisk, StdoutFormatOptions
+    from embassay.protocols.rag.scoring.options import RetrievalScoreCalibrationRequest
 
 
 @dataclass(frozen=True)
-class RunCalibrationOptions:
+class SearchRunCalibrationOptions:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
     # As of `rag score`, whose records are not read for the sake of a help text.
@@ -89,9 +94,12 @@ Words = Annotated[
 
 
 @add_memory_option
-@add_record_options(tasks=(), defaults={"systems": ()})
+@add_options_from_record_parameters(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest, running: WorkerOptions, retrieved: RunCalibrationOptions, words: Words = None
+    request: CalibrationRequest,
+    running: WorkerOptions,
+    retrieved: SearchRunCalibrationOptions,
+    words: Words = None,
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -103,7 +111,7 @@ def calibrate(
     from embassay.protocols.calibration.protocol import CalibrationProtocol
 
     if words:
-        _check_calibration_usable(words, request, running)
+        _exit_if_calibration_unusable(words, request, running)
         return
     asked = _parse_system_threshold(retrieved.origin) if retrieved.origin else None
     lists = (*retrieved.runs, *retrieved.retrievers)
@@ -112,18 +120,18 @@ def calibrate(
         raise UsageError(
             "--no-answer needs --run.", mend="Add --run FILE, with results for these questions too."
         )
-    _check_thresholds_translatable(request.systems, asked and asked[0], retrieved.targets)
+    _check_threshold_conversion_options(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
     if lists:
-        out = _calibrate_runs(request, retrieved, running)
+        out = _calibrate_runs_into_folder(request, retrieved, running)
     else:
         done = run_or_plan_protocol(
             CalibrationProtocol.of(request.options),
             request,
             running,
             "calibration",
-            show=_make_run_view_with_label_cost(retrieved.price),
+            show=_make_run_printer_with_label_cost(retrieved.price),
             check=_check_cells_calibrated,
         )
         out = None if done is None else done.path
@@ -131,11 +139,11 @@ def calibrate(
         _show_translated_thresholds(out, *asked, retrieved.targets, running.wide)
 
 
-def _check_calibration_usable(
+def _exit_if_calibration_unusable(
     words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
 ) -> None:
     """Say whether a calibration can be used on the request's pairs; exit with code 1 if it cannot."""
-    from embassay.protocols.calibration.check import compare_pairs_with_calibration
+    from embassay.protocols.calibration.check import check_calibration_on_new_pairs
     from embassay.report.calibration.thresholds import calibration_check_view
     from embassay.runs.folder import format_value_as_json
 
@@ -148,7 +156,7 @@ def _check_calibration_usable(
         raise UsageError(
             "A check needs one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
         )
-    checked = compare_pairs_with_calibration(
+    checked = check_calibration_on_new_pairs(
         words[1], request.datasets[0], mapping=request.mapping, split=request.split
     )
     if running.json:
@@ -171,7 +179,7 @@ def check_systems_or_runs_given(systems: Sequence[str], run: Sequence[str] | Non
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
 
-def _check_thresholds_translatable(
+def _check_threshold_conversion_options(
     systems: Sequence[str], origin: str | None, targets: Sequence[str]
 ) -> None:
     """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
@@ -185,9 +193,9 @@ def _check_thresholds_translatable(
         raise UsageError("--from needs a second system to convert to.", mend="Name another system with -s.")
 
 
-def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
+def _preview_retriever_answers(wanted: RetrievalScoreCalibrationRequest) -> None:
     """Ask each retriever one question, and show how its answer is read."""
-    from embassay.protocols.live.runs import try_retrievers
+    from embassay.protocols.live.runs import describe_trial_of_retrievers
     from embassay.protocols.rag.scoring.inputs import read_texts_for_hit_matching
     from embassay.protocols.rag.scoring.threshold import gather_calibration_questions
 
@@ -197,22 +205,22 @@ def _preview_retriever_answers(wanted: RunCalibrationRequest) -> None:
             "There is nothing to estimate, because calibrating a run file sends no requests.",
             mend="Leave --dry-run out.",
         )
-    for line in try_retrievers(
+    for line in describe_trial_of_retrievers(
         files.retrievers, gather_calibration_questions(wanted), read_texts_for_hit_matching(files)
     ):
         typer.echo(line)
 
 
-def _calibrate_runs(
-    request: CalibrationRequest, retrieved: RunCalibrationOptions, running: WorkerOptions
+def _calibrate_runs_into_folder(
+    request: CalibrationRequest, retrieved: SearchRunCalibrationOptions, running: WorkerOptions
 ) -> Path | None:
     """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
 
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.session import DisplayOptions
+    from embassay.cli.session import StdoutFormatOptions
     from embassay.protocols.calibration.protocol import check_any_calibrated
-    from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
-    from embassay.protocols.rag.scoring.threshold import calibrate_run_scores
+    from embassay.protocols.rag.scoring.options import RetrievalScoreCalibrationRequest, ScoreRequest
+    from embassay.protocols.rag.scoring.threshold import calibrate_run_scores_into_folder
 
     files = ScoreRequest(
         retrieved.qrels or "", retrieved.runs, retrievers=retrieved.retrievers, queries=retrieved.queries,
@@ -220,7 +228,7 @@ def _calibrate_runs(
         mapping=request.mapping
     )  # fmt: skip
     out = running.out or make_default_run_folder("calibration")
-    wanted = RunCalibrationRequest(
+    wanted = RetrievalScoreCalibrationRequest(
         files, retrieved.cutoff, request.options, retrieved.no_answer, retrieved.reranked, retrieved.silent,
         retrieved.answered
     )  # fmt: skip
@@ -230,11 +238,13 @@ def _calibrate_runs(
     heard = make_progress_listener() if retrieved.retrievers else None
     command = format_command_line()
     try:
-        calibrate_run_scores(wanted, out, command, listener=heard, max_usd=running.max_cost)
+        calibrate_run_scores_into_folder(wanted, out, command, listener=heard, max_usd=running.max_cost)
     finally:
         if heard is not None:
             heard.announce_run_end()
-    _make_run_view_with_label_cost(retrieved.price)(out, DisplayOptions(running.json, running.wide), True)
+    _make_run_printer_with_label_cost(retrieved.price)(
+        out, StdoutFormatOptions(running.json, running.wide), True
+    )
     check_any_calibrated(out)
     return out
 
@@ -248,12 +258,14 @@ def _check_cells_calibrated(run: RunOnDisk, out: Path) -> None:
     check_any_calibrated(out)
 
 
-def _make_run_view_with_label_cost(price: float | None) -> Callable[[Path, DisplayOptions, bool], None]:
+def _make_run_printer_with_label_cost(
+    price: float | None,
+) -> Callable[[Path, StdoutFormatOptions, bool], None]:
     """What shows a run, with what more labels would cost."""
     from embassay.cli.session import write_report_and_show_run
-    from embassay.report.terminal import run_view
+    from embassay.report.terminal import make_run_terminal_blocks
 
-    return partial(write_report_and_show_run, view=partial(run_view, price=price))
+    return partial(write_report_and_show_run, view=partial(make_run_terminal_blocks, price=price))
 
 
 def _parse_system_threshold(text: str) -> tuple[str, float]:

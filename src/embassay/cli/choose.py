@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-from embassay.cli.options import MatrixPrintOptions, WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.options import (
+    RankMatrixPrintOptions,
+    WorkerOptions,
+    add_memory_option,
+    add_options_from_record_parameters,
+)
 from embassay.protocols.choose.options import ChoiceRequest
 from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.runs.folder import format_value_as_json
@@ -19,7 +24,7 @@ Corpus = Annotated[
 
 
 @dataclass(frozen=True)
-class ChoicePrintOptions(MatrixPrintOptions):
+class SystemChoicePrintOptions(RankMatrixPrintOptions):
     """Options for what is printed beside a choice, or in its place."""
 
     show_passages: int = option(
@@ -32,29 +37,33 @@ class ChoicePrintOptions(MatrixPrintOptions):
 
 
 @add_memory_option
-@add_record_options(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words", "systems": ()})
-def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: ChoicePrintOptions) -> None:
+@add_options_from_record_parameters(
+    tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words", "systems": ()}
+)
+def choose(
+    corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: SystemChoicePrintOptions
+) -> None:
     """Choose a system for your documents, without labels.
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm
     """
-    from embassay.cli.session import run_or_plan_protocol, show_rank_matrix
+    from embassay.cli.session import print_rank_matrix_of_first_questions, run_or_plan_protocol
     from embassay.protocols.choose.protocol import SystemChoiceProtocol
 
     request = replace(request, datasets=(corpus,))
     if shown.show_passages:
-        _print_passages_and_sentences(request, shown.show_passages, as_json=running.json)
+        _print_passages_with_search_sentences(request, shown.show_passages, as_json=running.json)
         return
     run = run_or_plan_protocol(SystemChoiceProtocol(), request, running, "choose")
     if shown.matrix and run is not None and not running.json:
-        show_rank_matrix(run.path, wide=running.wide)
+        print_rank_matrix_of_first_questions(run.path, wide=running.wide)
 
 
-def _print_passages_and_sentences(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
+def _print_passages_with_search_sentences(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
     """Print each passage's id and text, and the sentence taken out of it to be looked for."""
-    from embassay.protocols.choose.protocol import list_passages_to_search
+    from embassay.protocols.choose.protocol import list_first_searched_passages
 
-    for passage in list_passages_to_search(request, n):
+    for passage in list_first_searched_passages(request, n):
         if as_json:
             typer.echo(format_value_as_json(asdict(passage)))
             continue

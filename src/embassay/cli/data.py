@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, TitledCommandApp, add_record_options, stopping_at_memory
+from embassay.cli.options import (
+    PrintOptions,
+    TitledCommandApp,
+    add_options_from_record_parameters,
+    stopping_at_memory,
+)
 from embassay.cli.terminal import (
-    measure_stdout_screen,
+    measure_screen_width_and_charset,
     print_as_json,
     print_table_to_fit_screen,
     print_view_blocks,
@@ -32,14 +37,14 @@ if TYPE_CHECKING:
     from embassay.data.catalogue.entries import CatalogueDatasetRecord
     from embassay.data.catalogue.hub import FetchedTable
     from embassay.data.check.files import (
-        CheckedFile,
+        CheckedFileProfile,
         DataCheckReport,
         DatasetShapeCheck,
         DocumentFolderCounts,
         Fault,
-        MappableDataShape,
         NumberSpread,
-        RepeatedRows,
+        RepeatedRowCounts,
+        ShapeReachableByMapping,
         SimilarRowPair,
         SplitTextOverlap,
         TextLengthSummary,
@@ -83,7 +88,7 @@ def group() -> None:
 
 
 @app.command("list")
-@add_record_options()
+@add_options_from_record_parameters()
 def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
     """List the datasets of the catalogue and where each is read from.
 
@@ -112,7 +117,7 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
 
 
 @app.command("show")
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def show(
     name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
     shown: PrintOptions,
@@ -121,21 +126,21 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.entries import make_dataset_card
+    from embassay.data.catalogue.entries import make_card_of_catalogue_dataset
     from embassay.data.sources import prefer_path_over_catalogue
 
     name = prefer_path_over_catalogue(name)
     if suite := find_suite(name):
-        _show_suite(suite, json=shown.json)
+        _show_dataset_suite(suite, json=shown.json)
         return
-    facts = make_dataset_card(name)
+    facts = make_card_of_catalogue_dataset(name)
     if shown.json:
         print_as_json(facts.as_dict())
         return
     typer.echo("\n".join(facts.lines()))
 
 
-def _show_suite(suite: DatasetSuite, *, json: bool) -> None:
+def _show_dataset_suite(suite: DatasetSuite, *, json: bool) -> None:
     members = [member.as_dict() for member in suite.members]
     if json:
         facts = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
@@ -146,11 +151,11 @@ def _show_suite(suite: DatasetSuite, *, json: bool) -> None:
         [f"{suite.name}: {suite.title}{source}. {format_noun_count(len(suite.sets), 'set')}.", ""]
     )
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
-    rows = [[_join_values(member[column]) for column in columns] for member in members]
+    rows = [[_format_language_names_or_count(member[column]) for column in columns] for member in members]
     print_table_to_fit_screen(list(columns), rows, wide=True)
 
 
-def _join_values(value: str | list[str]) -> str:
+def _format_language_names_or_count(value: str | list[str]) -> str:
     return (
         value
         if isinstance(value, str)
@@ -161,7 +166,7 @@ def _join_values(value: str | list[str]) -> str:
 
 
 @app.command("fetch")
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def fetch(
     chosen: CatalogueFilter,
     shown: PrintOptions,
@@ -180,7 +185,7 @@ def fetch(
 
 @app.command("check")
 @stopping_at_memory
-@add_record_options()
+@add_options_from_record_parameters()
 def check(
     paths: Annotated[
         list[str],
@@ -195,28 +200,28 @@ def check(
 
     Example: embassay data check my.jsonl --against train.jsonl
     """
-    usable = [_check_and_report_data_path(path, asked, shown) for path in paths]
+    usable = [_report_whether_data_are_usable(path, asked, shown) for path in paths]
     if not all(usable):
         raise typer.Exit(DataError.exit_code)
 
 
-def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
+def _report_whether_data_are_usable(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
     """Check the data at a path, print the report, and return whether a run can use them."""
     from embassay.cli.progress import StderrProgressNotice
-    from embassay.data.check import DataCheck, NearDuplicateRule
+    from embassay.data.check import DataCheckRequest, NearDuplicateRule
 
     nearness = (
         None if asked.no_near else NearDuplicateRule(asked.near, "words" if asked.by_words else "characters")
     )
     with StderrProgressNotice() as waiting:
-        check = DataCheck(
+        check = DataCheckRequest(
             path,
             dict(asked.mapping),
             asked.split,
             asked.grades,
             asked.against,
             nearness,
-            _load_local_cl100k_tokenizer(),
+            _load_cl100k_tokenizer_if_cached(),
             waiting,
         )
         report = check.report()
@@ -227,7 +232,7 @@ def _check_and_report_data_path(path: str, asked: DataCheckOptions, shown: Print
     return report.usable
 
 
-def _load_local_cl100k_tokenizer() -> Tokenizer | None:
+def _load_cl100k_tokenizer_if_cached() -> Tokenizer | None:
     """cl100k where its file is at hand: a check needs no network."""
     from embassay.text import open_tokenizer
     from embassay.text.tokenizers import is_vocabulary_cached
@@ -249,7 +254,7 @@ _SHOWN = 60
 
 def print_data_check_report(report: DataCheckReport, *, wide: bool) -> None:
     """Print a report, in tables and notes that fit the screen; `wide` shows every column of them."""
-    _print_folded_lines([f"{report.path}: {_describe_report_verdict(report)}"])
+    _print_folded_lines([f"{report.path}: {_describe_data_check_verdict(report)}"])
     for file in report.files:
         _show_checked_file(file, wide)
     if report.documents is not None:
@@ -258,13 +263,13 @@ def print_data_check_report(report: DataCheckReport, *, wide: bool) -> None:
         _print_table(["Shape", "Items", "Serves"], map(_build_shape_row, report.shapes), wide)
     _print_titled_notes("To know", report.remarks)
     _print_titled_notes("Stops a run", map(_describe_fault, report.faults))
-    _print_titled_notes("Almost", map(_describe_near_miss, report.near_misses))
+    _print_titled_notes("Almost", map(_describe_missing_columns_for_tasks, report.near_misses))
     _print_suggested_command(report.command)
     if report.documents is None:  # else it is said above
         _print_titled_notes(
             "Left out",
             _merge_equal_lines_of_shapes(
-                (shape.shape, _describe_skipped_rows(shape)) for shape in report.shapes
+                (shape.shape, _list_skipped_row_reasons(shape)) for shape in report.shapes
             ),
         )
     _print_titled_notes(
@@ -272,21 +277,21 @@ def print_data_check_report(report: DataCheckReport, *, wide: bool) -> None:
         _merge_equal_lines_of_shapes((shape.shape, shape.warnings) for shape in report.shapes),
     )
     figures = _merge_equal_lines_of_shapes(
-        (shape.shape, _describe_shape_figures(shape)) for shape in report.shapes
+        (shape.shape, _list_shape_statistic_lines(shape)) for shape in report.shapes
     )
     _print_titled_notes("Numbers", figures)
     _show_text_lengths(report.lengths, wide)
     _print_titled_notes(
         "Repeated texts",
-        (line for repeat in report.repeats for line in _describe_repeated_rows(repeat, report)),
+        (line for repeat in report.repeats for line in _list_repeated_row_lines(repeat, report)),
     )
     _print_titled_notes(
         "Overlapping texts",
-        (line for overlap in report.overlaps for line in _describe_side_overlap(overlap, report)),
+        (line for overlap in report.overlaps for line in _list_split_overlap_lines(overlap, report)),
     )
 
 
-def _describe_report_verdict(report: DataCheckReport) -> str:
+def _describe_data_check_verdict(report: DataCheckReport) -> str:
     ready = [shape for shape in report.shapes if shape.ready]
     if not ready:
         return "cannot be used as it is."
@@ -297,7 +302,7 @@ def _describe_report_verdict(report: DataCheckReport) -> str:
     return f"usable for {', '.join(tasks)} ({langs}).{more}"
 
 
-def _show_checked_file(file: CheckedFile, wide: bool) -> None:
+def _show_checked_file(file: CheckedFileProfile, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
     blank = f"{format_noun_count(file.blank, 'blank line')} skipped" if file.blank else ""
@@ -343,7 +348,7 @@ def _format_named_counts(counts: Mapping[str, int], nothing: str = "") -> str:
     return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
-def _describe_near_miss(miss: MappableDataShape) -> str:
+def _describe_missing_columns_for_tasks(miss: ShapeReachableByMapping) -> str:
     return f"{', '.join(miss.tasks)}: {miss.mend or 'needs ' + ', '.join(miss.missing) + ' as well'}"
 
 
@@ -368,12 +373,12 @@ def _merge_equal_lines_of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> I
         yield f"{', '.join(names)}: {line}"
 
 
-def _describe_skipped_rows(shape: DatasetShapeCheck) -> Iterator[str]:
+def _list_skipped_row_reasons(shape: DatasetShapeCheck) -> Iterator[str]:
     for skip in shape.skipped:
         yield f"{skip.reason}: {skip.count:,} ({', '.join(skip.examples)})"
 
 
-def _describe_shape_figures(shape: DatasetShapeCheck) -> Iterator[str]:
+def _list_shape_statistic_lines(shape: DatasetShapeCheck) -> Iterator[str]:
     from embassay.data.check.files import NumberSpread
 
     for name, figure in shape.figures.items():
@@ -419,15 +424,15 @@ def _show_text_lengths(lengths: Sequence[TextLengthSummary], wide: bool) -> None
         print_view_blocks([Table.of("lengths", heads, rows)], wide)
 
 
-def _describe_repeated_rows(repeats: RepeatedRows, report: DataCheckReport) -> Iterator[str]:
+def _list_repeated_row_lines(repeats: RepeatedRowCounts, report: DataCheckReport) -> Iterator[str]:
     odd = f", {repeats.conflicting:,} of them with a different label or score" if repeats.conflicting else ""
-    near = _describe_near_duplicates(repeats.near, report)
+    near = _format_near_duplicate_count(repeats.near, report)
     yield f"{repeats.table}: {repeats.exact:,} exact repeats in {repeats.texts:,} texts{odd}; {near}."
     yield from _list_alike_row_examples(repeats.examples)
 
 
-def _describe_side_overlap(overlap: SplitTextOverlap, report: DataCheckReport) -> Iterator[str]:
-    near = _describe_near_duplicates(overlap.near, report)
+def _list_split_overlap_lines(overlap: SplitTextOverlap, report: DataCheckReport) -> Iterator[str]:
+    near = _format_near_duplicate_count(overlap.near, report)
     yield (
         f"{overlap.table}: {overlap.exact:,} of {overlap.texts:,} rows of {overlap.of} have an exact copy in "
         f"{overlap.within}; {near}."
@@ -435,7 +440,7 @@ def _describe_side_overlap(overlap: SplitTextOverlap, report: DataCheckReport) -
     yield from _list_alike_row_examples(overlap.examples)
 
 
-def _describe_near_duplicates(near: int | None, report: DataCheckReport) -> str:
+def _format_near_duplicate_count(near: int | None, report: DataCheckReport) -> str:
     return (
         "near-duplicates were not searched for"
         if near is None
@@ -450,13 +455,14 @@ def _list_alike_row_examples(examples: Sequence[SimilarRowPair]) -> Iterator[str
     )[:_EXAMPLES]
     for alike in exact:
         yield _cut_text(
-            f"  {alike.second} equals {alike.first}: {alike.first_text}", measure_stdout_screen().width
+            f"  {alike.second} equals {alike.first}: {alike.first_text}",
+            measure_screen_width_and_charset().width,
         )
     for alike in near:
         line = (
             f"  {alike.second} is nearly the same as {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
         )
-        yield _cut_text(line, measure_stdout_screen().width)
+        yield _cut_text(line, measure_screen_width_and_charset().width)
 
 
 def _print_titled_notes(title: str, lines: Iterable[str]) -> None:
@@ -469,7 +475,7 @@ def _print_suggested_command(command: str) -> None:
     if command:
         from rich.text import Text
 
-        long = len(command) > measure_stdout_screen().width - 2
+        long = len(command) > measure_screen_width_and_charset().width - 2
         _print_folded_lines(["Try"])
         print_text(Text("  " + (command.replace(" --map ", " \\\n    --map ", 1) if long else command)))
 
@@ -488,9 +494,13 @@ def _print_folded_lines(lines: Sequence[str]) -> None:
     print_text("")
     for number, line in enumerate(lines):
         folded = textwrap.wrap(
-            line.lstrip(), measure_stdout_screen().width, initial_indent=" " * (len(line) - len(line.lstrip())),
-            subsequent_indent="  " if number else "", break_long_words=False, break_on_hyphens=False
-        )  # fmt: skip
+            line.lstrip(),
+            measure_screen_width_and_charset().width,
+            initial_indent=" " * (len(line) - len(line.lstrip())),
+            subsequent_indent="  " if number else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
         print_text(Text("\n".join(folded)))
 
 
@@ -512,7 +522,7 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
     try:
         with StderrProgressNotice() as waiting:
             for record in _find_dataset_records(names, protocol, task):
-                _fetch_one_dataset(record, fetched, failed, waiting)
+                _fetch_dataset_or_collect_error(record, fetched, failed, waiting)
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. Finished files are kept in {find_data_mirror_folder()}.",
@@ -526,7 +536,7 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
         )
 
 
-def _fetch_one_dataset(
+def _fetch_dataset_or_collect_error(
     record: CatalogueDatasetRecord,
     fetched: list[FetchedTable],
     failed: list[DataError],
@@ -612,7 +622,7 @@ class TraceConversionOptions:
 
 @app.command("traces")
 @stopping_at_memory
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def traces(asked: TraceConversionOptions, shown: PrintOptions) -> None:
     """Turn traces into questions, runs and search sessions.
 
@@ -620,10 +630,10 @@ def traces(asked: TraceConversionOptions, shown: PrintOptions) -> None:
 
     Example: embassay data traces spans.jsonl --out traced --mask
     """
-    from embassay.interchange.traces import import_traces
+    from embassay.interchange.traces import import_search_traces_as_runs
     from embassay.runs.folder import format_value_as_json
 
-    done = import_traces(
+    done = import_search_traces_as_runs(
         asked.files, asked.out, mask=asked.mask, mask_words=asked.mask_words, near=asked.near,
         limit=asked.limit, seed=asked.seed
     )  # fmt: skip

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import WorkerOptions, add_record_options
+from embassay.cli.options import WorkerOptions, add_options_from_record_parameters
 from embassay.cli.terminal import (
     format_command_line,
-    measure_stdout_screen,
+    measure_screen_width_and_charset,
     print_rendered_text,
     print_view_blocks,
 )
@@ -30,7 +30,7 @@ from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
 from embassay.runs.execution import tie_worker_to_parent
 
 if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions
+    from embassay.cli.session import StdoutFormatOptions
     from embassay.protocols.rag.golden.options import GoldenRequest
 
 BUNDLED = ("wordllama", "bm25", "jaccard", "levenshtein")
@@ -68,7 +68,7 @@ class DemoOptions:
     wide: bool = redeclare_option(WorkerOptions, "wide")
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def demo(asked: DemoOptions) -> None:
     """Try every protocol on the sample data, in about a minute.
 
@@ -77,13 +77,13 @@ def demo(asked: DemoOptions) -> None:
 
     Example: embassay demo --out runs/demo
     """
-    from embassay.cli.session import DisplayOptions
+    from embassay.cli.session import StdoutFormatOptions
     from embassay.report import write_report
 
     out, workers = asked.out, asked.workers
-    systems, display = _list_bundled_systems(), DisplayOptions(False, asked.wide, brief=not asked.wide)
+    systems, display = _list_bundled_systems(), StdoutFormatOptions(False, asked.wide, brief=not asked.wide)
     rest = partial(_run_rag_and_hume_demos, systems, out, display)
-    with _run_in_second_process(rest) if count_cores() > 1 else nullcontext(rest) as finish:
+    with _start_in_second_process(rest) if count_cores() > 1 else nullcontext(rest) as finish:
         _run_sage_demo(systems, out / "sage", display, workers)
         _run_pteb_demo(systems, out / "pteb", display, workers)
         _run_hteb_demo(systems, out / "hteb", display, workers)
@@ -94,17 +94,17 @@ def demo(asked: DemoOptions) -> None:
 
 
 @contextmanager
-def _run_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def _start_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
     raised. Half of a demo's time is one thread's, and this is what the other core is for."""
     with ProcessPoolExecutor(
         1, multiprocessing.get_context("spawn"), initializer=tie_worker_to_parent
     ) as pool:
         future = pool.submit(
-            _capture_output_and_error, work, getattr(sys.stdout, "encoding", None) or "utf-8"
+            _run_and_capture_output_and_error, work, getattr(sys.stdout, "encoding", None) or "utf-8"
         )
 
-        def finish_second_process() -> None:
+        def wait_and_replay_process_output() -> None:
             spoken, error = future.result()
             for err, text in spoken:
                 typer.echo(text, nl=False, err=err)
@@ -112,7 +112,7 @@ def _run_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], No
                 raise error
 
         try:
-            yield finish_second_process
+            yield wait_and_replay_process_output
         except BaseException:
             # Leaving the pool waits for its work, which nobody wants any more.
             for process in list((pool._processes or {}).values()):
@@ -139,7 +139,7 @@ class _StdoutStderrRecorder(io.StringIO):
         return written
 
 
-def _capture_output_and_error(
+def _run_and_capture_output_and_error(
     work: Callable[[], None], encoding: str
 ) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
     """Capture what `work` says on stdout and stderr, in order, and the error that ended it."""
@@ -160,22 +160,26 @@ def _capture_output_and_error(
 
 def show_run_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
-    from embassay.report.headlines import headlines_view, list_run_headlines
+    from embassay.report.headlines import iterate_headlines_of_runs, make_headline_table_blocks
     from embassay.report.runs import read_report_runs
     from embassay.report.terminal import gravest_notes_view, render_report_answers
 
-    device, read = measure_stdout_screen(), read_report_runs(runs)
+    device, read = measure_screen_width_and_charset(), read_report_runs(runs)
     typer.echo("")
     print_rendered_text(render_report_answers(read, width=device.width, unicode=device.unicode))
     typer.echo("")
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
     print_view_blocks(
-        [*headlines_view([*list_run_headlines(scored)], device.width), *gravest_notes_view(read)], wide=True
+        [
+            *make_headline_table_blocks([*iterate_headlines_of_runs(scored)], device.width),
+            *gravest_notes_view(read),
+        ],
+        wide=True,
     )
 
 
-def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+def _run_sage_demo(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions, workers: int) -> None:
     from embassay.cli.session import run_and_show_results
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import SageProtocol
@@ -188,7 +192,7 @@ def _run_sage_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     )
 
 
-def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions, workers: int) -> None:
     from embassay.cli.session import run_and_show_results
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import PtebProtocol
@@ -204,7 +208,7 @@ def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     )
 
 
-def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions, workers: int) -> None:
+def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions, workers: int) -> None:
     from embassay.cli.session import run_and_show_results
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import HtebProtocol
@@ -219,7 +223,7 @@ def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions,
     )
 
 
-def _run_rag_and_hume_demos(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_rag_and_hume_demos(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions) -> None:
     """Run the demos of RAG and HUME, which need nothing of the others."""
     _run_rag_golden_set_demo(systems, out, display)
     _run_bundled_sweep(systems, out / "sweep", display)
@@ -227,14 +231,14 @@ def _run_rag_and_hume_demos(systems: tuple[str, ...], out: Path, display: Displa
     _run_simulated_hume_study(systems, out, display)
 
 
-def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions) -> None:
     """Make a golden set for a dozen sample questions, and score what the bundled systems retrieve."""
     from embassay.cli.rag.golden import run_golden_set_request
     from embassay.cli.rag.score import run_and_print_scoring
     from embassay.cli.session import show_run_verdict
     from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
     from embassay.protocols.rag.scoring.options import ScoreRequest
-    from embassay.protocols.rag.scoring.protocol import score_request
+    from embassay.protocols.rag.scoring.protocol import score_runs_of_request
 
     _announce_next_step(
         f"RAG: a golden set of {QUESTIONS} questions, from a judge's recorded answers. Nothing is sent."
@@ -249,7 +253,7 @@ def _run_rag_golden_set_demo(systems: tuple[str, ...], out: Path, display: Displ
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
     if display.brief:
-        score_request(request, out / "rag", format_command_line())
+        score_runs_of_request(request, out / "rag", format_command_line())
         show_run_verdict(out / "rag")
     else:
         run_and_print_scoring(request, out / "rag", wide=display.wide)
@@ -272,16 +276,16 @@ def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Pa
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
 
 
-def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions) -> None:
     """Run the bundled sweep, with both encoders and an approximate index where they can be had."""
     from importlib.resources import as_file, files
     from importlib.util import find_spec
 
     from embassay.cli.rag.sweep import run_sweep_request
-    from embassay.protocols.rag.sweep.config import read_sweep_config
+    from embassay.protocols.rag.sweep.config import read_sweep_request_from_config
 
     with as_file(files("embassay.protocols.rag.sweep").joinpath("sample.yaml")) as path:
-        request = read_sweep_config(path)
+        request = read_sweep_request_from_config(path)
     encoders = tuple(name for name in ENCODERS if name in systems)
     index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
     _announce_next_step("RAG: a sweep of retrieval stacks over the sample's questions")
@@ -290,7 +294,7 @@ def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: DisplayOpti
     )
 
 
-def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions) -> None:
     """Run the probes of names and of noise (small talk), in English and French."""
     from embassay.cli.rag.probes import run_probe_request
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
@@ -304,7 +308,7 @@ def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: Dis
     run_probe_request(noise, out / "noise", display, report=False)
 
 
-def _run_simulated_hume_study(systems: tuple[str, ...], out: Path, display: DisplayOptions) -> None:
+def _run_simulated_hume_study(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions) -> None:
     """Run a HUME study of the sample's English texts that scripts answer, and score the systems."""
     from embassay.cli.hume.results import run_hume_study_request
     from embassay.protocols.hume.collection import KIND, simulate_annotators

@@ -15,8 +15,8 @@ from embassay.cli.options import (
     PrintOptions,
     TitledCommandApp,
     WorkerOptions,
-    add_record_options,
-    choose_cell_executor,
+    add_options_from_record_parameters,
+    choose_worker_count_or_ray_cluster,
 )
 from embassay.cli.terminal import print_as_json, print_table_to_fit_screen
 from embassay.errors import UsageError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from embassay.doctor import ClusterFacts, ClusterNodeFacts, DoctorCheck, MachineFacts, PackageExtra
-    from embassay.runs.store import SqliteStore
+    from embassay.runs.store import BaseSqliteFileStore
 
 
 class ListableKind(StrEnum):
@@ -52,7 +52,7 @@ class ListableKind(StrEnum):
     pages = "pages"
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def show(
     what: Annotated[ListableKind, typer.Argument(help=f"One of {', '.join(ListableKind)}.")],
     printed: PrintOptions,
@@ -62,7 +62,7 @@ def show(
     Example: embassay list systems --wide
     """
     if what is ListableKind.models:
-        rows, shown = _list_model_facts(), list(_MODEL_COLUMNS)
+        rows, shown = _list_facts_of_known_models(), list(_MODEL_COLUMNS)
     elif what is ListableKind.suites:
         rows, shown = list(_list_dataset_suite_rows()), ["protocol", "sets", "datasets", "here"]
     else:
@@ -91,13 +91,13 @@ _MODEL_COLUMNS = {
 
 def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
     """List the papers' dataset suites: how many sets and datasets each has, and how many are here."""
-    from embassay.data.catalogue.entries import find_dataset_location
+    from embassay.data.catalogue.entries import describe_dataset_source
     from embassay.data.catalogue.suites import read_all_suites
 
     at_hand = ("mirror", "part of mirror", "cache")
     for suite in read_all_suites().values():
         present = [
-            find_dataset_location(member.record) in at_hand for member in suite.members if member.record
+            describe_dataset_source(member.record) in at_hand for member in suite.members if member.record
         ]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
@@ -105,7 +105,7 @@ def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _list_model_facts() -> list[dict[str, Any]]:
+def _list_facts_of_known_models() -> list[dict[str, Any]]:
     """List what is known of models, without what is not."""
 
     from embassay.systems.models import list_known_models
@@ -144,7 +144,7 @@ def _list_registry_entries(what: ListableKind) -> Iterator[dict[str, Any]]:
 _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
 
-@add_record_options(workers=1, wide=False, out=None, max_cost=None, dry_run=False)
+@add_options_from_record_parameters(workers=1, wide=False, out=None, max_cost=None, dry_run=False)
 def doctor(running: WorkerOptions) -> None:
     """Show what is installed, and whether it works.
 
@@ -153,13 +153,13 @@ def doctor(running: WorkerOptions) -> None:
 
     Example: embassay doctor
     """
-    from embassay.doctor import examine_installation, examine_machine, list_package_extras
+    from embassay.doctor import examine_machine, list_package_extras, run_installation_checks
 
     if running.engine == "ray" or running.address is not None:
         _show_ray_cluster(running.address, running.json)
         return
     machine, known = examine_machine(find_cache_folder()), list_package_extras()
-    checks = list(examine_installation(machine.cache))
+    checks = list(run_installation_checks(machine.cache))
     if running.json:
         _print_machine_json(machine, known, checks)
     else:
@@ -202,7 +202,7 @@ def _print_machine_report(
 def _show_ray_cluster(address: str | None, json: bool) -> None:
     from embassay.doctor import examine_ray_cluster
 
-    choose_cell_executor(1, "ray", address)
+    choose_worker_count_or_ray_cluster(1, "ray", address)
     facts = examine_ray_cluster(address)
     if json:
         print_as_json(asdict(facts))
@@ -225,14 +225,14 @@ def _print_cluster_facts(facts: ClusterFacts) -> None:
     heads = ["Node", "CPUs", "GPUs", "Memory", "Object store", "Python", "Ray", "Embassay"]
     print_table_to_fit_screen(heads, rows, wide=False, numbers=False)
     typer.echo("")
-    for line in _describe_node_installations(facts.nodes):
+    for line in _describe_cluster_node_packages(facts.nodes):
         typer.echo(line)
     typer.echo(f"\n{_describe_cluster_use(facts)}")
     mend = f" {facts.check.mend}" if facts.check.mend else ""
     typer.echo(f"{_SIGNS[facts.check.state]}: {facts.check.told.rstrip('.')}.{mend}")
 
 
-def _describe_node_installations(nodes: Sequence[ClusterNodeFacts]) -> list[str]:
+def _describe_cluster_node_packages(nodes: Sequence[ClusterNodeFacts]) -> list[str]:
     """Describe what is installed on the nodes, once for all on which it is the same."""
     groups: dict[tuple[tuple[str, ...], ...], list[ClusterNodeFacts]] = {}
     for node in nodes:
@@ -307,7 +307,7 @@ caches = TitledCommandApp("Show or empty the caches.")
 
 
 @caches.command("info")
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def info(shown: PrintOptions) -> None:
     """Show where the caches are, their sizes, and what they contain.
 
@@ -317,10 +317,10 @@ def info(shown: PrintOptions) -> None:
     from embassay.data.column import summarize_kept_corpora
     from embassay.data.documents.conversion import summarize_kept_conversions
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_index_folder
-    from embassay.search.indexes.store import count_kept_indexes
+    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_kept_indexes_folder
+    from embassay.search.indexes.store import count_stored_indexes_by_kind
 
-    indexes = count_kept_indexes(find_index_folder())
+    indexes = count_stored_indexes_by_kind(find_kept_indexes_folder())
     cache_info, answers = (
         EmbeddingCache.open(None).summarise_cache_contents(),
         ChatAnswerCache.open(None).summarise_cache_contents(),
@@ -335,8 +335,8 @@ def info(shown: PrintOptions) -> None:
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
             "documents": documents
         }  # fmt: skip
-        facts = {name: _convert_path_to_text(asdict(record)) for name, record in records.items()}
-        typer.echo(dumps({**_convert_path_to_text(asdict(cache_info)), **facts}))
+        facts = {name: _copy_record_with_path_as_text(asdict(record)) for name, record in records.items()}
+        typer.echo(dumps({**_copy_record_with_path_as_text(asdict(cache_info)), **facts}))
         return
     _print_cache_contents(cache_info, "chunks", "texts", cache_info.encoders)
     _print_cache_contents(answers, "answers", "answers", answers.models)
@@ -353,7 +353,7 @@ def info(shown: PrintOptions) -> None:
     )
 
 
-def _convert_path_to_text(about: dict[str, Any]) -> dict[str, Any]:
+def _copy_record_with_path_as_text(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "path": str(about["path"])}
 
 
@@ -376,7 +376,7 @@ class CacheClearOptions:
 
 
 @caches.command("clear")
-@add_record_options()
+@add_options_from_record_parameters()
 def clear(only: CacheClearOptions) -> None:
     """Empty the caches; finished runs keep their results.
 
@@ -385,10 +385,10 @@ def clear(only: CacheClearOptions) -> None:
     from embassay.data.column import clear_kept_corpora
     from embassay.data.documents.conversion import clear_kept_conversions
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_index_folder
-    from embassay.search.indexes.store import clear_kept_indexes
+    from embassay.runs.store import ChatAnswerCache, RerankScoreCache, find_kept_indexes_folder
+    from embassay.search.indexes.store import delete_kept_indexes_and_count_bytes
 
-    choices: list[tuple[str, str | None, type[SqliteStore]]] = [
+    choices: list[tuple[str, str | None, type[BaseSqliteFileStore]]] = [
         ("encoder", only.encoder, EmbeddingCache),
         ("llm", only.llm, ChatAnswerCache),
         ("reranker", only.reranker, RerankScoreCache),
@@ -402,7 +402,7 @@ def clear(only: CacheClearOptions) -> None:
         _check_model_has_cache(kind, name, store)
     freed = sum(store.clear(name) for _, name, store in opened)
     if only.indexes or everything:
-        freed += clear_kept_indexes(find_index_folder())
+        freed += delete_kept_indexes_and_count_bytes(find_kept_indexes_folder())
     if only.corpora or everything:
         freed += clear_kept_corpora(find_corpus_folder())
     if only.documents or everything:
@@ -410,7 +410,7 @@ def clear(only: CacheClearOptions) -> None:
     typer.echo(f"{freed / 1e6:,.1f} MB freed")
 
 
-def _check_model_has_cache(option: str, name: str | None, cache: SqliteStore) -> None:
+def _check_model_has_cache(option: str, name: str | None, cache: BaseSqliteFileStore) -> None:
     """UsageError when nothing is kept of the model."""
     if name is not None and not cache.has_entries_of_model(name):
         raise UsageError(

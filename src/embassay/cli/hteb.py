@@ -18,19 +18,19 @@ from embassay.cli.options import (
     TitledCommandApp,
     WorkerOptions,
     add_memory_option,
-    add_record_options,
+    add_options_from_record_parameters,
     make_default_run_folder,
     stopping_at_memory,
 )
 from embassay.cli.session import (
-    DisplayOptions,
+    StdoutFormatOptions,
     add_out_to_command,
     run_or_plan_protocol,
     show_run_plan,
     stop_on_signal,
 )
 from embassay.cli.terminal import format_command_line, print_table_to_fit_screen
-from embassay.protocols.hteb.options import HtebRequest, apply_reference_value
+from embassay.protocols.hteb.options import HtebRequest, set_options_to_reference
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -54,17 +54,19 @@ Reference = Annotated[
 ]
 
 
-def apply_reference_options(request: HtebRequest) -> HtebRequest:
+def set_options_to_reference_values(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
-        request, options=apply_reference_value(request.options), generation=apply_reference_value(request.generation),
-        on_failure="original"
-    )  # fmt: skip
+        request,
+        options=set_options_to_reference(request.options),
+        generation=set_options_to_reference(request.generation),
+        on_failure="original",
+    )
 
 
 @app.command("run")
 @add_memory_option
-@add_record_options(defaults={"transformer": ...})
+@add_options_from_record_parameters(defaults={"transformer": ...})
 def run(request: HtebRequest, running: WorkerOptions, reference: Reference = False) -> None:
     """Score systems on original texts and on eight transformations.
 
@@ -75,7 +77,7 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
     from embassay.protocols.hteb.protocol import HtebProtocol
 
     run_or_plan_protocol(
-        HtebProtocol(), apply_reference_options(request) if reference else request, running, "hteb"
+        HtebProtocol(), set_options_to_reference_values(request) if reference else request, running, "hteb"
     )
 
 
@@ -94,7 +96,7 @@ OF_SCORES = {
 
 @app.command("transform")
 @stopping_at_memory
-@add_record_options(systems=(), without=OF_SCORES, defaults={"transformer": ...})
+@add_options_from_record_parameters(systems=(), without=OF_SCORES, defaults={"transformer": ...})
 def transform(request: HtebRequest, running: RunOptions, reference: Reference = False) -> None:
     """Transform texts without scoring systems.
 
@@ -108,10 +110,10 @@ def transform(request: HtebRequest, running: RunOptions, reference: Reference = 
     from embassay.protocols.kernel.session import open_spending_ledger
     from embassay.runs.folder import RunFolder
 
-    request = apply_reference_options(request) if reference else request
+    request = set_options_to_reference_values(request) if reference else request
     json, wide = running.json, running.wide
     if running.dry_run:
-        show_run_plan(partial(forecast_transform_cost, request), DisplayOptions(json, wide))
+        show_run_plan(partial(forecast_transform_cost, request), StdoutFormatOptions(json, wide))
         return
     folder = running.out or make_default_run_folder("hteb-texts")
     command = add_out_to_command(format_command_line(), folder)
@@ -170,9 +172,11 @@ def import_(
 
     Example: embassay hteb import transformations --out texts
     """
-    from embassay.protocols.hteb.exchange import import_reference_files
+    from embassay.protocols.hteb.exchange import import_reference_transformation_files
 
-    imported = import_reference_files(root, out, generator=generator, datasets=tuple(dataset or ()))
+    imported = import_reference_transformation_files(
+        root, out, generator=generator, datasets=tuple(dataset or ())
+    )
     for (name, of, seed), (texts, failed) in imported.texts.items():
         typer.echo(f"{name} of {of}, seed {seed}: {texts:,} texts, {failed:,} failed")
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{out}", err=True)
@@ -180,7 +184,9 @@ def import_(
 
 @app.command("export")
 @stopping_at_memory
-@add_record_options(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
+@add_options_from_record_parameters(
+    systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"}
+)
 def export(
     texts: Texts,
     out: Root,
@@ -215,7 +221,7 @@ def people() -> None:
 
 
 @dataclass(frozen=True)
-class RatedPairOptions:
+class PairRatingSampleOptions:
     """Options for which pairs people rate, and where they are written."""
 
     transformations: tuple[str, ...] = redeclare_option(HtebRequest, "transformations")
@@ -237,8 +243,8 @@ class RatedPairOptions:
 
 @validation.command("sample")
 @stopping_at_memory
-@add_record_options()
-def sample(texts: Texts, drawing: RatedPairOptions) -> None:
+@add_options_from_record_parameters()
+def sample(texts: Texts, drawing: PairRatingSampleOptions) -> None:
     """Draw pairs of original and transformed texts for people to rate.
 
     Example: embassay hteb validate sample runs/hteb --langs en --out study
@@ -262,7 +268,7 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
 
 @validation.command("score")
 @stopping_at_memory
-@add_record_options(json=False)
+@add_options_from_record_parameters(json=False)
 def score(
     folder: StudyFolder,
     files: RatingFiles = None,

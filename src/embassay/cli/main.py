@@ -15,8 +15,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from embassay import __version__
-from embassay.cli.options import TitledCommandApp, TitledCommandGroup, stopping_at_memory
-from embassay.cli.terminal import announce_slow_file_reading, filter_control_characters
+from embassay.cli.options import CommandGroupWithTitledHelp, TitledCommandApp, stopping_at_memory
+from embassay.cli.terminal import announce_slow_file_reading, escape_control_characters_in_output
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import import_attribute
 
@@ -93,7 +93,7 @@ MENDS = {
 """What to write in place of the commonest mistakes, by what is said of them."""
 
 
-class CommandsByPurpose(TitledCommandGroup):
+class CommandsByPurpose(CommandGroupWithTitledHelp):
     """The group of all commands, listed under what they are for."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
@@ -140,9 +140,9 @@ def _make_usage_error(error: Any) -> UsageError:
         message = message.replace(raw, plain)
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
     mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
-    mend = next(mends, "").format(path=path, said=_take_last_word(message)) or _suggest_similar_commands(
-        message, error
-    )
+    mend = next(mends, "").format(
+        path=path, said=_find_last_word_of_message(message)
+    ) or _format_did_you_mean_question(message, error)
     mend = mend or (_find_command_example(error) if message.startswith("Missing") else "")
     message = message if message.endswith("?") else f"{message.rstrip('.')}."
     return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
@@ -155,21 +155,21 @@ def _find_command_example(error: Any) -> str:
     return f"For example `{example}`. " if example else ""
 
 
-def _suggest_similar_commands(message: str, error: Any) -> str:
+def _format_did_you_mean_question(message: str, error: Any) -> str:
     """A question after commands that look like what was asked for, and after the long option of a letter; typer asks
     so of other options itself."""
     if letter := re.match(r"No such option:? '?-([a-z])\b", message):
-        return _find_option_by_letter(
+        return _format_question_on_option_letter(
             letter[1], [name for param in error.ctx.command.params for name in param.opts]
         )
     if not message.startswith("No such command"):
         return ""
     commands = getattr(error.ctx.command, "commands", {})
-    near = get_close_matches(_take_last_word(message), commands, n=2, cutoff=0.5)
+    near = get_close_matches(_find_last_word_of_message(message), commands, n=2, cutoff=0.5)
     return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
-def _find_option_by_letter(letter: str, known: Sequence[str]) -> str:
+def _format_question_on_option_letter(letter: str, known: Sequence[str]) -> str:
     """The option that a letter stands for elsewhere: how many is --n, or else --limit."""
     names = (
         ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
@@ -178,7 +178,7 @@ def _find_option_by_letter(letter: str, known: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(offered)}? " if offered else ""
 
 
-def _take_last_word(message: str) -> str:
+def _find_last_word_of_message(message: str) -> str:
     return re.split(r"[ '()]+", message.strip(" .')"))[-1]
 
 
@@ -271,9 +271,9 @@ def format_start_page() -> str:
 
 def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
-    with filter_control_characters():
+    with escape_control_characters_in_output():
         warnings.formatwarning = _format_warning
-        _run_command_line()
+        _run_app_and_exit_on_error()
 
 
 def _format_warning(
@@ -289,9 +289,9 @@ def _format_warning(
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
-def _run_command_line() -> None:
+def _run_app_and_exit_on_error() -> None:
     try:
-        _check_memory_limit(sys.argv[1:])
+        _refuse_start_with_too_little_memory(sys.argv[1:])
         _reject_empty_out_option(sys.argv[1:])
         with announce_slow_file_reading():
             app()
@@ -307,21 +307,21 @@ def _run_command_line() -> None:
         readable.__cause__ = error
         _exit_with_error(readable)
     except Exception as error:
-        _report_crash_or_low_memory(error)
+        _exit_on_crash_or_low_memory(error)
     except BaseException as error:
         # Libraries written in Rust raise what ended them past `Exception`.
         if type(error).__name__ != "PanicException":
             raise
-        _report_crash_or_low_memory(error)
+        _exit_on_crash_or_low_memory(error)
 
 
 LEAST_MEMORY = 2_000_000_000
 """Bytes of address space, below which the libraries abort in C or wait for ever; the smallest run reserves 1.9 GB."""
 
 
-def _check_memory_limit(words: Sequence[str]) -> None:
+def _refuse_start_with_too_little_memory(words: Sequence[str]) -> None:
     """Refuse to start where the shell allows too little: a library that gets none aborts, and nobody says why."""
-    allowed = _read_memory_limit()
+    allowed = _read_shell_memory_limit()
     if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
         return
     message = (
@@ -330,7 +330,7 @@ def _check_memory_limit(words: Sequence[str]) -> None:
     raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
 
 
-def _report_crash_or_low_memory(error: BaseException) -> NoReturn:
+def _exit_on_crash_or_low_memory(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
     if _is_out_of_memory(error):
         mend = "Allow more (ulimit -v), or reduce the work: --limit."
@@ -351,10 +351,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
     a library in Rust that breaks off did so for that, and Python itself may fail without a word (`SystemError`)."""
     told = isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY)
     wordless = type(error).__name__ == "PanicException" or isinstance(error, SystemError)
-    return told or (wordless and _read_memory_limit() is not None)
+    return told or (wordless and _read_shell_memory_limit() is not None)
 
 
-def _read_memory_limit() -> int | None:
+def _read_shell_memory_limit() -> int | None:
     """Bytes of address space that the shell allows (`ulimit -v`); None without a limit."""
     try:
         import resource

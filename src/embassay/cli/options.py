@@ -76,7 +76,7 @@ class PanelledHelpCommand(TyperCommand):
                 with formatter.section(title):
                     formatter.write_dl(entries)
         if any(param.name == PROTOCOL for param in every):
-            _write_protocol_option_help(ctx.meta.get(WORDS, ()), formatter)
+            _write_options_of_named_protocol(ctx.meta.get(WORDS, ()), formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Format what the dots after a value mean, where there are any."""
@@ -89,7 +89,7 @@ PROTOCOL = "protocol"
 """The argument of a command that runs any protocol by name."""
 
 
-def _write_protocol_option_help(words: Sequence[str], formatter: Any) -> None:
+def _write_options_of_named_protocol(words: Sequence[str], formatter: Any) -> None:
     """Write the options of the first protocol that is named among the words."""
     from embassay.protocols.kernel.evaluation import PROTOCOLS
 
@@ -125,7 +125,7 @@ def _format_option_row(option: Any) -> tuple[str, str]:
     return f"{written} {option.metavar or ''}".rstrip(), "  ".join(parts)
 
 
-class TitledCommandGroup(TyperGroup):
+class CommandGroupWithTitledHelp(TyperGroup):
     """A group whose help lists its commands, under titles if there are any."""
 
     def list_commands_by_title(self, ctx: Any) -> dict[str, tuple[str, ...]]:
@@ -153,7 +153,7 @@ class TitledCommandApp(typer.Typer):
         super().__init__(
             **{
                 "help": help,
-                "cls": TitledCommandGroup,
+                "cls": CommandGroupWithTitledHelp,
                 "rich_markup_mode": None,
                 "no_args_is_help": True,
                 **more,
@@ -201,7 +201,7 @@ def _make_parameter_from_field(
     default = field.default if default is MISSING else default
     if default is MISSING and field.default_factory is not MISSING:
         default = None
-    kind, default = _choose_parameter_type(field, hint, default)
+    kind, default = _choose_parameter_type_and_default(field, hint, default)
     names = _list_option_flags(field, hint)
     written: Any = typer.Option
     if not names[0].startswith("-"):
@@ -218,11 +218,11 @@ def _make_parameter_from_field(
     )
 
 
-def _choose_parameter_type(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
+def _choose_parameter_type_and_default(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
     """Choose what is written for a field of this type, and what holds where nothing is."""
     if "flag" in field.metadata:
         return bool, False
-    if (words := _map_words_to_field_values(field, hint)) is not None:
+    if (words := _map_allowed_words_to_field_values(field, hint)) is not None:
         kind = _make_choice_enum(field.name, words)
         if default in (MISSING, ...):
             return kind, default
@@ -249,7 +249,7 @@ def _build_parameter_name(field: Any, hint: Any) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-def _map_words_to_field_values(field: Any, hint: Any) -> Map[str, Any] | None:
+def _map_allowed_words_to_field_values(field: Any, hint: Any) -> Map[str, Any] | None:
     """Map the words that may be written for a field of few values to those values."""
     if words := field.metadata.get("words"):
         return dict(words)
@@ -269,7 +269,7 @@ def _convert_field_value(field: Any, hint: Any, given: Any) -> Any:
     """Convert what was written to the value of the field."""
     if "flag" in field.metadata:
         return field.metadata["flag"]
-    if words := _map_words_to_field_values(field, hint):
+    if words := _map_allowed_words_to_field_values(field, hint):
         return words[_unwrap_enum_value(given)]
     if read := field.metadata.get("read"):
         return read(given)
@@ -293,7 +293,7 @@ class PrintOptions:
 
 
 @dataclass(frozen=True)
-class MatrixPrintOptions:
+class RankMatrixPrintOptions:
     """Options for what is printed beside the results."""
 
     matrix: bool = option(
@@ -336,8 +336,8 @@ class WorkerOptions(RunOptions):
     )
 
     def choose_cell_workers(self) -> int | RayWorkers:
-        """Choose the workers that do the cells: see `choose_cell_executor`."""
-        return choose_cell_executor(self.workers, self.engine, self.address)
+        """Choose the workers that do the cells: see `choose_worker_count_or_ray_cluster`."""
+        return choose_worker_count_or_ray_cluster(self.workers, self.engine, self.address)
 
 
 @dataclass(frozen=True)
@@ -353,7 +353,7 @@ class ServerOptions:
     open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
 
 
-def choose_cell_executor(workers: int, engine: str, address: str | None) -> int | RayWorkers:
+def choose_worker_count_or_ray_cluster(workers: int, engine: str, address: str | None) -> int | RayWorkers:
     """Choose who does the cells; UsageError for options that disagree, and for an absent cluster."""
     if engine == "local":
         if address is not None:
@@ -398,8 +398,8 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
         from embassay.runs.memory import (
             describe_broken_memory_promise,
             enforce_memory_limit,
+            find_memory_use_and_promise,
             parse_memory_size,
-            report_memory_against_promise,
         )
 
         with enforce_memory_limit(parse_memory_size(memory), stop=stop):
@@ -407,7 +407,7 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
                 return command(**arguments)
             finally:
                 if (
-                    message := describe_broken_memory_promise(report_memory_against_promise())
+                    message := describe_broken_memory_promise(find_memory_use_and_promise())
                     if not stop
                     else ""
                 ):
@@ -448,12 +448,12 @@ def add_dataclass_options(
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        return _replace_record_parameters(command, {name: _RecordOptions.of(cls, DETAILS)})
+        return _wrap_command_with_record_options(command, {name: _OptionParametersOfRecord.of(cls, DETAILS)})
 
     return decorate
 
 
-def add_record_options(
+def add_options_from_record_parameters(
     *, without: Collection[str] = (), defaults: Map[str, Any] = {}, **fixed: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of its parameters that are records: what a run is asked for, how it is carried out. It
@@ -466,13 +466,13 @@ def add_record_options(
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         by_parameter = {
-            name: _RecordOptions.of(
+            name: _OptionParametersOfRecord.of(
                 record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
             )
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
             if (record := _find_record_type(parameter.annotation)) is not None
         }
-        return _replace_record_parameters(command, by_parameter)
+        return _wrap_command_with_record_options(command, by_parameter)
 
     return decorate
 
@@ -483,8 +483,8 @@ def _find_record_type(annotation: Any) -> type[Any] | None:
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
 
-def _replace_record_parameters(
-    command: Callable[..., Any], made: Map[str, _RecordOptions]
+def _wrap_command_with_record_options(
+    command: Callable[..., Any], made: Map[str, _OptionParametersOfRecord]
 ) -> Callable[..., Any]:
     """The command with the options of records in the place of its parameters that are these."""
     options: dict[str, inspect.Parameter] = {}
@@ -494,24 +494,26 @@ def _replace_record_parameters(
     ):
         options.setdefault(parameter.name, parameter)
 
-    def call_with_records(**arguments: Any) -> Any:
+    def call_command_with_option_records(**arguments: Any) -> Any:
         given = {name: arguments.pop(name) for name, param in options.items()}
         # What is left at its default is the record's to say: two that share an option may have two defaults.
         written = {name: value for name, value in given.items() if value not in (None, options[name].default)}
         return command(**arguments, **{name: record.value(written) for name, record in made.items()})
 
-    return _copy_command_signature(call_with_records, command, list(options.values()), *made)
+    return _copy_signature_with_own_parameters(
+        call_command_with_option_records, command, list(options.values()), *made
+    )
 
 
 @dataclass(frozen=True)
-class _RecordOptions:
+class _OptionParametersOfRecord:
     """The options of a record by field, and how it is made of what was given for them, at once or `later`. `within` are
     the records of a field."""
 
     cls: type[Any]
     hints: Map[str, Any]
     parameters: Map[str, inspect.Parameter]
-    within: Map[str, _RecordOptions]
+    within: Map[str, _OptionParametersOfRecord]
     defaults: Map[str, Any]
     fixed: Map[str, Any]
     later: bool = False
@@ -520,7 +522,7 @@ class _RecordOptions:
     def of(
         cls, record: type[Any], group: str, defaults: Map[str, Any] = {}, fixed: Map[str, Any] = {},
         without: Collection[str] = (), *, later: bool = False
-    ) -> _RecordOptions:  # fmt: skip
+    ) -> _OptionParametersOfRecord:  # fmt: skip
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)
         free = [field for field in fields(record) if field.name not in fixed and field.name not in without]
@@ -562,7 +564,7 @@ class _RecordOptions:
         return partial(make, **values) if self.later else make(**values)
 
 
-def _copy_command_signature(
+def _copy_signature_with_own_parameters(
     wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], *names: str
 ) -> Callable[..., Any]:
     """`wrapped` with the signature of `command`, its parameters of these names replaced by `own`."""
@@ -576,14 +578,14 @@ def _copy_command_signature(
     return wrapped
 
 
-def add_options_without_defaults(
+def add_dataclass_options_default_none(
     cls: type[Any], name: str = "given"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`add_dataclass_options` for a command that has other sources of settings too: an option that is not given is
     None, and the command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        whole = _RecordOptions.of(
+        whole = _OptionParametersOfRecord.of(
             cls, MEASURE if any("help" not in field.metadata for field in fields(cls)) else DETAILS
         )
         records = [whole, *whole.within.values()]
@@ -594,13 +596,13 @@ def add_options_without_defaults(
             if field.name in record.parameters
         ]
 
-        def call_with_given_options(**arguments: Any) -> Any:
+        def call_command_with_written_options(**arguments: Any) -> Any:
             values = {parameter.name: arguments.pop(parameter.name) for parameter in own}
             written = {key: value for key, value in values.items() if value is not None}
             read = {key: value for record in records for key, value in record.read(written).items()}
             return command(**arguments, **{name: read})
 
-        return _copy_command_signature(call_with_given_options, command, own, name)
+        return _copy_signature_with_own_parameters(call_command_with_written_options, command, own, name)
 
     return decorate
 
@@ -621,6 +623,6 @@ def _format_default_value(value: Any) -> str:
 
 def make_default_run_folder(command: str) -> Path:
     """A new folder under `runs/`, named by the command and the time."""
-    from embassay.protocols.kernel.request import make_run_folder
+    from embassay.protocols.kernel.request import choose_new_run_folder
 
-    return make_run_folder(command)
+    return choose_new_run_folder(command)

@@ -60,7 +60,7 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _shorten_stage_title(title: str) -> str:
+def _replace_system_specs_by_labels(title: str) -> str:
     """Shorten a stage's title by writing the specs in it as their labels."""
     return make_name_shortener(word for word in title.split() if ":" in word)(title)
 
@@ -107,7 +107,7 @@ class _ProgressTally(SilentListener):
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         self.print_line_if_still_waiting()
         self.asked, self.answered, self.answers, self.unit = total, 0, 0, unit
-        self.title = _shorten_stage_title(title)
+        self.title = _replace_system_specs_by_labels(title)
         self.begun_at = self.asking = time.monotonic()
         self.kept, self._settled = 0, False
         self._recent = deque([(self.asking, 0)], maxlen=RECENT)
@@ -140,7 +140,7 @@ class _ProgressTally(SilentListener):
         """Print a line unless another comes within `BRIEF` seconds, and drop the one that waited before."""
         if self._late is not None:
             self._late.cancel()
-        self._late = threading.Timer(BRIEF, _print_line, [line]) if line else None
+        self._late = threading.Timer(BRIEF, _print_line_to_stderr, [line]) if line else None
         if self._late is not None:
             self._late.daemon = True
             self._late.start()
@@ -167,7 +167,7 @@ class _ProgressTally(SilentListener):
         self.done, self.ended_cells = 0.0, 0
         self.start = time.monotonic()
 
-    def describe_run_ahead(self, plan: Plan) -> str:
+    def describe_expected_run_duration(self, plan: Plan) -> str:
         """What a long run will take, and how to have a first answer sooner; empty for a short one."""
         if not self.timed or self.total < LONG:
             return ""
@@ -254,29 +254,29 @@ class ProgressLines(_ProgressTally):
     def _print_stage_progress(self) -> None:
         self.print_line_if_still_waiting()
         self._last = time.monotonic()
-        _print_line(
+        _print_line_to_stderr(
             f"{self.title}: {self.describe_stage_progress()}  {self.describe_remaining_time()}".rstrip()
         )
 
     def on_run_extended(self, added: Mapping[str, Sequence[str]]) -> None:
-        _print_line(_describe_added_systems(added))
+        _print_line_to_stderr(_describe_added_systems(added))
 
     def reckoned(self, line: str) -> None:
         self.print_line_if_still_waiting()
-        _print_line(f"{self.title}: {line}")
+        _print_line_to_stderr(f"{self.title}: {line}")
 
     def on_plan_made(self, plan: Plan, waiting: Sequence[RunCell], seconds: Mapping[str, float]) -> None:
         super().on_plan_made(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
         if not self._brief:
-            _print_line(", ".join(filter(None, (done, self.describe_run_ahead(plan)))))
+            _print_line_to_stderr(", ".join(filter(None, (done, self.describe_expected_run_duration(plan)))))
 
     def advanced(self, cell: RunCell, texts: int) -> None:
         super().advanced(cell, texts)
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
-            done = f"{_format_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
-            _print_line(
+            done = f"{_format_run_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
+            _print_line_to_stderr(
                 f"{self.ended_cells} of {self.cells} cells; in progress: {done}  {self.describe_time_left()}".rstrip()
             )
 
@@ -290,18 +290,20 @@ class ProgressLines(_ProgressTally):
             return
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
-        named = f"  {_format_cell_name(cell)}  {state}" if shown else ""
-        _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.describe_time_left()}".rstrip())
+        named = f"  {_format_run_cell_name(cell)}  {state}" if shown else ""
+        _print_line_to_stderr(
+            f"{self.ended_cells} of {self.cells}{named}  {self.describe_time_left()}".rstrip()
+        )
 
     def interim(self, line: str) -> None:
         if not self._brief:
-            _print_line(_shorten_stage_title(line))
+            _print_line_to_stderr(_replace_system_specs_by_labels(line))
 
     def announce_run_end(self) -> None:
         self.print_line_if_still_waiting()
         cells = format_noun_count(self._all, "cell") if self._all else "done"
         failed = f", {self._failed} failed" if self._failed else ""
-        _print_line(f"{cells} in {format_duration(time.monotonic() - self._first)}{failed}")
+        _print_line_to_stderr(f"{cells} in {format_duration(time.monotonic() - self._first)}{failed}")
 
 
 class ProgressBars(_ProgressTally):
@@ -319,7 +321,7 @@ class ProgressBars(_ProgressTally):
         self._progress.console.print(_describe_added_systems(added), markup=False, highlight=False)
 
     def interim(self, line: str) -> None:
-        self._progress.console.print(_shorten_stage_title(line), markup=False, highlight=False)
+        self._progress.console.print(_replace_system_specs_by_labels(line), markup=False, highlight=False)
 
     def reckoned(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)
@@ -357,7 +359,7 @@ class ProgressBars(_ProgressTally):
         if self._all is not None:
             self._progress.remove_task(self._all)
         done = len(plan.cells) - len(waiting)
-        if ahead := self.describe_run_ahead(plan):
+        if ahead := self.describe_expected_run_duration(plan):
             self._progress.console.print(ahead.capitalize(), markup=False, highlight=False)
         self._all = self._progress.add_task(
             "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
@@ -369,7 +371,7 @@ class ProgressBars(_ProgressTally):
         with self._lock:
             if len(self._bars) < SHOWN:
                 self._bars[cell.key] = self._progress.add_task(
-                    _format_cell_name(cell), total=cell.units or None, state=""
+                    _format_run_cell_name(cell), total=cell.units or None, state=""
                 )
 
     def advanced(self, cell: RunCell, texts: int) -> None:
@@ -386,7 +388,7 @@ class ProgressBars(_ProgressTally):
                 self._progress.remove_task(bar)
         if not record.done:
             self._progress.console.print(
-                f"FAILED {_format_cell_name(cell)}: {record.reason}", markup=False, highlight=False
+                f"FAILED {_format_run_cell_name(cell)}: {record.reason}", markup=False, highlight=False
             )
         self._update_total_bar()
 
@@ -400,7 +402,7 @@ class ProgressBars(_ProgressTally):
         self._progress.update(self._all, completed=self.share, state=state)
 
 
-def _format_cell_name(cell: RunCell) -> str:
+def _format_run_cell_name(cell: RunCell) -> str:
     return f"{cell.task} {cell.dataset} {make_name_shortener([cell.system])(cell.system)}"
 
 
@@ -411,7 +413,7 @@ def _describe_added_systems(added: Mapping[str, Sequence[str]]) -> str:
     return f"Added to the existing run: {parts}"
 
 
-def _print_line(line: str) -> None:
+def _print_line_to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -19,11 +19,11 @@ from embassay.cli.options import (
     WorkerOptions,
     add_dataclass_options,
     add_memory_option,
-    add_record_options,
+    add_options_from_record_parameters,
     make_default_run_folder,
     stopping_at_memory,
 )
-from embassay.cli.session import DisplayOptions, run_or_plan_protocol, show_run_plan
+from embassay.cli.session import StdoutFormatOptions, run_or_plan_protocol, show_run_plan
 from embassay.cli.terminal import (
     format_command_line,
     print_as_json,
@@ -41,14 +41,14 @@ from embassay.protocols.kernel.request import (
 from embassay.protocols.pteb.candidates import ParaphraserSelectionRequest
 from embassay.protocols.pteb.options import (
     PROMPT_NAMES,
-    JudgeRequest,
+    JudgeEvaluationRequest,
     RatingBatchOptions,
-    RatingStudyPool,
+    RatingStudyPoolOptions,
     Request,
     SubmissionFilters,
 )
 from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy, draw_rating_study, read_study
-from embassay.protocols.wordings.pairs import PairSampleSize, RatingAcceptanceRules
+from embassay.protocols.wordings.pairs import LanguageAcceptanceRules, PairSampleSize
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageRatingResult
@@ -69,8 +69,8 @@ OF_CELLS = ("tokenizer", "tasks", "grades")
 
 @app.command("judge")
 @stopping_at_memory
-@add_record_options(without=OF_CELLS)
-def judge(request: JudgeRequest, running: RunOptions) -> None:
+@add_options_from_record_parameters(without=OF_CELLS)
+def judge(request: JudgeEvaluationRequest, running: RunOptions) -> None:
     """Find the language model that rates pairs most like people do.
 
     Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
@@ -84,7 +84,7 @@ def judge(request: JudgeRequest, running: RunOptions) -> None:
 
 @app.command("paraphrasers")
 @stopping_at_memory
-@add_record_options(without=OF_CELLS, defaults={"judge": ...})
+@add_options_from_record_parameters(without=OF_CELLS, defaults={"judge": ...})
 def paraphrasers(request: ParaphraserSelectionRequest, running: RunOptions) -> None:
     """Select the paraphraser that keeps meaning and changes words.
 
@@ -93,9 +93,9 @@ def paraphrasers(request: ParaphraserSelectionRequest, running: RunOptions) -> N
 
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
-    from embassay.protocols.pteb.selection import ParaphraserSelection
+    from embassay.protocols.pteb.selection import ParaphraserSelectionStep
 
-    done = run_or_plan_protocol(ParaphraserSelection(), request, running, "paraphrasers")
+    done = run_or_plan_protocol(ParaphraserSelectionStep(), request, running, "paraphrasers")
     if done is None:
         return
     selection = done.manifest["selection"]
@@ -110,7 +110,7 @@ UNTIL_CI = (
 
 @app.command("run")
 @add_memory_option
-@add_record_options(defaults={"paraphrasers": ()})
+@add_options_from_record_parameters(defaults={"paraphrasers": ()})
 def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on original texts and on fresh paraphrases.
 
@@ -134,7 +134,7 @@ OF_RUNS = {
 
 @app.command("prompts")
 @add_memory_option
-@add_record_options(
+@add_options_from_record_parameters(
     tasks=("sts",), without=OF_RUNS, defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1}
 )
 def prompts(request: Request, running: WorkerOptions) -> None:
@@ -160,17 +160,17 @@ class RatingStudyOptions:
     ending: Literal["csv", "jsonl"] = option(
         "csv", "Format of the raters' files.", name="--to --format", group=OUTPUT
     )
-    rules: RatingAcceptanceRules = field(default_factory=RatingAcceptanceRules)
+    rules: LanguageAcceptanceRules = field(default_factory=LanguageAcceptanceRules)
 
 
 @validation.command("sample")
 @stopping_at_memory
-@add_record_options()
+@add_options_from_record_parameters()
 def sample(
     run_or_set: Annotated[
         Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
-    drawing: RatingStudyPool,
+    drawing: RatingStudyPoolOptions,
     size: PairSampleSize,
     drawn: RatingStudyOptions,
 ) -> None:
@@ -200,7 +200,7 @@ class CrowdBatchOptions:
 
 @validation.command("crowd")
 @stopping_at_memory
-@add_record_options()
+@add_options_from_record_parameters()
 def crowd(folder: StudyFolder, asked: CrowdBatchOptions) -> None:
     """Write a study's pairs for MTurk or Prolific.
 
@@ -266,7 +266,7 @@ class RatingScoreOptions(PrintOptions):
 
 @validation.command("score")
 @stopping_at_memory
-@add_record_options()
+@add_options_from_record_parameters()
 def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = None) -> None:
     """Decide in which languages people accept the paraphrases.
 
@@ -278,33 +278,33 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
 
     study, json, wide = read_study(folder), asked.json, asked.wide
     if asked.dry_run:
-        _show_estimate_plan(study, asked.judges, json, wide)
+        _show_judge_rating_plan(study, asked.judges, json, wide)
         return
-    _collect_judge_estimates(study, asked.judges, asked.max_cost)
+    _have_llm_judges_rate_pairs(study, asked.judges, asked.max_cost)
     scored = scoring.score_rating_study(
         study, files or (), estimates=asked.estimates, decisions=asked.decisions
     )
-    written = scoring.write_study_run(scored, command=format_command_line())
+    written = scoring.write_scored_rating_study(scored, command=format_command_line())
     if json:
         results = [row.as_dict() for row in written.read_results()]
         print_as_json({"results": results, "warnings": scored.warnings})
         return
-    _show_scored_study(scored, wide, asked.price)
+    _show_scored_rating_study(scored, wide, asked.price)
 
 
-def _collect_judge_estimates(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
+def _have_llm_judges_rate_pairs(study: DrawnStudy, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
     from embassay.cli.progress import make_progress_listener
     from embassay.protocols.kernel.session import open_spending_ledger
-    from embassay.protocols.pteb.validation.scoring import rate_pairs_by_models
+    from embassay.protocols.pteb.validation.scoring import write_model_ratings_of_pairs
 
     heard = make_progress_listener()
     heard.announce_paraphrasing("Estimates", len(study.items) * len(judges))
     with open_spending_ledger(study.path, max_cost) as ledger:
         try:
-            rate_pairs_by_models(study, judges, ledger=ledger, hear=heard.advanced_by)
+            write_model_ratings_of_pairs(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
                 "Stopped. The answers so far are kept.", mend=f"Resume with: {format_command_line()}"
@@ -313,10 +313,10 @@ def _collect_judge_estimates(study: DrawnStudy, judges: Sequence[str], max_cost:
             getattr(heard, "stop", lambda: None)()
 
 
-def _show_estimate_plan(study: DrawnStudy, judges: Sequence[str], json: bool, wide: bool) -> None:
+def _show_judge_rating_plan(study: DrawnStudy, judges: Sequence[str], json: bool, wide: bool) -> None:
     from embassay.protocols.pteb.validation.scoring import forecast_model_ratings
 
-    show_run_plan(lambda _: forecast_model_ratings(study, judges), DisplayOptions(json, wide))
+    show_run_plan(lambda _: forecast_model_ratings(study, judges), StdoutFormatOptions(json, wide))
 
 
 def _show_rating_study(study: DrawnStudy) -> None:
@@ -343,10 +343,10 @@ def _show_rating_study(study: DrawnStudy) -> None:
     typer.echo(f"When the files are back, run: embassay pteb validate score {study.path}")
 
 
-def _show_scored_study(scored: ScoredRatingStudy, wide: bool, price: float | None = None) -> None:
+def _show_scored_rating_study(scored: ScoredRatingStudy, wide: bool, price: float | None = None) -> None:
     from embassay.document.blocks import Column, Table, make_number_columns
 
-    typer.echo(_describe_study_verdict(scored) + "\n")
+    typer.echo(_describe_accepted_languages(scored) + "\n")
     titles = ("Median", "At the threshold", "Alpha", "Pairs", "Ratings", "Rejected")
     heads: list[str | Column] = [
         "Language",
@@ -357,7 +357,9 @@ def _show_scored_study(scored: ScoredRatingStudy, wide: bool, price: float | Non
     print_view_blocks(
         [
             Table.of(
-                "languages", heads, (_build_language_row(result, scored.results) for result in scored.results)
+                "languages",
+                heads,
+                (_make_language_rating_row(result, scored.results) for result in scored.results),
             )
         ],
         wide,
@@ -402,7 +404,7 @@ def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: floa
 def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: float | None) -> None:
     """Show each judge's mean ratings of all pairs, corrected by people's."""
 
-    from embassay.report.rag.decision import judged_quantity_blocks
+    from embassay.report.rag.decision import show_judge_assisted_means
 
     for judge in dict.fromkeys(language.judge for language in scored.corrected):
         # All languages together come first: what more labels would buy is told of these.
@@ -414,10 +416,12 @@ def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: 
         typer.echo("")
         bar = scored.study.rules.threshold
         title, ratings = f"Mean rating with {judge}", float(scored.study.raters)
-        print_view_blocks(judged_quantity_blocks(means, languages[0].off, title, bar, price, ratings), wide)
+        print_view_blocks(
+            show_judge_assisted_means(means, languages[0].off, title, bar, price, ratings), wide
+        )
 
 
-def _describe_study_verdict(scored: ScoredRatingStudy) -> str:
+def _describe_accepted_languages(scored: ScoredRatingStudy) -> str:
     langs = [result for result in scored.results if result.lang]
     bar = f"mean rating of {scored.study.rules.threshold:g} or more"
     parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted ({bar})"]
@@ -428,16 +432,18 @@ def _describe_study_verdict(scored: ScoredRatingStudy) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _build_language_row(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> list[str]:
+def _make_language_rating_row(
+    result: LanguageRatingResult, results: Sequence[LanguageRatingResult]
+) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
-    from embassay.protocols.pteb.validation.scoring import TOTAL, describe_language_verdict
+    from embassay.protocols.pteb.validation.scoring import TOTAL, describe_rating_verdict_of_language
 
     mean, share = result.mean, result.share
     return [
         result.lang or TOTAL,
         "n/a" if mean is None else f"{mean.point:.2f}",
         "n/a" if mean is None or mean.low is None else numbers.format_interval(*mean.ends, 2),
-        describe_language_verdict(result, results),
+        describe_rating_verdict_of_language(result, results),
         "n/a" if result.median is None else f"{result.median:.2f}",
         "n/a" if share is None else numbers.format_percent(share.point),
         "n/a" if result.alpha is None else numbers.format_score(result.alpha.point, 2),

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, add_record_options, make_default_run_folder
+from embassay.cli.options import (
+    PrintOptions,
+    RunOptions,
+    add_options_from_record_parameters,
+    make_default_run_folder,
+)
 from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
@@ -52,7 +57,7 @@ class PaperReproductionOptions:
             raise UsageError("Without --run, nothing runs anyway.", mend="Leave --dry-run out.")
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def reproduce(asked: PaperReproductionOptions) -> None:
     """Repeat a paper's experiment and compare its tables with yours.
 
@@ -70,7 +75,7 @@ def reproduce(asked: PaperReproductionOptions) -> None:
         _show_paper_tables(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
         return
     if not asked.run:
-        _show_reproduction_commands(recipe, chosen, more, json=json, wide=wide)
+        _show_paper_reproduction_commands(recipe, chosen, more, json=json, wide=wide)
         return
     folder = _run_paper_step(recipe, chosen, more, asked.out, json=json, wide=wide)
     if json:
@@ -83,7 +88,7 @@ def reproduce(asked: PaperReproductionOptions) -> None:
         typer.echo(error.message)
 
 
-def _show_reproduction_commands(
+def _show_paper_reproduction_commands(
     recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], *, json: bool, wide: bool
 ) -> None:
     """Show the paper's commands, and what the chosen one takes here."""
@@ -112,18 +117,18 @@ def _describe_paper_reproduction(recipe: PaperRecipe, step: PaperCommand, more: 
         )
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
-        lines.append(_describe_local_suite_sets(read_all_suites()[recipe.suite]))
+        lines.append(_describe_number_of_local_suite_sets(read_all_suites()[recipe.suite]))
     return [*lines, ""]
 
 
-def _describe_local_suite_sets(suite: DatasetSuite) -> str:
+def _describe_number_of_local_suite_sets(suite: DatasetSuite) -> str:
     """Describe how many of a suite's sets are on this machine, and what the others hold."""
-    from embassay.data.catalogue.entries import find_dataset_location
+    from embassay.data.catalogue.entries import describe_dataset_source
 
     absent = [
         member
         for member in suite.members
-        if member.record and find_dataset_location(member.record) not in ("mirror", "cache")
+        if member.record and describe_dataset_source(member.record) not in ("mirror", "cache")
     ]
     sets = len(suite.sets) - len({member.set for member in absent})
     line = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
@@ -170,13 +175,13 @@ def _show_paper_tables(
     """Show the paper's tables beside those of the runs."""
     from embassay.interchange.reproduction import (
         compare_paper_tables,
+        describe_runs_with_differing_settings,
         describe_suite_coverage,
-        find_differing_settings,
     )
 
     tables, notes = (
         compare_paper_tables(recipe.paper, runs),
-        [*describe_suite_coverage(runs), *find_differing_settings(recipe, runs)],
+        [*describe_suite_coverage(runs), *describe_runs_with_differing_settings(recipe, runs)],
     )
     if json:
         facts = {"paper": recipe.paper, "suites": notes, "tables": [table.as_dict() for table in tables]}
@@ -188,10 +193,10 @@ def _show_paper_tables(
         if markdown:
             typer.echo(beside.markdown() + "\n")
         else:
-            _show_table_pair(beside, wide)
+            _show_paper_beside_reproduced_table(beside, wide)
 
 
-def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
+def _show_paper_beside_reproduced_table(beside: ReproducedTable, wide: bool) -> None:
     from embassay.document.blocks import Table, make_number_columns
 
     typer.echo(beside.title)
@@ -199,4 +204,4 @@ def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
         [Table.of(beside.title, [beside.paper, *make_number_columns(*beside.columns)], list(beside.body()))],
         wide,
     )
-    typer.echo(f"{beside.summarize_differences()}\n")
+    typer.echo(f"{beside.describe_differences_from_published()}\n")

@@ -12,7 +12,7 @@ from embassay.cli.options import (
     PrintOptions,
     RunOptions,
     ServerOptions,
-    add_record_options,
+    add_options_from_record_parameters,
     make_default_run_folder,
 )
 from embassay.cli.terminal import find_unfiltered_stream, format_command_line, print_view_blocks
@@ -49,7 +49,7 @@ class SystemComparisonOptions:
     seed: int = redeclare_option(RunRequest, "seed")
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def compare(
     folders: Annotated[
         list[Path],
@@ -159,7 +159,7 @@ class LiveRetrieverOptions:
     )
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def gate(folder: Folder, asked: BuildGateOptions, now: LiveRetrieverOptions, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
@@ -176,11 +176,11 @@ def gate(folder: Folder, asked: BuildGateOptions, now: LiveRetrieverOptions, sho
     from embassay.runs.folder import format_value_as_json, write_file_atomically
 
     if asked.listed:
-        _print_gate_scores(folder, asked, shown)
+        _print_scores_usable_as_thresholds(folder, asked, shown)
         return
     earlier, names = asked.no_worse_than, gating.parse_system_renames(asked.names)
     if now.retrievers:
-        scored = _score_retrievers_as_stored(folder, now, names)
+        scored = _score_live_retrievers_like_stored_run(folder, now, names)
         if scored is None:
             return
         earlier, (folder, names) = earlier or folder, scored
@@ -206,33 +206,33 @@ def gate(folder: Folder, asked: BuildGateOptions, now: LiveRetrieverOptions, sho
         raise typer.Exit(1)
 
 
-def _score_retrievers_as_stored(
+def _score_live_retrievers_like_stored_run(
     stored: Path, now: LiveRetrieverOptions, names: Mapping[str, str]
 ) -> tuple[Path, dict[str, str]] | None:
     """Ask and score retrievers as a stored scoring was: the new folder, and the name of each in the stored one -> its
     own; None where they were only tried."""
 
     from embassay.cli.progress import make_progress_listener
-    from embassay.cli.rag.score import preview_retriever_answers
+    from embassay.cli.rag.score import list_preview_lines_of_retriever_answers
     from embassay.protocols.compare import find_run_folder
-    from embassay.protocols.rag.scoring.protocol import read_stored_scoring, score_request
+    from embassay.protocols.rag.scoring.protocol import read_request_of_stored_scoring, score_runs_of_request
 
-    scoring = read_stored_scoring(find_run_folder(stored))
-    request = scoring.make_retriever_request(now.retrievers, now.queries)
+    scoring = read_request_of_stored_scoring(find_run_folder(stored))
+    request = scoring.make_request_to_score_retrievers(now.retrievers, now.queries)
     if now.dry_run:
-        for line in preview_retriever_answers(request):
+        for line in list_preview_lines_of_retriever_answers(request):
             typer.echo(line)
         return None
     out, heard = now.out or make_default_run_folder("gate"), make_progress_listener()
     command = format_command_line()
     try:
-        scored = score_request(request, out, command, listener=heard, max_usd=now.max_cost)
+        scored = score_runs_of_request(request, out, command, listener=heard, max_usd=now.max_cost)
     finally:
         heard.announce_run_end()
     return out, scoring.match_runs_to_retrievers([run.name for run in scored.record.runs], names)
 
 
-def _print_gate_scores(folder: Path, asked: BuildGateOptions, shown: PrintOptions) -> None:
+def _print_scores_usable_as_thresholds(folder: Path, asked: BuildGateOptions, shown: PrintOptions) -> None:
     from embassay.protocols.thresholds import list_threshold_scores
     from embassay.report.terminal import gateable_scores_view
 
@@ -263,7 +263,7 @@ class ReportPageOptions:
 Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders that contain runs.", metavar="DIR...")]
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def report(folders: Folders, page: ReportPageOptions) -> None:
     """Write one self-contained HTML report for any set of runs.
 
@@ -290,7 +290,7 @@ class LeaderboardServerOptions(ServerOptions):
     open: bool = redeclare_option(ServerOptions, "open", help="Open the newest board in a browser.")
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def serve(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A folder that contains finished or running runs.")
@@ -305,11 +305,15 @@ def serve(
     Example: embassay serve runs --open
     """
     from embassay.web import server
-    from embassay.web.leaderboard.library import make_folder_app, normalise_url_prefix, resolve_served_folder
+    from embassay.web.leaderboard.library import (
+        make_folder_app,
+        normalise_url_prefix,
+        resolve_runs_folder_links,
+    )
 
     host = boards.host
-    root, prefix = resolve_served_folder(folder), normalise_url_prefix(boards.root_path)
-    hosts = server.list_answered_hosts(host, None, boards.allow_host)
+    root, prefix = resolve_runs_folder_links(folder), normalise_url_prefix(boards.root_path)
+    hosts = server.list_allowed_host_names(host, None, boards.allow_host)
     with server.open_listening_socket(host, boards.port) as listening:
         shown = server.build_base_url(host, listening) + "/"
 
@@ -340,7 +344,7 @@ def _announce_served_folder(root: Path, host: str) -> None:
 
 
 @dataclass(frozen=True)
-class RunExportTarget:
+class RunExportOptions:
     """The form in which runs are exported, and where they go."""
 
     to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
@@ -364,8 +368,8 @@ class RunExportTarget:
     )
 
 
-@add_record_options(wide=False)
-def export(folders: Folders, asked: RunExportTarget, shown: PrintOptions) -> None:
+@add_options_from_record_parameters(wide=False)
+def export(folders: Folders, asked: RunExportOptions, shown: PrintOptions) -> None:
     """Export runs for model pages, other tools and trackers.
 
     Values keep full precision; missing values keep their reason. Rows that a format cannot represent are counted.
@@ -381,7 +385,7 @@ def export(folders: Folders, asked: RunExportTarget, shown: PrintOptions) -> Non
     form = next(name for name in FORMS if name == asked.to)
     done = write(folders, form, Path(asked.out), table=asked.table, source=asked.source)
     if shown.json:
-        _print_export_json(done)
+        _print_export_outcome_json(done)
         return
     _print_left_out_results(done)
     typer.echo(
@@ -389,7 +393,7 @@ def export(folders: Folders, asked: RunExportTarget, shown: PrintOptions) -> Non
     )
 
 
-def _log_runs_to_tracker(folders: list[Path], asked: RunExportTarget, *, json: bool) -> None:
+def _log_runs_to_tracker(folders: list[Path], asked: RunExportOptions, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_trackio, log_to_wandb
     from embassay.runs.folder import format_value_as_json
 
@@ -411,7 +415,7 @@ def _print_left_out_results(done: Exported) -> None:
         typer.echo(f"left out: {out.run}: {out.rows:,} rows {out.reason}.", err=True)
 
 
-def _print_export_json(done: Exported) -> None:
+def _print_export_outcome_json(done: Exported) -> None:
 
     from embassay.runs.folder import format_value_as_json
 
@@ -441,7 +445,7 @@ class ResultsImportOptions:
     max_mb: int = option(256, "Leave out files larger than this many MB, unpacked.", least=1, group=DATA)
 
 
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def import_(source: Source, asked: ResultsImportOptions, shown: PrintOptions) -> None:
     """Read published results of MTEB or Every Eval Ever as a run.
 
@@ -479,7 +483,7 @@ def _warn_of_import_faults(done: Imported) -> None:
     from embassay.protocols.kernel.tables import format_noun_count
 
     for fault in done.faults[:_SHOWN]:
-        typer.echo(f"left out: {_describe_fault(fault.path, fault.reason)}", err=True)
+        typer.echo(f"left out: {_format_fault_with_path(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
         where = f"{'it is' if len(done.faults) == 1 else 'all are'} in {done.folder / 'faults.jsonl'}"
@@ -492,7 +496,7 @@ def _warn_of_import_faults(done: Imported) -> None:
         )
 
 
-def _describe_fault(path: str, reason: str) -> str:
+def _format_fault_with_path(path: str, reason: str) -> str:
     return reason if path in reason else f"{path}: {reason}"
 
 
@@ -507,7 +511,7 @@ class AgentRights:
     )
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def serve_agents(rights: AgentRights) -> None:
     """Let coding agents check data, plan, run, score and gate (MCP).
 
@@ -519,13 +523,13 @@ def serve_agents(rights: AgentRights) -> None:
     import sys
 
     from embassay.errors import UsageError
-    from embassay.web.agents import AgentLimits, make_agent_server
+    from embassay.web.agents import AgentPermissions, make_agent_server
 
     if not rights.folder.is_dir():
         raise UsageError(
             f"There is no folder {rights.folder}.", mend="Name the folder that contains your data and runs."
         )
-    server = make_agent_server(AgentLimits(rights.folder.resolve(), rights.allow_runs, rights.max_cost))
+    server = make_agent_server(AgentPermissions(rights.folder.resolve(), rights.allow_runs, rights.max_cost))
     # The protocol writes bytes, which the filtered stream does not take.
     sys.stdout = find_unfiltered_stream(sys.stdout)
     server.run("stdio")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import TitledCommandApp, WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.options import (
+    TitledCommandApp,
+    WorkerOptions,
+    add_memory_option,
+    add_options_from_record_parameters,
+)
 from embassay.protocols.sage.options import Request
 
 app = TitledCommandApp("SAGE: preference, robustness, sensitivity, clustering, retrieval.")
@@ -15,7 +20,7 @@ def group() -> None:
 
 @app.command("run")
 @add_memory_option
-@add_record_options()
+@add_options_from_record_parameters()
 def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on the SAGE tasks.
 

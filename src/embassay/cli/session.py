@@ -22,7 +22,7 @@ from embassay.cli.options import (
     RunOptions,
     WorkerOptions,
     add_memory_option,
-    add_record_options,
+    add_options_from_record_parameters,
     make_default_run_folder,
 )
 from embassay.cli.progress import announce_slow_opening
@@ -35,7 +35,7 @@ from embassay.cli.terminal import (
     print_view_blocks,
 )
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError, UsageError
-from embassay.limits import advise_on_denied_reading, find_forbidden_path
+from embassay.limits import advise_on_denied_reading, find_path_blocking_access
 from embassay.machine import HANGUP
 from embassay.protocols.kernel.request import TaskRequest
 from embassay.runs.folder import RunFolder
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DisplayOptions:
+class StdoutFormatOptions:
     """Options for stdout: the table, wide or not, or one JSON object; `brief` says what was found."""
 
     json: bool
@@ -69,11 +69,11 @@ def run_and_show_results(
     do: Callable[..., RunOnDisk],
     out: Path,
     *,
-    display: DisplayOptions,
+    display: StdoutFormatOptions,
     report: bool = True,
     once: Sequence[str] = (),
     check: Callable[[RunOnDisk, Path], None] | None = None,
-    show: Callable[[Path, DisplayOptions, bool], None] | None = None,
+    show: Callable[[Path, StdoutFormatOptions, bool], None] | None = None,
     **arguments: Any,
 ) -> RunOnDisk:
     """Do a run and show it, with a `report` of its own or without. `do` is called with `arguments`, a listener and the
@@ -85,7 +85,10 @@ def run_and_show_results(
     command = add_out_to_command(format_command_line(_drop_command_line_flags(sys.argv[1:], once)), out)
     heard = progress(display.brief)
     try:
-        with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
+        with (
+            _explain_full_disk_errors(out, command),
+            stop_on_signal(f"Finished work is kept in {out}.", command),
+        ):
             run = do(out=out, listener=heard, command=command, **arguments)
         heard.announce_run_end()
     except BudgetExceeded as error:
@@ -95,7 +98,7 @@ def run_and_show_results(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    with _report_full_disk(out, command):
+    with _explain_full_disk_errors(out, command):
         if display.brief:
             show_run_verdict(run.path)
         else:
@@ -107,7 +110,7 @@ def run_and_show_results(
 
 
 @contextmanager
-def _report_full_disk(out: Path, command: str) -> Iterator[None]:
+def _explain_full_disk_errors(out: Path, command: str) -> Iterator[None]:
     """A disk that takes no more ends a run in one line, with what is kept and how to go on."""
     try:
         yield
@@ -131,7 +134,7 @@ def make_file_access_error(error: OSError) -> EmbassayError:
     """Make a one-line error of what the system said of a file: full, or cannot be made, read, found."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
     if error.errno in (errno.EACCES, errno.EPERM) and path is not None:
-        blocked = find_forbidden_path(path)
+        blocked = find_path_blocking_access(path)
         if blocked is not None:
             return DataError(
                 "You do not have permission to read it", path=blocked, mend=advise_on_denied_reading(blocked)
@@ -165,24 +168,24 @@ def check_failed_cells(run: RunOnDisk, out: Path) -> None:
 
 def write_report_and_show_run(
     path: Path,
-    display: DisplayOptions,
+    display: StdoutFormatOptions,
     report: bool,
     *,
     view: Callable[[Path, bool], Iterable[Block]] | None = None,
 ) -> None:
-    """Write the report if it is wanted, and print the results as JSON, or as `view` (by default `run_view`) shows
-    the folder."""
+    """Write the report if it is wanted, and print the results as JSON, or as `view` (by default
+    `make_run_terminal_blocks`) shows the folder."""
     from embassay.report import write_report
-    from embassay.report.terminal import run_view
+    from embassay.report.terminal import make_run_terminal_blocks
 
     written = write_report(path) if report else None
     if display.json:
         print_results_json(path, written)
         return
-    print_view_blocks((view or run_view)(path, display.wide), display.wide)
+    print_view_blocks((view or make_run_terminal_blocks)(path, display.wide), display.wide)
 
 
-def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
+def print_rank_matrix_of_first_questions(path: Path | None, *, wide: bool) -> None:
     """Print the first questions of a run's matrix. UsageError where there is no folder that it could be in."""
     from embassay.report.matrix import question_matrix_view
 
@@ -193,13 +196,13 @@ def show_rank_matrix(path: Path | None, *, wide: bool) -> None:
 
 def show_run_verdict(path: Path) -> None:
     """Print what a run found, in a line or two: runs that follow each other have one end for all."""
-    from embassay.report.terminal import verdict_view
+    from embassay.report.terminal import iterate_run_verdict_blocks
 
-    print_view_blocks(verdict_view(path, sentences=1))
+    print_view_blocks(iterate_run_verdict_blocks(path, sentences=1))
 
 
 def show_run_plan(
-    forecast: Callable[[Ledger], RunForecast], display: DisplayOptions, systems: Sequence[str] = ()
+    forecast: Callable[[Ledger], RunForecast], display: StdoutFormatOptions, systems: Sequence[str] = ()
 ) -> None:
     """Show what would run and what it takes; meanwhile that `systems` and data are opened. `forecast` gets a ledger
     that lets no request through."""
@@ -293,15 +296,15 @@ class _StopSignalHandler:
 
     def answer_interrupt(self, number: int, frame: FrameType | None) -> None:
         """Answer Ctrl-C."""
-        if callable(self._before) and self._is_to_stop_now():
+        if callable(self._before) and self._note_signal_and_decide_to_stop():
             self._before(number, frame)
 
     def answer_terminate(self, *_: object) -> None:
         """Answer TERM, or HUP."""
-        if self._is_to_stop_now():
+        if self._note_signal_and_decide_to_stop():
             raise KeyboardInterrupt
 
-    def _is_to_stop_now(self) -> bool:
+    def _note_signal_and_decide_to_stop(self) -> bool:
         if self._first is None:
             self._first = monotonic()
             return True
@@ -318,10 +321,13 @@ def run_or_plan_protocol(
 ) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
     `run_and_show_results`."""
-    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_run_folder(name)
+    display, out = (
+        StdoutFormatOptions(running.json, running.wide),
+        running.out or make_default_run_folder(name),
+    )
     if running.dry_run:
         systems = [str(name) for name in getattr(request, "systems", ())]
-        show_run_plan(partial(protocol.forecast_request_cost, request, out=out), display, systems)
+        show_run_plan(partial(protocol.forecast_run_cost, request, out=out), display, systems)
         if getattr(request, "retrievers", ()) and not display.json:
             typer.echo("")
             for line in protocol.describe_retriever_trial(request, out):
@@ -340,7 +346,7 @@ Options = Annotated[
 
 
 @add_memory_option
-@add_record_options(options=None)
+@add_options_from_record_parameters(options=None)
 def run(protocol: Name, request: TaskRequest, running: WorkerOptions, option: Options = None) -> None:
     """Run any protocol by name, including another package's.
 

@@ -75,7 +75,7 @@ class ControlEscapingStream:
 
 
 @contextmanager
-def filter_control_characters() -> Iterator[None]:
+def escape_control_characters_in_output() -> Iterator[None]:
     """Filter control characters from what is printed on stdout or stderr within the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = ControlEscapingStream(sys.stdout), ControlEscapingStream(sys.stderr, bars=True)
@@ -98,7 +98,7 @@ class ScreenWidthAndCharset:
     unicode: bool
 
 
-def measure_stdout_screen() -> ScreenWidthAndCharset:
+def measure_screen_width_and_charset() -> ScreenWidthAndCharset:
     """Measure the screen behind stdout; 80 columns where there is none."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return ScreenWidthAndCharset(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
@@ -123,7 +123,7 @@ def print_view_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
     """Print what a view says, as wide as the screen, or with all its columns and notes."""
     from embassay.document.terminal import draw_terminal_blocks
 
-    device = measure_stdout_screen()
+    device = measure_screen_width_and_charset()
     print_rendered_text(draw_terminal_blocks(blocks, width=device.width, wide=wide, unicode=device.unicode))
 
 
@@ -169,7 +169,7 @@ def make_progress_bars() -> Progress:
     from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.text import Text
 
-    class PlainTextColumn(ProgressColumn):
+    class PlainTextProgressColumn(ProgressColumn):
         """A progress column that shows its field as plain text: a name in brackets is no markup."""
 
         def __init__(self, field: str) -> None:
@@ -180,9 +180,9 @@ def make_progress_bars() -> Progress:
             return Text(escape_control_characters(task.fields.get(self._field, task.description)))
 
     return Progress(
-        PlainTextColumn("description"),
+        PlainTextProgressColumn("description"),
         BarColumn(bar_width=24),
-        PlainTextColumn("state"),
+        PlainTextProgressColumn("state"),
         console=_make_plain_text_console(sys.stderr),
         refresh_per_second=4,
         transient=True,

@@ -30,8 +30,8 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import RowSource, SourceRow, collect_row_faults, read_row_id
-from embassay.data.views import make_repeated_key_error
+from embassay.data.rows import RowSource, SourceRow, read_row_id, skip_and_collect_faulty_rows
+from embassay.data.views import make_repeated_row_key_error
 from embassay.errors import DataError
 from embassay.records import SkippedItems
 
@@ -50,17 +50,17 @@ class SeenIds:
         self.count += 1
         if self._lines is not None:
             if key in self._lines:
-                raise make_repeated_key_error(row, "id", key, self._lines[key])
+                raise make_repeated_row_key_error(row, "id", key, self._lines[key])
             self._lines[key] = row.line
         # Rows whose id cannot be read have no hash of their own; what is read again for them is no id either.
         self._hashes.extend(0 for _ in range(number - 1 - len(self._hashes)))
         self._hashes.append(hash(key))
 
-    def condense_to_hashes(self) -> None:
-        """Hold hashes only; `find_repeated_texts` then tells what `add_row_id` did not."""
+    def discard_ids_and_keep_hashes(self) -> None:
+        """Hold hashes only; `find_positions_of_repeated_texts` then tells what `add_row_id` did not."""
         self._lines, self._told = None, len(self._hashes)
 
-    def find_repeated_ids(self, source: RowSource) -> list[DataError]:
+    def make_errors_for_repeated_ids(self, source: RowSource) -> list[DataError]:
         """Find the ids that repeat, as errors in file order, after the ids were condensed.
 
         The rows are read again where two ids have one hash: then nearly always one appears twice.
@@ -72,13 +72,13 @@ class SeenIds:
             return []
         first: dict[str, SourceRow] = {}
         faults: list[DataError] = []
-        with collect_row_faults(lambda _error: None):  # the first reading has met them
+        with skip_and_collect_faulty_rows(lambda _error: None):  # the first reading has met them
             for number, row in enumerate(source.rows(["id"]), 1):
                 if number in suspects and (key := _read_row_id(row)) is not None:
                     if key not in first:
                         first[key] = row
                     elif number > self._told:
-                        faults.append(make_repeated_key_error(row, "id", key, first[key].line))
+                        faults.append(make_repeated_row_key_error(row, "id", key, first[key].line))
         return faults
 
 
@@ -94,10 +94,10 @@ LONG_TEXT = 1_000_000
 """Characters over which a text gets a warning."""
 
 
-def find_odd_texts(ids: Sequence[str], texts: Sequence[str]) -> tuple[SkippedItems, ...]:
+def count_empty_long_and_repeated_texts(ids: Sequence[str], texts: Sequence[str]) -> tuple[SkippedItems, ...]:
     """Empty texts, very long ones, and repeats of an earlier one: each with its count and the ids of the first.
 
-    >>> [one.reason for one in find_odd_texts(["1", "2", "3"], ["a", "", "a"])]
+    >>> [one.reason for one in count_empty_long_and_repeated_texts(["1", "2", "3"], ["a", "", "a"])]
     ['empty documents in the corpus', 'repeats of an earlier text']
     """
     empty, long, hashes = array("q"), array("q"), array("q")
@@ -107,7 +107,11 @@ def find_odd_texts(ids: Sequence[str], texts: Sequence[str]) -> tuple[SkippedIte
             empty.append(i)
         if len(text) > LONG_TEXT:
             long.append(i)
-    repeated = [i for i in find_repeated_texts(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
+    repeated = (
+        [i for i in find_positions_of_repeated_texts(hashes, texts.__getitem__) if texts[i]]
+        if len(texts)
+        else []
+    )
     kinds = (
         ("empty documents in the corpus", empty),
         (f"texts longer than {LONG_TEXT:,} characters", long),
@@ -122,7 +126,7 @@ def find_odd_texts(ids: Sequence[str], texts: Sequence[str]) -> tuple[SkippedIte
     )
 
 
-def find_repeated_texts(hashes: array[int], text: Callable[[int], str]) -> list[int]:
+def find_positions_of_repeated_texts(hashes: array[int], text: Callable[[int], str]) -> list[int]:
     """Find the places, ascending, whose text was at an earlier place already.
 
     `hashes` are those of all texts by one function, (n,); `text(place)` is only asked where two of them are equal.
@@ -186,7 +190,7 @@ class TextColumnFile:
         try:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
-            raise self._make_missing_error(error) from error
+            raise self._make_unreadable_cache_error(error) from error
         self._descriptor = descriptor
         self._seeking = Lock()
         # Columns and their slices share the file: it is closed when none of them is left.
@@ -207,9 +211,9 @@ class TextColumnFile:
         """`length` bytes from `start`; DataError where the file has become shorter."""
         parts: list[bytes] = []
         while length > 0:
-            part = self._read_bytes(start, length)
+            part = self._read_byte_range(start, length)
             if not part:
-                raise self.make_damage_error("a truncated file")
+                raise self.make_damaged_cache_error("a truncated file")
             parts.append(part)
             start, length = start + len(part), length - len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -224,14 +228,14 @@ class TextColumnFile:
             position, missing = position + len(part), missing - len(part)
         return checksum.digest() == self.footer.checksum
 
-    def make_damage_error(self, found: str) -> DataError:
+    def make_damaged_cache_error(self, found: str) -> DataError:
         """The error for a file that is not what was written."""
         return DataError(
             "the cached texts of a corpus are damaged", path=self.path, found=found,
             mend="Delete them with `embassay cache clear --corpora` and run again."
         )  # fmt: skip
 
-    def _read_bytes(self, start: int, length: int) -> bytes:
+    def _read_byte_range(self, start: int, length: int) -> bytes:
         if hasattr(os, "pread"):
             # Threads and forked processes share the descriptor, and with it a position.
             return os.pread(self._descriptor, length, start)
@@ -242,13 +246,13 @@ class TextColumnFile:
     def _read_footer(self) -> TextColumnFooter:
         size = os.fstat(self._descriptor).st_size
         if size < _FOOTER.size:
-            raise self.make_damage_error(f"{size} bytes")
+            raise self.make_damaged_cache_error(f"{size} bytes")
         magic, count, texts, checksum = _FOOTER.unpack(self.read(size - _FOOTER.size, _FOOTER.size))
         if magic != MAGIC or size != texts + 8 * (count + 1) + _FOOTER.size:
-            raise self.make_damage_error("no whole footer")
+            raise self.make_damaged_cache_error("no whole footer")
         return TextColumnFooter(count, texts, checksum)
 
-    def _make_missing_error(self, error: OSError) -> DataError:
+    def _make_unreadable_cache_error(self, error: OSError) -> DataError:
         return DataError(
             "the cached texts of a corpus cannot be read on this machine",
             path=self.path,
@@ -271,7 +275,7 @@ def reopen_column_file(path: Path, checksum: bytes) -> TextColumnFile:
         return file_
     file = TextColumnFile(path)
     if file.footer.checksum != checksum:
-        raise file.make_damage_error("different texts from those sent")
+        raise file.make_damaged_cache_error("different texts from those sent")
     _open[str(path), checksum] = file
     return file
 
@@ -308,29 +312,29 @@ class TextColumnWriter:
         self._offsets.append(self.size)
         self._waiting += data
         if len(self._waiting) >= _WAITING:
-            self._write_texts()
+            self._flush_waiting_texts()
         if len(self._offsets) * 8 >= _WAITING:
-            self._write_offsets()
+            self._flush_waiting_offsets()
 
     def finish(self) -> None:
         """Write what is left, and see that it is on the disk."""
-        self._write_texts()
-        self._write_offsets()
+        self._flush_waiting_texts()
+        self._flush_waiting_offsets()
         # The offsets go behind the texts, in steps: all at once they may not fit into memory.
         self._offsets_stream.seek(0)
         while part := self._offsets_stream.read(_STEP):
-            self._write_bytes(part)
+            self._write_checksummed_bytes(part)
         self._stream.write(TextColumnFooter(self.count, self.size, self._checksum.digest()).pack_footer())
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
-        self._close_offsets()
+        self._close_and_delete_offsets_file()
 
     def discard_written_files(self) -> None:
         """Remove what has been written."""
         with suppress(OSError):
             self._stream.close()
-        self._close_offsets()
+        self._close_and_delete_offsets_file()
         self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> TextColumnWriter:
@@ -340,21 +344,21 @@ class TextColumnWriter:
         if not self._stream.closed:
             self.discard_written_files()
 
-    def _write_texts(self) -> None:
-        self._write_bytes(bytes(self._waiting))
+    def _flush_waiting_texts(self) -> None:
+        self._write_checksummed_bytes(bytes(self._waiting))
         self._waiting.clear()
 
-    def _write_offsets(self) -> None:
+    def _flush_waiting_offsets(self) -> None:
         if byteorder == "big":
             self._offsets.byteswap()
         self._offsets_stream.write(self._offsets.tobytes())
         del self._offsets[:]
 
-    def _write_bytes(self, part: bytes) -> None:
+    def _write_checksummed_bytes(self, part: bytes) -> None:
         self._checksum.update(part)
         self._stream.write(part)
 
-    def _close_offsets(self) -> None:
+    def _close_and_delete_offsets_file(self) -> None:
         with suppress(OSError):
             self._offsets_stream.close()
         self._beside.unlink(missing_ok=True)
@@ -439,11 +443,11 @@ class TextColumn(Sequence[str]):
             at = past
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, TextColumn) and self._is_same_range(other):
+        if isinstance(other, TextColumn) and self._is_same_part_of_same_file(other):
             return True
         return bool(same) if (same := have_same_texts(self, other)) is not NotImplemented else NotImplemented
 
-    def _is_same_range(self, other: TextColumn) -> bool:
+    def _is_same_part_of_same_file(self, other: TextColumn) -> bool:
         mine, theirs = self._file.footer, other._file.footer
         return mine == theirs and (self._start, self._stop) == (other._start, other._stop)
 
@@ -655,7 +659,7 @@ def _read_corpus_description(path: Path) -> KeptCorpusDescription:
 
 
 @dataclass(frozen=True)
-class KeptCorpusSummary:
+class KeptCorpusSizeAndSource:
     """A kept corpus: the files it was read from, its documents (None where it is damaged) and bytes."""
 
     source: str
@@ -668,14 +672,14 @@ class KeptCorpora:
     """The corpora kept in `path`, the largest first, and their bytes with what killed processes left."""
 
     path: Path
-    corpora: tuple[KeptCorpusSummary, ...]
+    corpora: tuple[KeptCorpusSizeAndSource, ...]
     bytes: int
 
 
 def summarize_kept_corpora(folder: Path) -> KeptCorpora:
     """Summarize the corpora kept in a folder; nothing where there is none."""
     shelved = sorted(
-        map(_describe_kept_corpus, _list_corpus_folders(folder)), key=lambda kept: (-kept.bytes, kept.source)
+        map(_summarize_kept_corpus, _list_corpus_folders(folder)), key=lambda kept: (-kept.bytes, kept.source)
     )
     leftovers = sum(map(measure_folder_bytes, folder.glob(".*/")))
     return KeptCorpora(folder, tuple(shelved), sum(kept.bytes for kept in shelved) + leftovers)
@@ -697,10 +701,10 @@ def _list_corpus_folders(folder: Path) -> list[Path]:
     return [path for path in folder.glob("[!.]*/") if path.is_dir()]
 
 
-def _describe_kept_corpus(folder: Path) -> KeptCorpusSummary:
+def _summarize_kept_corpus(folder: Path) -> KeptCorpusSizeAndSource:
     size = measure_folder_bytes(folder)
     try:
         about = open_kept_corpus(folder).about
     except DataError:
-        return KeptCorpusSummary("damaged", None, size)
-    return KeptCorpusSummary(", ".join(about.source), about.documents, size)
+        return KeptCorpusSizeAndSource("damaged", None, size)
+    return KeptCorpusSizeAndSource(", ".join(about.source), about.documents, size)

@@ -30,13 +30,13 @@ from embassay.data.column import (
     SeenIds,
     TextColumn,
     TextColumnWriter,
-    find_odd_texts,
+    count_empty_long_and_repeated_texts,
     make_corpus_scratch_folder,
 )
 from embassay.data.intake import SkipRecordingReader, make_no_usable_rows_error
 from embassay.data.rows import (
-    FileRowOrigin,
     RowSource,
+    RowSourceFileOrigin,
     SourceRow,
     is_collecting_faults,
     raise_or_collect_fault,
@@ -80,9 +80,9 @@ def make_corpus_key(source: RowSource, settings: Mapping[str, Any], what: str) -
 def estimate_source_bytes(source: RowSource) -> int | None:
     """Estimate the bytes of text that the files of `source` may hold; None where it has none."""
     origins = source.list_origins()
-    if not all(isinstance(origin, FileRowOrigin) for origin in origins):
+    if not all(isinstance(origin, RowSourceFileOrigin) for origin in origins):
         return None
-    files = [origin.path for origin in origins if isinstance(origin, FileRowOrigin)]
+    files = [origin.path for origin in origins if isinstance(origin, RowSourceFileOrigin)]
     return sum(
         file.stat().st_size * (PACKED if file.suffix.lower() in (".gz", ".parquet") else 1)
         for file in files
@@ -115,7 +115,7 @@ IN_MEMORY = 2**26
 
 
 @dataclass
-class CorpusGatherer:
+class SpillingCorpusBuilder:
     """Takes the documents of a corpus one by one; past `IN_MEMORY` they go to a folder on `shelf`.
 
     Within it, `ids`, `texts` and `langs` hold what has been taken while that is in memory (`folder` is None then), and
@@ -137,7 +137,7 @@ class CorpusGatherer:
         self._writers: Sequence[TextColumnWriter] = ()
         self._held = ExitStack()
 
-    def __enter__(self) -> CorpusGatherer:
+    def __enter__(self) -> SpillingCorpusBuilder:
         return self
 
     def __exit__(
@@ -157,7 +157,7 @@ class CorpusGatherer:
             self.langs.append(lang)
             self._size += len(key) + len(text)
             if self._size > IN_MEMORY:
-                self._spill_to_disk()
+                self._move_gathered_rows_to_disk()
         except OSError as error:
             raise make_unwritable_folder_error(self.shelf, error) from error
 
@@ -169,13 +169,13 @@ class CorpusGatherer:
         except OSError as error:
             raise make_unwritable_folder_error(self.shelf, error) from error
 
-    def keep_columns_until_exit(self) -> None:
+    def keep_columns_until_process_ends(self) -> None:
         """Leave the columns where they are until this process ends."""
         held, process = self._held.pop_all(), os.getpid()
         # A forked child has the same list of what to do at its end.
         atexit.register(lambda: held.close() if os.getpid() == process else None)
 
-    def _spill_to_disk(self) -> None:
+    def _move_gathered_rows_to_disk(self) -> None:
         self.folder = self._held.enter_context(make_corpus_scratch_folder(self.shelf))
         names = ("ids", "texts", "langs")[: 2 + self.with_langs]
         self._writers = [self._held.enter_context(TextColumnWriter(self.folder / name)) for name in names]
@@ -229,7 +229,7 @@ def read_corpus(source: RowSource, parse: Parse, intake: SkipRecordingReader, wh
     if size is not None and size > IN_MEMORY:
         key = make_corpus_key(source, intake.settings, what)
     with ExitStack() as held:
-        corpus = _find_kept_corpus(key, held) if key else None
+        corpus = _find_or_lock_kept_corpus(key, held) if key else None
         return _load_kept_corpus(corpus, intake) if corpus else _read_corpus_rows(source, parse, intake, what)
 
 
@@ -249,14 +249,18 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
     return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
 
 
-def convert_corpus_to_documents(corpus: Corpus, intake: SkipRecordingReader) -> Documents:
+def make_documents_record_of_corpus(corpus: Corpus, intake: SkipRecordingReader) -> Documents:
     """Convert the corpus to a record, what is odd about it told to `intake`."""
-    odd = find_odd_texts(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
+    odd = (
+        count_empty_long_and_repeated_texts(corpus.ids, corpus.texts)
+        if corpus.noted is None
+        else corpus.noted
+    )
     intake.tally.add_earlier_counts(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 
 
-def _find_kept_corpus(key: str, held: ExitStack) -> CorpusOnDisk | None:
+def _find_or_lock_kept_corpus(key: str, held: ExitStack) -> CorpusOnDisk | None:
     """The corpus that is kept under `key`; where there is none, it is this process's to make while `held`."""
     try:
         held.enter_context(column.lock_corpus_key(find_corpus_folder(), key))
@@ -282,14 +286,14 @@ def _read_corpus_rows(source: RowSource, parse: Parse, intake: SkipRecordingRead
         text = parse(row, key, inner)
         return None if text is None else (text, (read_label_cell(row, "lang") or "") if stated else "")
 
-    with CorpusGatherer(find_corpus_folder(), ids.condense_to_hashes, stated) as gathered:
-        for key, (text, lang) in inner.iterate_usable_rows(source, ["text"], document, ids):
+    with SpillingCorpusBuilder(find_corpus_folder(), ids.discard_ids_and_keep_hashes, stated) as gathered:
+        for key, (text, lang) in inner.iterate_parsed_usable_rows(source, ["text"], document, ids):
             gathered.add(key, text, lang)
         intake.tally.add_earlier_counts(skipped=inner.tally.skipped())
         if not gathered.count:
             raise make_no_usable_rows_error(source, ids.count, intake.tally.skipped())
         gathered.finish()
-        for error in ids.find_repeated_ids(source):
+        for error in ids.make_errors_for_repeated_ids(source):
             raise_or_collect_fault(error)
         intake.langs |= inner.langs
         if gathered.folder is None:
@@ -299,17 +303,17 @@ def _read_corpus_rows(source: RowSource, parse: Parse, intake: SkipRecordingRead
 
 
 def _store_written_corpus(
-    gathered: CorpusGatherer, folder: Path, source: RowSource, inner: SkipRecordingReader, what: str
+    gathered: SpillingCorpusBuilder, folder: Path, source: RowSource, inner: SkipRecordingReader, what: str
 ) -> Corpus:
     """Store the corpus written in `folder`, by moving it to where it stays."""
     ids, texts, langs = column.open_corpus_columns(folder)
     origins = tuple(origin.origin_address for origin in source.list_origins())
-    noted = find_odd_texts(ids, texts)
+    noted = count_empty_long_and_repeated_texts(ids, texts)
     about = KeptCorpusDescription(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
     key = None if is_collecting_faults() else make_corpus_key(source, inner.settings, what)
     if key is None:
-        gathered.keep_columns_until_exit()
+        gathered.keep_columns_until_process_ends()
         return Corpus(ids, texts, langs, noted)
     try:
         kept = column.move_corpus_into_place(folder, about, find_corpus_folder() / key)

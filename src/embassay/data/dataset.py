@@ -21,13 +21,13 @@ from embassay.data.flat import (
 from embassay.data.intake import SkipRecordingReader, choose_dataset_language
 from embassay.data.retrieval import GainTable, read_reranking_set, read_retrieval_set
 from embassay.data.rows import RowSource, make_missing_column_error, read_label_cell
-from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape_exists, find_missing_columns
+from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape_name_is_known, find_missing_columns
 from embassay.data.views import FilteredRowsView
 from embassay.errors import DataError
 from embassay.records import (
     Classification,
     Documents,
-    JudgedSummaries,
+    HumanRatedSummaries,
     LabelledTextPairs,
     LabelledTexts,
     LoadedDataset,
@@ -88,7 +88,7 @@ class Dataset:
 
     def missing(self, shape: str) -> tuple[str, ...]:
         """The columns (for retrieval, the tables) that `shape` needs and the dataset lacks."""
-        check_shape_exists(shape)
+        check_shape_name_is_known(shape)
         if shape == "retrieval":
             return tuple(part for part in RETRIEVAL_PARTS if part not in self.parts)
         return find_missing_columns(shape, self.parts[shape].columns() if shape in self.parts else ())
@@ -167,7 +167,7 @@ class Dataset:
     @overload
     def load(
         self, shape: Literal["summaries"], *, limit: int | None = None, seed: int = 1337
-    ) -> LoadedDataset[JudgedSummaries]: ...
+    ) -> LoadedDataset[HumanRatedSummaries]: ...
     @overload
     def load(
         self, shape: Literal["paraphrases"], *, limit: int | None = None, seed: int = 1337

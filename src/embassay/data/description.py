@@ -17,9 +17,9 @@ from embassay.data.retrieval import GainTable
 from embassay.data.rows import (
     RowSource,
     find_nearest_name,
-    format_plain_text,
     format_value_for_error,
     make_missing_column_error,
+    normalise_value_to_plain_text,
 )
 from embassay.data.shapes import RETRIEVAL_PARTS, find_missing_columns
 from embassay.data.sources import SIDES, assemble_dataset_parts
@@ -40,11 +40,11 @@ Part = Literal[
 ]  # fmt: skip
 
 
-class _DescriptionModel(BaseModel):
+class _StrictDescriptionModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class JoinedColumnsEntry(_DescriptionModel):
+class ColumnsFromOtherFileEntry(_StrictDescriptionModel):
     """Columns taken from the one row of another file that has the same `on`."""
 
     file: str
@@ -52,14 +52,14 @@ class JoinedColumnsEntry(_DescriptionModel):
     columns: list[str] = Field(min_length=1)
 
 
-class PairsFromRanksEntry(_DescriptionModel):
+class PairsFromRanksDescription(_StrictDescriptionModel):
     """Comparisons made from ranks (1 = best) within groups of rows."""
 
     group: list[str] = Field(min_length=1)
     rank: str
 
 
-class TableFileEntry(_DescriptionModel):
+class TableFileDescription(_StrictDescriptionModel):
     """One file and the shapes it serves, and how it is read where its lines do not tell (`Reading`)."""
 
     file: str
@@ -69,9 +69,9 @@ class TableFileEntry(_DescriptionModel):
     header: Literal["", "none"] | list[str] = ""
     delimiter: Literal["", "comma", "tab", "semicolon", "bar"] = ""
     where: dict[str, list[str]] = {}
-    join: JoinedColumnsEntry | None = None
+    join: ColumnsFromOtherFileEntry | None = None
     axes: dict[str, str] = {}
-    pairs: PairsFromRanksEntry | None = None
+    pairs: PairsFromRanksDescription | None = None
     gains: dict[float, float] | None = None
 
     @field_validator("where", mode="before")
@@ -81,12 +81,12 @@ class TableFileEntry(_DescriptionModel):
         if not isinstance(value, dict):
             return value
         return {
-            name: [format_plain_text(v) for v in (x if isinstance(x, list) else [x])]
+            name: [normalise_value_to_plain_text(v) for v in (x if isinstance(x, list) else [x])]
             for name, x in value.items()
         }
 
     @model_validator(mode="after")
-    def _check_fields_agree(self) -> TableFileEntry:
+    def _check_fields_agree(self) -> TableFileDescription:
         if self.pairs and self.shapes != ["comparisons"]:
             raise ValueError("pairs requires shapes: [comparisons]")
         if self.axes and "ratings" not in self.shapes:
@@ -96,7 +96,7 @@ class TableFileEntry(_DescriptionModel):
         return self
 
 
-class DatasetDescriptionFile(_DescriptionModel):
+class DatasetDescriptionFile(_StrictDescriptionModel):
     """The whole description of a dataset."""
 
     name: str = Field(min_length=1)
@@ -106,7 +106,7 @@ class DatasetDescriptionFile(_DescriptionModel):
     notes: str = ""
     root: str = ""
     tasks: list[str] = []
-    tables: list[TableFileEntry] = Field(min_length=1)
+    tables: list[TableFileDescription] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _check_one_table_per_shape(self) -> DatasetDescriptionFile:
@@ -146,10 +146,10 @@ def open_described_dataset(path: Path, split: str | None, grades: str | None) ->
         described.name,
         parts,
         described.lang,
-        gains if grades is None else GainTable.from_grade_map(grades),
+        gains if grades is None else GainTable.make_gain_table_from_grade_map(grades),
         {
             "lang": described.lang,
-            "tables": [_list_reading_settings(entry) for entry in described.tables],
+            "tables": [_collect_settings_that_affect_rows(entry) for entry in described.tables],
             "split": split,
             "grades": grades,
         },
@@ -185,7 +185,12 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     if fault["type"] == "extra_forbidden":
         fields = [
             name
-            for model in (DatasetDescriptionFile, TableFileEntry, JoinedColumnsEntry, PairsFromRanksEntry)
+            for model in (
+                DatasetDescriptionFile,
+                TableFileDescription,
+                ColumnsFromOtherFileEntry,
+                PairsFromRanksDescription,
+            )
             for name in model.model_fields
         ]
         near = find_nearest_name(str(fault["loc"][-1]), fields)
@@ -205,7 +210,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
     )
 
 
-def _list_reading_settings(entry: TableFileEntry) -> dict[str, Any]:
+def _collect_settings_that_affect_rows(entry: TableFileDescription) -> dict[str, Any]:
     """List the settings of an entry that decide what is read."""
     dumped = entry.model_dump(mode="json")
     return {name: value for name, value in dumped.items() if value or name not in READING}
@@ -216,7 +221,7 @@ def _format_field_path(loc: tuple[int | str, ...]) -> str:
 
 
 def _open_entry_source(
-    entry: TableFileEntry, folder: Path, description: Path, split: str | None
+    entry: TableFileDescription, folder: Path, description: Path, split: str | None
 ) -> RowSource:
     def open_entry_file(name: str) -> RowSource:
         return open_table_file(folder / _expand_variables(name, description))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.data.corpus import convert_corpus_to_documents, limit_corpus, read_corpus
+from embassay.data.corpus import limit_corpus, make_documents_record_of_corpus, read_corpus
 from embassay.data.intake import SkipRecordingReader, collect_ids_and_text_columns, make_no_usable_rows_error
 from embassay.data.rows import (
     RowSource,
@@ -31,7 +31,7 @@ from embassay.data.views import (
     OTHER,
     SmallestHashSample,
     SourceView,
-    check_limit,
+    check_item_limit_is_positive,
     draw_stratified,
     drop_repeated_columns,
 )
@@ -40,7 +40,7 @@ from embassay.randomness import draw_random_bytes
 from embassay.records import (
     Classification,
     Documents,
-    JudgedSummaries,
+    HumanRatedSummaries,
     LabelledTextPairs,
     LabelledTexts,
     ScoredTextPairs,
@@ -60,7 +60,7 @@ class _TextWithSummaries:
 
 def read_judged_summaries(
     source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
-) -> JudgedSummaries:
+) -> HumanRatedSummaries:
     """Texts with people's summaries and rated machine summaries; `limit` counts texts.
 
     A row is a text with its `references`, its `summaries` and their `relevance`, all lists, or a text with
@@ -70,7 +70,7 @@ def read_judged_summaries(
     items = (
         _read_nested_summaries(source, intake)
         if "summaries" in source.columns()
-        else _group_summary_rows(source, intake)
+        else _group_summary_rows_by_text(source, intake)
     )
     taken = intake.draw_usable_items(
         source,
@@ -78,7 +78,7 @@ def read_judged_summaries(
         lambda key, item: _has_usable_summaries(key, item, intake),
         SmallestHashSample[tuple[str, _TextWithSummaries]](limit, seed),
     )
-    return JudgedSummaries(
+    return HumanRatedSummaries(
         tuple(key for key, _ in taken),
         tuple(item.text for _, item in taken),
         tuple(tuple(item.references) for _, item in taken),
@@ -91,7 +91,7 @@ def _read_nested_summaries(
     source: RowSource, intake: SkipRecordingReader
 ) -> Iterable[tuple[str, _TextWithSummaries]]:
     def parse(row: SourceRow, key: str) -> _TextWithSummaries | None:
-        item = _read_summarised_text(row, key, intake)
+        item = _read_text_with_summaries(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
             raise make_cell_error(row, "summaries", "a list of texts")
@@ -99,7 +99,9 @@ def _read_nested_summaries(
             raise make_cell_error(row, "relevance", f"a list of {len(written)} numbers, one per summary")
         if item is not None:
             for summary, relevance in zip(written, rated, strict=True):
-                _add_rating(item, key, _make_rating_row(row, summary, relevance), intake)
+                _add_rated_summary_to_item(
+                    item, key, _make_summary_relevance_row(row, summary, relevance), intake
+                )
         return item
 
     # `drawn` draws, of the usable
@@ -108,7 +110,7 @@ def _read_nested_summaries(
     )
 
 
-def _group_summary_rows(
+def _group_summary_rows_by_text(
     source: RowSource, intake: SkipRecordingReader
 ) -> Iterable[tuple[str, _TextWithSummaries]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
@@ -124,17 +126,19 @@ def _group_summary_rows(
                 continue
             key = read_row_id(row, key_column)
             if key not in items:
-                items[key] = _read_summarised_text(row, key, intake)
+                items[key] = _read_text_with_summaries(row, key, intake)
             item = items[key]
             if item is not None:
-                _add_rating(item, key, row, intake)
+                _add_rated_summary_to_item(item, key, row, intake)
                 intake.note_row_language(row)
         except DataError as error:
             raise_or_collect_fault(error)
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_summarised_text(row: SourceRow, key: str, intake: SkipRecordingReader) -> _TextWithSummaries | None:
+def _read_text_with_summaries(
+    row: SourceRow, key: str, intake: SkipRecordingReader
+) -> _TextWithSummaries | None:
     texts = intake.texts(row, key, "text")
     return (
         None
@@ -143,11 +147,13 @@ def _read_summarised_text(row: SourceRow, key: str, intake: SkipRecordingReader)
     )
 
 
-def _make_rating_row(row: SourceRow, summary: Any, relevance: Any) -> SourceRow:
+def _make_summary_relevance_row(row: SourceRow, summary: Any, relevance: Any) -> SourceRow:
     return SourceRow(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rating(item: _TextWithSummaries, key: str, row: SourceRow, intake: SkipRecordingReader) -> None:
+def _add_rated_summary_to_item(
+    item: _TextWithSummaries, key: str, row: SourceRow, intake: SkipRecordingReader
+) -> None:
     summary, relevance = read_text_cell(row, "summary"), read_number_cell(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.count_skipped_item(
@@ -197,9 +203,9 @@ class PreferencePairsFromRanks(SourceView):
             groups.setdefault(tuple(read_row_id(row, column) for column in self.group), []).append(row)
         for members in groups.values():
             for first, second in combinations(members, 2):
-                yield self._make_comparison_row(first, second)
+                yield self._make_preference_pair_row(first, second)
 
-    def _make_comparison_row(self, left: SourceRow, right: SourceRow) -> SourceRow:
+    def _make_preference_pair_row(self, left: SourceRow, right: SourceRow) -> SourceRow:
         ids = read_row_id(left, "id"), read_row_id(right, "id")
         swapped = draw_random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
         first, second = (right, left) if swapped else (left, right)
@@ -208,11 +214,11 @@ class PreferencePairsFromRanks(SourceView):
             "id": f"{read_row_id(first, 'id')} + {read_row_id(second, 'id')}",
             "summary_1": first.cells["summary"],
             "summary_2": second.cells["summary"],
-            "choice": self._choose_preferred_row(first, second),
+            "choice": self._find_index_of_preferred_row(first, second),
         }
         return SourceRow(first.path, max(first.line, second.line), cells)
 
-    def _choose_preferred_row(self, first: SourceRow, second: SourceRow) -> int | None:
+    def _find_index_of_preferred_row(self, first: SourceRow, second: SourceRow) -> int | None:
         ranks = read_number_cell(first, self.rank), read_number_cell(second, self.rank)
         if ranks[0] is None or ranks[1] is None or ranks[0] == ranks[1]:
             return None
@@ -221,9 +227,9 @@ class PreferencePairsFromRanks(SourceView):
 
 def read_documents(source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int) -> Documents:
     """Texts; rows without one are skipped."""
-    check_limit(limit)
+    check_item_limit_is_positive(limit)
     corpus = read_corpus(source, _read_usable_text, intake, "texts, without blank ones")
-    return convert_corpus_to_documents(limit_corpus(corpus, limit, seed), intake)
+    return make_documents_record_of_corpus(limit_corpus(corpus, limit, seed), intake)
 
 
 def _read_usable_text(row: SourceRow, key: str, intake: SkipRecordingReader) -> str | None:
@@ -480,7 +486,7 @@ Labelled = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class TestSplitView(SourceView):
+class SplitRenamedToTestView(SourceView):
     """The split `test` stands for the test side; the source's own split of that name, if another, is left out."""
 
     test: str
@@ -532,7 +538,9 @@ def read_classification_texts(
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
-            intake.tally.count_warned_item("test texts with a label that no training text has", f"{key}: {label}")
+            intake.tally.count_warned_item(
+                "test texts with a label that no training text has", f"{key}: {label}"
+            )
     return Classification(train, test)
 
 
@@ -575,7 +583,7 @@ def read_paraphrases(
         if text in wordings_of:
             # The same sentence in two pairs is common (STS); which of two sets of wordings holds, nobody could say.
             if wordings_of[text] != wordings:
-                raise_or_collect_fault(_make_differing_wordings_error(row, text))
+                raise_or_collect_fault(_make_differing_paraphrases_error(row, text))
             continue
         wordings_of[text] = wordings
         draw.offer_item(text, (text, wordings))
@@ -609,7 +617,7 @@ def _read_rows_with_wordings(
             yield row, text, wordings
 
 
-def _make_differing_wordings_error(row: SourceRow, text: str) -> DataError:
+def _make_differing_paraphrases_error(row: SourceRow, text: str) -> DataError:
     return DataError(
         f"the text {text[:40]!r} appeared earlier with different paraphrases", path=row.path, line=row.line,
         mend="Use the same paraphrases wherever a text appears."

@@ -96,14 +96,14 @@ class SkipRecordingReader:
         is usable.
         """
         ids, usable = SeenIds(), 0
-        for key, item in self.iterate_usable_rows(source, columns, parse, ids):
+        for key, item in self.iterate_parsed_usable_rows(source, columns, parse, ids):
             usable += 1
             draw.offer_item(key, (key, item))
         if not usable:
             raise make_no_usable_rows_error(source, ids.count, self.tally.skipped())
         return draw.list_drawn_items()
 
-    def iterate_usable_rows(
+    def iterate_parsed_usable_rows(
         self,
         source: RowSource,
         columns: Iterable[str],

@@ -45,17 +45,19 @@ _CLOSE = (
 """Languages that an identifier confuses, so one in place of another is no finding."""
 
 
-def explain_language_mismatch(text: str, wording: str, lang: str = "und") -> str:
+def explain_why_languages_of_texts_differ(text: str, wording: str, lang: str = "und") -> str:
     """Explain why `wording` is not in the language of `text`; empty where it is, or can't be told.
 
     `lang` is what the data says of the text: ISO 639-1 or -3, also with a script or as a pair (`eng_Latn`, `en-ar`),
     `und` or `mul`. Where the language identifier is not installed, scripts alone are compared.
 
-    >>> explain_language_mismatch("Ein Satz.", "これは文です。")
+    >>> explain_why_languages_of_texts_differ("Ein Satz.", "これは文です。")
     'written in CJK letters; the text is LATIN'
     """
-    stated = _list_stated_languages(lang)
-    return _find_script_fault(text, wording, stated) or _find_identified_fault(text, wording, stated)
+    stated = _parse_language_codes_of_label(lang)
+    return _explain_script_mismatch(text, wording, stated) or _explain_identified_language_mismatch(
+        text, wording, stated
+    )
 
 
 def can_identify_language() -> bool:
@@ -75,7 +77,7 @@ def count_letters_by_script(text: str) -> Counter[str]:
     return counts
 
 
-def _find_script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
+def _explain_script_mismatch(text: str, wording: str, stated: frozenset[str]) -> str:
     of_text, of_wording = count_letters_by_script(text), count_letters_by_script(wording)
     if not of_text or of_wording.total() < _FEW_LETTERS:
         return ""
@@ -87,7 +89,7 @@ def _find_script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     return f"written in {of_wording.most_common(1)[0][0]} letters; the text is {of_text.most_common(1)[0][0]}"
 
 
-def _find_identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
+def _explain_identified_language_mismatch(text: str, wording: str, stated: frozenset[str]) -> str:
     if len(wording) < _SHORTEST or _load_language_identifier() is None:
         return ""
     best, sure = _load_language_identifier().classify(wording)
@@ -110,7 +112,7 @@ def _list_kin_languages(lang: str) -> frozenset[str]:
     return next((group for group in _CLOSE if lang in group), frozenset({lang}))
 
 
-def _list_stated_languages(lang: str) -> frozenset[str]:
+def _parse_language_codes_of_label(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
     codes = (find_language_by_code(part).prefer_macrolanguage().language or "und" for part in parts)
@@ -143,14 +145,14 @@ def _load_language_identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def explain_foreign_wording(wording: str, lang: str) -> str:
+def explain_why_text_not_in_language(wording: str, lang: str) -> str:
     """Why `wording` is not in the language `lang`; empty where it is, or cannot be told: where it is short, or the
     identifier is not installed and the letters are those of `lang`.
 
-    >>> explain_foreign_wording("Wie lange dauert es?", "ja")
+    >>> explain_why_text_not_in_language("Wie lange dauert es?", "ja")
     'written in LATIN letters, not those of ja'
     """
-    stated = _list_stated_languages(lang)
+    stated = _parse_language_codes_of_label(lang)
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
     letters = count_letters_by_script(wording)
     if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):

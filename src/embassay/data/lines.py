@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import IO
 
 from embassay.data.rows import (
-    FileRowOrigin,
     RowOrigin,
+    RowSourceFileOrigin,
     SourceRow,
-    collect_row_faults,
     find_nearest_name,
     raise_or_collect_fault,
+    skip_and_collect_faulty_rows,
 )
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, LINE, ROWS, TIMES, is_pipe, open_gzip, read_bounded_lines
@@ -40,7 +40,7 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
     A UTF-8 byte order mark is dropped. DataError for an empty file, a gzip file that is cut, damaged or not
     one, one that unpacks to far more than text does, lines longer than LINE, bytes that are not UTF-8 and NUL bytes.
     """
-    check_row_limit(path)
+    check_file_row_count(path)
     number = blank = 0
     for block in _read_blocks(path):
         # Blocks are cut after \n only; what remains inside one are lone \r, as many as it has bytes.
@@ -64,7 +64,7 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
 _SAMPLED, _PIECE = 2**20, 2**22
 
 
-def check_row_limit(path: Path) -> None:
+def check_file_row_count(path: Path) -> None:
     """DataError for a file of more lines than ROWS, where its first lines suggest so: they are counted before any is
     read, which takes a second where reading them takes many minutes."""
     try:
@@ -194,7 +194,7 @@ class DelimitedReadOptions:
                 mend="Write header=none for a file without column names, or list them: header=text|label.",
             )
 
-    def as_map_options(self) -> dict[str, str]:
+    def make_map_option_dict(self) -> dict[str, str]:
         """The options as `--map` has them."""
         header = self.header if isinstance(self.header, str) else "|".join(self.header)
         parts = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
@@ -235,10 +235,10 @@ class DelimitedTable:
 
     def list_origins(self) -> tuple[RowOrigin, ...]:
         """The file, with what is to be said of how it is read."""
-        quotes = self._quoting_choice
+        quotes = self._detected_csv_quoting
         # What was told is in the settings; what was told from the file would be read otherwise by an older version.
         how = f"quoting={quotes.quoting}" if quotes.quoting == NONE and not self.reading.quoting else ""
-        return (FileRowOrigin(self.path, how, quotes.notes),)
+        return (RowSourceFileOrigin(self.path, how, quotes.notes),)
 
     def columns(self) -> tuple[str, ...]:
         """The header, or the numbers of the fields."""
@@ -252,7 +252,7 @@ class DelimitedTable:
         if self.reading.header == NONE:
             return tuple(str(i) for i in range(1, len(first) + 1))
         if self.reading.header:
-            return self._name_columns(first)
+            return self._get_stated_column_names(first)
         if not first:
             raise DataError(
                 "the file has no header", path=self.path, line=1,
@@ -269,7 +269,7 @@ class DelimitedTable:
         # `text, label`: a blank after the mark is of no name, unless it tells two of them apart.
         return tuple(bare if len(set(bare)) == len(bare) and all(bare) else first)
 
-    def _name_columns(self, first: Sequence[str]) -> tuple[str, ...]:
+    def _get_stated_column_names(self, first: Sequence[str]) -> tuple[str, ...]:
         names = tuple(self.reading.header)
         if len(names) != len(first) or len(set(names)) < len(names):
             raise DataError(
@@ -296,7 +296,7 @@ class DelimitedTable:
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line or quoted run of lines that holds anything, the header included."""
-        if self._quoting_choice.quoting == NONE:
+        if self._detected_csv_quoting.quoting == NONE:
             for number, line in read_text_lines(self.path):
                 if bare := line.rstrip("\r\n"):
                     yield number, bare.split(self.delimiter)
@@ -304,19 +304,19 @@ class DelimitedTable:
         yield from (row for row in _read_quoted_rows(self.path, self.delimiter) if row[1])
 
     @cached_property
-    def _quoting_choice(self) -> QuotingChoice:
+    def _detected_csv_quoting(self) -> QuotingChoice:
         return choose_csv_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
     def _has_quoted_fields(self) -> bool:
-        return self._quoting_choice.quoting != NONE and self._quoting_choice.marked
+        return self._detected_csv_quoting.quoting != NONE and self._detected_csv_quoting.marked
 
     @cached_property
     def missing_header_advice(self) -> str:
         """What to try where the first line is no header but a row; empty where it may be one."""
         if self.reading.header:
             return ""
-        with collect_row_faults(lambda _error: None):
+        with skip_and_collect_faulty_rows(lambda _error: None):
             try:
                 first, *rest = [fields for _, fields in islice(self.records(), LOOKED_AT + 1)] or [[]]
             except DataError:
@@ -398,12 +398,12 @@ def choose_csv_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingCh
 # The stamp is there for the cache: a file that was changed is looked at again.
 def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> QuotingChoice:
     try:
-        marked, plain, blank = _survey_quotes_and_delimiters(path, delimiter)
+        marked, plain, blank = _check_quotes_and_even_delimiters(path, delimiter)
     except DataError:  # the reading of the rows says what is wrong
         return QuotingChoice(asked or "double")
     if asked == NONE or not marked:
         return QuotingChoice(asked or "double", marked=marked, plain=plain, blank=blank)
-    spans = replace(_examine_quoted_rows(path, delimiter), plain=plain)
+    spans = replace(_choose_quoting_by_rows(path, delimiter), plain=plain)
     if not asked and delimiter == "\t" and plain and (spans.broken or spans.both):
         why = (
             "do not balance"
@@ -434,7 +434,7 @@ def _format_line_numbers(lines: Sequence[int]) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_TOLD]))}{more}"
 
 
-def _survey_quotes_and_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
+def _check_quotes_and_even_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     """Whether there are quotes, whether every line has as many delimiters as the first, at least one, and how many
     lines are blank."""
     marked, even, first, blank = False, True, None, 0
@@ -449,13 +449,13 @@ def _survey_quotes_and_delimiters(path: Path, delimiter: str) -> tuple[bool, boo
     return marked, even and bool(first), blank
 
 
-def _examine_quoted_rows(path: Path, delimiter: str) -> QuotingChoice:
+def _choose_quoting_by_rows(path: Path, delimiter: str) -> QuotingChoice:
     """Examine what the rows of a file are where quotes are those of RFC 4180."""
     over: list[int] = []
     both: list[int] = []
     broken: list[DataError] = []
     width, last, blank = None, 0, 0
-    with collect_row_faults(broken.append):
+    with skip_and_collect_faulty_rows(broken.append):
         for number, fields in _read_quoted_rows(path, delimiter):
             if not fields:
                 blank += 1
@@ -475,11 +475,11 @@ def _read_quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
     """Read line number and fields of every row by RFC 4180; a blank line has none."""
     # The module's own limit is 131,072 characters a field; documents are longer.
     csv.field_size_limit(LINE.most)
-    rows = _RowLines(path)
+    rows = _RowLengthLimitedLines(path)
     reader = csv.reader(rows, delimiter=delimiter, strict=True)
     start = 1
     while True:
-        rows.begin_row(start)
+        rows.start_row_at_line(start)
         try:
             fields = next(reader)
         except StopIteration:
@@ -496,15 +496,15 @@ def _read_quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[st
         start = reader.line_num + 1
 
 
-class _RowLines:
+class _RowLengthLimitedLines:
     """The lines of a file of rows; a row may go on over many, which together are no longer than a line may be."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lines = path, read_text_lines(path)
         self._most = LINE.most
-        self.begin_row(1)
+        self.start_row_at_line(1)
 
-    def begin_row(self, number: int) -> None:
+    def start_row_at_line(self, number: int) -> None:
         """Begin a row with the next line, of this number."""
         self._start, self._left = number, self._most
 

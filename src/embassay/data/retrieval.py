@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.data.corpus import convert_corpus_to_documents, limit_corpus, read_corpus
+from embassay.data.corpus import limit_corpus, make_documents_record_of_corpus, read_corpus
 from embassay.data.intake import ReasonTally, SkipRecordingReader, make_no_usable_rows_error
 from embassay.data.rows import (
     RowOrigin,
@@ -23,7 +23,7 @@ from embassay.data.rows import (
     read_text_cell,
     read_text_list_cell,
 )
-from embassay.data.views import SmallestHashSample, check_limit, drop_repeated_columns
+from embassay.data.views import SmallestHashSample, check_item_limit_is_positive, drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
@@ -72,7 +72,7 @@ class GainTable:
     complete: bool = False
 
     @classmethod
-    def from_grade_map(cls, text: str) -> GainTable:
+    def make_gain_table_from_grade_map(cls, text: str) -> GainTable:
         """The gains of a grade map: gain = grade - 1 (spec rag 1.1)."""
         grades = grade_map(text)
         # Grade 1 is "not relevant" on this scale: it gains nothing.
@@ -121,16 +121,16 @@ def suggest_grade_map(values: Iterable[float]) -> str:
     # 1 is Cranfield's best grade, and the least of others' scales: with -1 and no 0 a file may be of either.
     if len(positive) == len(levels) or (set(levels) <= set(GRADE_MAPS["cranfield"]) and len(positive) > 1):
         return ""
-    gains = _scale_gains_in_proportion(positive)
+    gains = _scale_values_to_whole_gains(positive)
     if gains is None:
         return ""
     grades = [1] * (len(levels) - len(positive)) + [1 + gain for gain in gains]
     return ",".join(
-        f"{_format_grade_value(value)}={grade}" for value, grade in zip(levels, grades, strict=True)
+        f"{_format_number_for_grade_map(value)}={grade}" for value, grade in zip(levels, grades, strict=True)
     )
 
 
-def _format_grade_value(value: float) -> str:
+def _format_number_for_grade_map(value: float) -> str:
     """A value as a map has to write it to be found again: in short where that is the same number."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
@@ -140,7 +140,7 @@ _ROUNDED = 0.05
 """How far a gain may be from a whole one: a third is written 0.33 in files."""
 
 
-def _scale_gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
+def _scale_values_to_whole_gains(positive: Sequence[float]) -> list[int] | None:
     """Whole gains from 1 to 4 that are to one another as the positive values (rising) are, the highest as high as can
     be; None where there are none."""
     if not positive:
@@ -185,7 +185,7 @@ def read_retrieval_set(
     `limit` counts documents: all that are relevant to a query are kept, even beyond the limit, and seeded
     random others fill up (spec sage 8). Empty documents are kept and counted; queries are never drawn.
     """
-    check_limit(limit)
+    check_item_limit_is_positive(limit)
     queries = _read_queries(parts["queries"], intake, seed)
     judged = _read_judgements(parts["qrels"], gains, queries, intake)
     relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
@@ -193,10 +193,10 @@ def read_retrieval_set(
     named = {doc for grades in judged.values() for doc in grades}
     here = named.intersection(whole.ids)
     _note_unknown_documents(parts["qrels"], judged, here, intake)
-    answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
+    answerable = [query for query in queries if _has_known_relevant_document(query, judged, here, intake)]
     if not answerable:
         raise make_no_usable_rows_error(parts["queries"], len(queries), intake.tally.skipped())
-    corpus = convert_corpus_to_documents(limit_corpus(whole, limit, seed, relevant), intake)
+    corpus = make_documents_record_of_corpus(limit_corpus(whole, limit, seed, relevant), intake)
     # Documents that the limit left out are no longer there to be found: their judgements go too, or recall would be of
     # what no system could return.
     present = here if limit is None else here.intersection(corpus.ids)
@@ -235,7 +235,9 @@ def _read_judgements(
             continue
         # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
-            raise_or_collect_fault(_make_judged_twice_error(row, query, doc, judged[query][doc], gain))
+            raise_or_collect_fault(
+                _make_conflicting_judgement_error(row, query, doc, judged[query][doc], gain)
+            )
     if unknown and not judged:
         raise _make_foreign_ids_error(source, "query", unknown)
     if not judged:
@@ -257,7 +259,7 @@ def _note_unknown_documents(
         intake.tally.count_skipped_item("judgements of unknown documents", f"{query} {doc}")
 
 
-def _is_answerable(
+def _has_known_relevant_document(
     query: str, judged: Judgements, known: Container[str], intake: SkipRecordingReader
 ) -> bool:
     if query not in judged:
@@ -269,7 +271,9 @@ def _is_answerable(
     return True
 
 
-def _make_judged_twice_error(row: SourceRow, query: str, doc: str, before: float, gain: float) -> DataError:
+def _make_conflicting_judgement_error(
+    row: SourceRow, query: str, doc: str, before: float, gain: float
+) -> DataError:
     return DataError(
         f"query {query!r} and document {doc!r} have two different judgements",
         path=row.path,
@@ -321,7 +325,7 @@ class RerankingRowsFromTables:
     def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """One row per query and candidate."""
         lang = ("lang",) if "lang" in self.queries.columns() else ()
-        judged = self._read_grades()
+        judged = self._read_grades_by_query()
         shown: Mapping[str, Iterable[str]] = (
             judged if self.top_ranked is None else _read_top_ranked(self.top_ranked)
         )
@@ -344,7 +348,7 @@ class RerankingRowsFromTables:
                 }
                 yield SourceRow(row.path, row.line, {column: cells.get(column) for column in columns})
 
-    def _read_grades(self) -> dict[str, dict[str, float]]:
+    def _read_grades_by_query(self) -> dict[str, dict[str, float]]:
         judged: dict[str, dict[str, float]] = {}
         for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
             gain = read_number_cell(row, "relevance")
@@ -381,14 +385,14 @@ def read_reranking_set(
     Skipped are queries without text, without a relevant or without an irrelevant candidate, and blank candidates.
     """
     items = (
-        _read_nested_queries(source, intake)
+        _iterate_nested_reranking_items(source, intake)
         if "positive" in source.columns()
         else _group_candidate_rows(source, intake)
     )
     taken = intake.draw_usable_items(
         source,
         items,
-        lambda key, item: _has_usable_candidates(key, item, intake),
+        lambda key, item: _is_usable_reranking_item(key, item, intake),
         SmallestHashSample[tuple[str, _RerankingItem]](limit, seed),
     )
     return RerankingSet(
@@ -399,7 +403,7 @@ def read_reranking_set(
     )
 
 
-def _read_nested_queries(
+def _iterate_nested_reranking_items(
     source: RowSource, intake: SkipRecordingReader
 ) -> Iterable[tuple[str, _RerankingItem]]:
     def parse(row: SourceRow, key: str) -> _RerankingItem:
@@ -455,7 +459,7 @@ def _add_candidate(
         item.relevance.append(gain)
 
 
-def _has_usable_candidates(key: str, item: _RerankingItem, intake: SkipRecordingReader) -> bool:
+def _is_usable_reranking_item(key: str, item: _RerankingItem, intake: SkipRecordingReader) -> bool:
     for lacking, reason in (
         (not item.queries, "queries without text"),
         (not any(gain > 0 for gain in item.relevance), "queries without a relevant candidate"),

@@ -23,7 +23,7 @@ _collect: ContextVar[Callable[[DataError], None] | None] = ContextVar("collect",
 
 
 def raise_or_collect_fault(error: DataError) -> None:
-    """Raise `error`; inside `collect_row_faults` hand it over, and the caller goes on with the next row."""
+    """Raise `error`; inside `skip_and_collect_faulty_rows` hand it over, and the caller goes on with the next row."""
     collect = _collect.get()
     if collect is None:
         raise error
@@ -31,7 +31,7 @@ def raise_or_collect_fault(error: DataError) -> None:
 
 
 @contextmanager
-def collect_row_faults(collect: Callable[[DataError], None]) -> Iterator[None]:
+def skip_and_collect_faulty_rows(collect: Callable[[DataError], None]) -> Iterator[None]:
     """Within this block readers give the faults of rows to `collect` and leave those rows out.
 
     What is wrong with a whole file (cut, binary, without a column) is raised as ever.
@@ -74,7 +74,7 @@ class RowOrigin(Protocol):
 
 
 @dataclass(frozen=True)
-class FileRowOrigin:
+class RowSourceFileOrigin:
     """A file as an origin; what it is called doesn't enter its digest. `how` it is read, where that was told from the
     file and is not the usual way, does; `notes` are to be said of it."""
 
@@ -89,16 +89,16 @@ class FileRowOrigin:
 
     def compute_content_digest(self) -> bytes:
         """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
-        of_bytes = self._digest_bytes()
+        of_bytes = self._compute_file_content_digest()
         return hashlib.sha256(of_bytes + self.how.encode()).digest() if self.how else of_bytes
 
-    def _digest_bytes(self) -> bytes:
+    def _compute_file_content_digest(self) -> bytes:
         status = self.path.stat()
         if status.st_size < _LARGE:
             return _compute_file_digest(self.path)
         # The times alone may be coarse, and a tool may set them back; the inode tells a file that was replaced.
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
-        return _remember_file_digest(self.path.absolute(), stamp)
+        return _compute_file_digest_cached(self.path.absolute(), stamp)
 
 
 def _compute_file_digest(path: Path) -> bytes:
@@ -107,7 +107,7 @@ def _compute_file_digest(path: Path) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _remember_file_digest(path: Path, _stamp: tuple[int, ...]) -> bytes:
+def _compute_file_digest_cached(path: Path, _stamp: tuple[int, ...]) -> bytes:
     return _compute_file_digest(path)
 
 
@@ -337,11 +337,12 @@ def read_text_list_cell(row: SourceRow, column: str) -> list[str | None]:
 
 
 def read_label_cell(row: SourceRow, column: str) -> str | None:
-    """A label as text (3, "3" and 3.0 are one label, see `format_plain_text`); None if it is missing, empty or NaN."""
+    """A label as text (3, "3" and 3.0 are one label, see `normalise_value_to_plain_text`); None if it is missing,
+    empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
         raise make_cell_error(row, column, "a label (text or number)")
-    text = "" if value is None else format_plain_text(value)
+    text = "" if value is None else normalise_value_to_plain_text(value)
     return None if not text or text.lower() == "nan" else text
 
 
@@ -349,11 +350,11 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,15}))\.0*", re.ASCII)
 """A whole number as tables with a gap in the column write it. Not 007, which is a code, nor 1.10, a version."""
 
 
-def format_plain_text(value: Any) -> str:
+def normalise_value_to_plain_text(value: Any) -> str:
     """A value as the text it is compared as: whole numbers without a point, truth values as in JSON, without blanks at
     the ends, letters with their accents as one character.
 
-    >>> [format_plain_text(value) for value in (3, "3", 3.0, " 3.0", True, "True", 0.5, "007")]
+    >>> [normalise_value_to_plain_text(value) for value in (3, "3", 3.0, " 3.0", True, "True", 0.5, "007")]
     ['3', '3', '3', '3', 'true', 'true', '0.5', '007']
     """
     text = unicodedata.normalize("NFC", str(value).strip())

@@ -113,16 +113,16 @@ _OPTIONAL_IN_WORDS = """
 _OPTIONAL = tuple(_OPTIONAL_IN_WORDS.split())
 
 
-def match_usual_pair_columns(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def map_pair_columns_to_canonical_names(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Canonical name -> column of a table of pairs under the names that others use; empty for any other table.
 
     Both texts and the one thing that is said of them must be there, and neither a `text` nor a mapping that says what
     is what: nothing is guessed. Capitals do not matter.
 
-    >>> match_usual_pair_columns(["Sentence1", "Sentence2", "Score"], {})
+    >>> map_pair_columns_to_canonical_names(["Sentence1", "Sentence2", "Score"], {})
     {'text': 'Sentence1', 'text2': 'Sentence2', 'score': 'Score'}
-    >>> (match_usual_pair_columns(["sentence1", "sentence2", "score", "text"], {}),
-    ... match_usual_pair_columns(["question", "answer"], {}))
+    >>> (map_pair_columns_to_canonical_names(["sentence1", "sentence2", "score", "text"], {}),
+    ... map_pair_columns_to_canonical_names(["question", "answer"], {}))
     ({}, {})
     """
     lower = {name.lower(): name for name in columns}
@@ -141,18 +141,20 @@ def match_usual_pair_columns(columns: Iterable[str], mapping: Mapping[str, str])
 _SIDES = (("summary1", "summary2"), ("summary_a", "summary_b"), ("response_a", "response_b"))
 
 
-def match_usual_columns(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def match_pair_columns_by_usual_names(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Canonical name -> column of a table of pairs, or of comparisons of two summaries, under the names that others
     use; empty for any other table.
 
-    >>> match_usual_columns(["text", "summary1", "summary2", "choice"], {})
+    >>> match_pair_columns_by_usual_names(["text", "summary1", "summary2", "choice"], {})
     {'summary_1': 'summary1', 'summary_2': 'summary2'}
     """
     names = tuple(columns)
-    return match_usual_pair_columns(names, mapping) or _match_comparison_columns(names, mapping)
+    return map_pair_columns_to_canonical_names(names, mapping) or _match_summary_comparison_columns(
+        names, mapping
+    )
 
 
-def _match_comparison_columns(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+def _match_summary_comparison_columns(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Match the two summaries' columns, where the text and the choice are called so, or are mapped."""
     lower = {name.lower(): name for name in columns}
     known = lower.keys() | mapping.keys()
@@ -219,7 +221,7 @@ def check_mapping_targets(mapping: Mapping[str, str]) -> None:
             )
 
 
-def check_shape_exists(shape: str) -> None:
+def check_shape_name_is_known(shape: str) -> None:
     """UsageError if there is no such shape."""
     if shape not in SHAPES:
         near = find_nearest_name(shape, SHAPES)

@@ -15,7 +15,7 @@ from typing import Any
 from embassay.data.catalogue import DATASETS
 from embassay.data.catalogue.entries import find_table_in_folder
 from embassay.data.dataset import Dataset
-from embassay.data.flat import TestSplitView
+from embassay.data.flat import SplitRenamedToTestView
 from embassay.data.lines import split_reading_from_mapping
 from embassay.data.retrieval import GainTable, RerankingRowsFromTables
 from embassay.data.rows import RowSource, SourceRow, find_nearest_name, make_missing_column_error, read_row_id
@@ -25,14 +25,14 @@ from embassay.data.shapes import (
     check_mapping_targets,
     find_missing_columns,
     list_possible_shapes,
-    match_usual_columns,
+    match_pair_columns_by_usual_names,
 )
 from embassay.data.tables import (
     FORMATS,
     JsonLinesTable,
     find_known_suffix,
-    open_one_of_tables,
     open_table_file,
+    open_table_ignoring_unused_options,
 )
 from embassay.data.views import (
     BinarizedLabelView,
@@ -48,7 +48,7 @@ from embassay.data.views import (
     TitlePrependedView,
 )
 from embassay.errors import DataError, UsageError
-from embassay.limits import advise_on_denied_reading, find_forbidden_path, list_bounded_folder_entries
+from embassay.limits import advise_on_denied_reading, find_path_blocking_access, list_bounded_folder_entries
 from embassay.records import SkippedItems
 
 
@@ -91,14 +91,14 @@ def open_sample_dataset(folder: Path) -> Dataset:
     parts: dict[str, RowSource] = {
         "documents": texts,
         "summarised": RenamedColumnsView(preferred, {"id": "doc_id"}),
-        "comparisons": SampleSummaryChoices(rated),
+        "comparisons": SummaryPairChoiceView(rated),
         "ratings": rated,
         "labelled": labelled,
         "classification": labelled,
         "pairs": pairs,
         "labelled_pairs": ThresholdLabelView(pairs, "score", 3),
         "reranking": ThresholdLabelView(
-            RerankingRowsFromTables(short, questions, judged, SampleQuestionCandidates(judged, texts)),
+            RerankingRowsFromTables(short, questions, judged, CandidateDocumentsPerQuestion(judged, texts)),
             "label",
             4,
         ),
@@ -110,11 +110,11 @@ def open_sample_dataset(folder: Path) -> Dataset:
         ),
         "paraphrases": ChainedSourcesView((pairs, second, labelled, questions, summaries)),
     }
-    return Dataset("sample", parts, gains=GainTable.from_grade_map("identity"))
+    return Dataset("sample", parts, gains=GainTable.make_gain_table_from_grade_map("identity"))
 
 
 # The names of these views, too, are in the key of a corpus that is kept on disk.
-class SampleSummaryChoices(SourceView):
+class SummaryPairChoiceView(SourceView):
     """The two summaries of each document, in the order of the file, and which of them is preferred."""
 
     def columns(self) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ class SampleDocumentGrades(SamplePassageGrades):
 
 
 @dataclass(frozen=True)
-class SampleQuestionCandidates(SourceView):
+class CandidateDocumentsPerQuestion(SourceView):
     """The documents to choose from for each question: all on its subject, and any other that it grades."""
 
     documents: RowSource
@@ -237,14 +237,14 @@ def split_table_by_shape(
         shapes, FilteredRowsView(source, {"split": frozenset({split})})
     )
     if "classification" in parts and not find_missing_columns("classification", columns):
-        parts["classification"] = TestSplitView(source, split)
+        parts["classification"] = SplitRenamedToTestView(source, split)
     return parts
 
 
 SIDES = ("train", "test")
 
 
-def has_dataset_tables(folder: Path, split: str | None = None) -> bool:
+def is_folder_of_dataset_tables(folder: Path, split: str | None = None) -> bool:
     """Whether the names in `folder` say that it is in BEIR's layout, or holds both sides of a classification."""
     sides = all(find_table_in_folder(folder, side) for side in ("train", split or "test"))
     return (
@@ -296,9 +296,12 @@ def open_retrieval_folder(
     sides = [find_table_in_folder(folder, side) for side in ("train", split or "test")]
     if all(sides) and not find_table_in_folder(folder, "corpus"):
         return _open_classification_sides(folder, [path for path in sides if path], mapping, grades)
-    paths = {part: _find_only_file(folder, part, _TABLES) for part in _find_table_parts(folder)}
-    paths["qrels"], by_column = _find_qrels_file(folder, split)
-    raw = {part: open_one_of_tables(path, reading) for part, path in paths.items()}
+    paths = {
+        part: _find_file_with_any_suffix(folder, part, _TABLES)
+        for part in _list_retrieval_parts_in_tables(folder)
+    }
+    paths["qrels"], by_column = _find_qrels_file_and_split_kind(folder, split)
+    raw = {part: open_table_ignoring_unused_options(path, reading) for part, path in paths.items()}
     skipped: tuple[SkippedItems, ...] = ()
     if "corpus" not in raw:
         from embassay.data.documents.passages import FolderPassageSource
@@ -311,8 +314,8 @@ def open_retrieval_folder(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
     if ranked := find_table_in_folder(folder, "top_ranked"):
-        raw["top_ranked"] = open_one_of_tables(ranked, reading)
-    tables = {part: _map_part_columns(part, source, columns) for part, source in raw.items()}
+        raw["top_ranked"] = open_table_ignoring_unused_options(ranked, reading)
+    tables = {part: _rename_part_columns(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
         tables["qrels"] = FilteredRowsView(tables["qrels"], {"split": frozenset({split})})
     parts = assemble_dataset_parts(([part], source) for part, source in tables.items())
@@ -320,13 +323,13 @@ def open_retrieval_folder(
     return Dataset(
         folder.resolve().name,
         parts,
-        gains=GainTable() if grades is None else GainTable.from_grade_map(grades),
+        gains=GainTable() if grades is None else GainTable.make_gain_table_from_grade_map(grades),
         settings={"mapping": dict(mapping), "split": split, "grades": grades},
         skipped=skipped,
     )
 
 
-def _find_table_parts(folder: Path) -> tuple[str, ...]:
+def _list_retrieval_parts_in_tables(folder: Path) -> tuple[str, ...]:
     """Find the parts that are tables; a folder `corpus` holds documents."""
     is_folder = (folder / "corpus").is_dir() and find_table_in_folder(folder, "corpus") is None
     return ("queries",) if is_folder else ("corpus", "queries")
@@ -343,7 +346,7 @@ def _open_classification_sides(
     tables = [
         (
             ["train"] if side == 0 else ["test", "labelled"],
-            _map_part_columns("test", open_table_file(path, reading), columns),
+            _rename_part_columns("test", open_table_file(path, reading), columns),
         )
         for side, path in enumerate(paths)
     ]
@@ -351,7 +354,7 @@ def _open_classification_sides(
     return Dataset(folder.resolve().name, assemble_dataset_parts(tables), settings=settings)
 
 
-def _map_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> RowSource:
+def _rename_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> RowSource:
     # One mapping is for all tables of the folder: each takes of it what it has.
     present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
     renamed = RenamedColumnsView(raw, present)
@@ -361,10 +364,10 @@ def _map_part_columns(part: str, raw: RowSource, mapping: Mapping[str, str]) -> 
     return TitlePrependedView(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
 
 
-def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
+def _find_qrels_file_and_split_kind(folder: Path, split: str | None) -> tuple[Path, bool]:
     """Find the qrels file, and whether a split is a column of it rather than its name."""
     if not (folder / "qrels").is_dir():
-        return _find_only_file(folder, "qrels", _QRELS), True
+        return _find_file_with_any_suffix(folder, "qrels", _QRELS), True
     files = {
         _file_stem(path): path
         for path in sorted(list_bounded_folder_entries((folder / "qrels").iterdir(), folder))
@@ -385,7 +388,7 @@ def _find_qrels_file(folder: Path, split: str | None) -> tuple[Path, bool]:
     return files[chosen], False
 
 
-def _find_only_file(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
+def _find_file_with_any_suffix(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
@@ -467,7 +470,7 @@ def _has_data_at_path(path: Path) -> bool:
         return True
     if not path.is_dir() or any(path.glob("manifest.json")) or any(path.glob("*/manifest.json")):
         return False
-    return has_dataset_tables(path) or has_document_files(path)
+    return is_folder_of_dataset_tables(path) or has_document_files(path)
 
 
 def split_tasks_from_spec(spec: str) -> tuple[str, tuple[str, ...]]:
@@ -499,7 +502,7 @@ def _open_dataset_spec(
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _open_catalogue_dataset(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
-    if (blocked := find_forbidden_path(path)) is not None:
+    if (blocked := find_path_blocking_access(path)) is not None:
         raise DataError(
             "you have no permission to read this", path=blocked, mend=advise_on_denied_reading(blocked)
         )
@@ -522,7 +525,7 @@ def _open_data_folder(
     path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
 ) -> Dataset:
     """Open a folder of tables that say what they are, else one of documents."""
-    if not has_dataset_tables(path, split) and has_document_files(path):
+    if not is_folder_of_dataset_tables(path, split) and has_document_files(path):
         return _open_documents(path, "", mapping, split, grades)
     return open_retrieval_folder(path, mapping, split, grades)
 
@@ -579,7 +582,7 @@ def _open_table_dataset(
     reading, columns = split_reading_from_mapping(mapping)
     source = open_table_file(path, reading)
     name = path.name[: len(path.name) - len(find_known_suffix(path.name))]
-    usual = match_usual_columns(source.columns(), columns)
+    usual = match_pair_columns_by_usual_names(source.columns(), columns)
     settings = {"mapping": {**mapping, **usual}, "split": split}
     return Dataset(name, split_table_by_shape(source, {**columns, **usual}, split), settings=settings)
 

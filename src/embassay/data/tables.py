@@ -21,9 +21,9 @@ from embassay.data.lines import (
     read_text_lines,
 )
 from embassay.data.rows import (
-    FileRowOrigin,
     RowOrigin,
     RowSource,
+    RowSourceFileOrigin,
     SourceRow,
     make_cell_error,
     raise_or_collect_fault,
@@ -48,7 +48,7 @@ class SingleFileTable:
 
     def list_origins(self) -> tuple[RowOrigin, ...]:
         """The file."""
-        return (FileRowOrigin(self.path),)
+        return (RowSourceFileOrigin(self.path),)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ _READERS: dict[str, Callable[[Path, DelimitedReadOptions], RowSource]] = {
     ".jsonl": lambda path, reading: JsonLinesTable(_check_reading_unused(path, reading)),
     ".csv": lambda path, reading: DelimitedTable(path, ",", reading),
     ".tsv": lambda path, reading: DelimitedTable(path, "\t", reading),
-    ".txt": lambda path, reading: _open_text_file(path, reading),
+    ".txt": lambda path, reading: _open_txt_file_as_rows(path, reading),
 }
 FORMATS = {f"{suffix}{packed}": read for suffix, read in _READERS.items() for packed in ("", ".gz")}
 FORMATS[".parquet"] = lambda path, reading: ParquetTable(_check_reading_unused(path, reading))
@@ -208,7 +208,7 @@ def open_table_file(path: Path, reading: DelimitedReadOptions = USUAL) -> RowSou
     )  # fmt: skip
 
 
-def open_one_of_tables(path: Path, reading: DelimitedReadOptions) -> RowSource:
+def open_table_ignoring_unused_options(path: Path, reading: DelimitedReadOptions) -> RowSource:
     """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
     suffix = find_known_suffix(path.name)
     return open_table_file(
@@ -221,7 +221,7 @@ def find_known_suffix(name: str) -> str:
     return max((suffix for suffix in FORMATS if name.lower().endswith(suffix)), key=len, default="")
 
 
-def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
+def _open_txt_file_as_rows(path: Path, reading: DelimitedReadOptions) -> RowSource:
     """Open a `.txt`, which may be lines of JSON, fields between marks, or one text per line."""
     if reading == USUAL:
         _, first = next(read_text_lines(path), (1, ""))
@@ -231,7 +231,7 @@ def _open_text_file(path: Path, reading: DelimitedReadOptions) -> RowSource:
 
 
 def _check_reading_unused(path: Path, reading: DelimitedReadOptions) -> Path:
-    if settings := reading.as_map_options():
+    if settings := reading.make_map_option_dict():
         raise UsageError(
             f"{path} is not a delimited text file, so {next(iter(settings))} cannot be set.",
             mend=f"Leave {next(iter(settings))} out of --map.",

@@ -16,8 +16,8 @@ from embassay.data.rows import (
     RowOrigin,
     RowSource,
     SourceRow,
-    format_plain_text,
     make_missing_column_error,
+    normalise_value_to_plain_text,
     read_number_cell,
     read_row_id,
     read_text_cell,
@@ -36,7 +36,7 @@ class SmallestHashSample(Generic[T]):
     """
 
     def __init__(self, limit: int | None, seed: int, required: Container[str] = ()) -> None:
-        check_limit(limit)
+        check_item_limit_is_positive(limit)
         self._limit = limit
         self._seed = seed
         self._required = required
@@ -78,7 +78,7 @@ def draw_seeded_positions(
     ids: Sequence[str], limit: int, seed: int, required: Container[str] = ()
 ) -> NDArray[np.int64]:
     """Positions of what `SmallestHashSample` takes of the ids, ascending, in 9 bytes an id."""
-    check_limit(limit)
+    check_item_limit_is_positive(limit)
     ranks, is_required = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
     for i, key in enumerate(ids):
         ranks[i], is_required[i] = _hash_draw_rank(key, seed), key in required
@@ -96,7 +96,7 @@ def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None
     Each label gets at least one place while there are places; the rest is shared by largest remainder, ties
     by a keyed hash of the label. With fewer places than labels, those with the smallest hashes get them.
     """
-    check_limit(limit)
+    check_item_limit_is_positive(limit)
     strata: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
         strata.setdefault(label, []).append(position)
@@ -111,7 +111,7 @@ def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None
     )
 
 
-def check_limit(limit: int | None) -> None:
+def check_item_limit_is_positive(limit: int | None) -> None:
     """UsageError unless there is no limit or it is at least 1."""
     if limit is not None and limit < 1:
         raise UsageError(
@@ -198,7 +198,7 @@ class RenamedColumnsView(SourceView):
 
     def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows under these names."""
-        names = {column: self._find_source_column(column) for column in columns}
+        names = {column: self._find_source_column_name(column) for column in columns}
         if all(column == name for column, name in names.items()):  # no row is copied in vain
             return self.source.rows(columns)
         return self._read_renamed_rows(names)
@@ -207,7 +207,7 @@ class RenamedColumnsView(SourceView):
         for path, line, cells in self.source.rows(drop_repeated_columns(names.values())):
             yield SourceRow(path, line, {column: cells.get(name) for column, name in names.items()})
 
-    def _find_source_column(self, column: str) -> str:
+    def _find_source_column_name(self, column: str) -> str:
         usual = column if column in self.source.columns() else ALIASES.get(column, column)
         return self.mapping.get(column, usual)
 
@@ -227,7 +227,7 @@ class FilteredRowsView(SourceView):
         """The rows that pass; DataError with values that were found when none does."""
         passed, seen = False, set[str]()
         for row in self.source.rows(drop_repeated_columns((*columns, *self.allowed))):
-            values = {column: format_plain_text(row.cells.get(column)) for column in self.allowed}
+            values = {column: normalise_value_to_plain_text(row.cells.get(column)) for column in self.allowed}
             if all(value in self.allowed[column] for column, value in values.items()):
                 passed = True
                 yield row
@@ -276,19 +276,19 @@ class JoinedColumnsView(SourceView):
         """The rows of the source, each with its partner's cells."""
         added = tuple(column for column in columns if column in self.added)
         # The other file is not even read where none of its columns is asked for.
-        partners = self._index_partner_rows(added) if added else {}
+        partners = self._index_joined_rows_by_key(added) if added else {}
         for row in self.source.rows(
             drop_repeated_columns((*(c for c in columns if c not in added), self.on))
         ):
             partner = partners.get(read_row_id(row, self.on))
             yield row if partner is None else SourceRow(row.path, row.line, {**row.cells, **partner.cells})
 
-    def _index_partner_rows(self, columns: tuple[str, ...]) -> dict[str, SourceRow]:
+    def _index_joined_rows_by_key(self, columns: tuple[str, ...]) -> dict[str, SourceRow]:
         partners: dict[str, SourceRow] = {}
         for row in self.other.rows((self.on, *columns)):
             key = read_row_id(row, self.on)
             if key in partners:
-                raise make_repeated_key_error(row, self.on, key, partners[key].line)
+                raise make_repeated_row_key_error(row, self.on, key, partners[key].line)
             partners[key] = row
         return partners
 
@@ -317,7 +317,7 @@ class TitlePrependedView(SourceView):
             yield SourceRow(row.path, row.line, {**row.cells, "text": text})
 
 
-def make_repeated_key_error(row: SourceRow, column: str, key: str, first_line: int) -> DataError:
+def make_repeated_row_key_error(row: SourceRow, column: str, key: str, first_line: int) -> DataError:
     """The error for a key that appears twice."""
     return DataError(
         f"{column} {key!r} appears twice, first on line {first_line}.",
@@ -417,12 +417,13 @@ class BinarizedLabelView(SourceView):
                 if isinstance(value, list)
                 else self._binarize_label(value)
             )
-            other = {OTHER: format_plain_text(value).strip()} if label == 0 else {}
+            other = {OTHER: normalise_value_to_plain_text(value).strip()} if label == 0 else {}
             yield SourceRow(row.path, row.line, {**row.cells, "label": label, **other})
 
     def _binarize_label(self, value: Any) -> int | None:
         text, same = (
-            "" if item is None else format_plain_text(item).strip().lower() for item in (value, self.value)
+            "" if item is None else normalise_value_to_plain_text(item).strip().lower()
+            for item in (value, self.value)
         )
         return int(text == same) if text == same or text not in MISSING - {"none"} else None
 

@@ -91,7 +91,7 @@ def _find_child_line_and_value(node: Any, part: str | int) -> tuple[int, Any] | 
 
 
 @dataclass
-class _YamlSizeCount:
+class _YamlValueCounter:
     """Values so far with aliases written out, and the collections that are open: anchor, and values before each."""
 
     values: int = 0
@@ -121,7 +121,7 @@ class _YamlSizeCount:
 def _check_yaml_size(text: str, path: Path) -> None:
     """DataError for values inside each other deeper than _DEEPEST, or more of them than NODES once aliases are written
     out: a few lines can stand for billions of values, and the parser in C overflows its stack."""
-    size, most = _YamlSizeCount(), NODES.most
+    size, most = _YamlValueCounter(), NODES.most
     event: Any
     for event in yaml.parse(text, Loader=_Yaml12Loader):
         wrong = size.add(event)

@@ -321,7 +321,7 @@ class QuestionGridRow:
 
 
 @dataclass(frozen=True)
-class QuestionSystemGrid:
+class QuestionTopResultsGrid:
     """Questions by systems, with what each has first one click away. `outcomes` are the filter's choices: value, words
     and how many."""
 
@@ -353,7 +353,7 @@ class CollapsibleBlocks:
 
 
 @dataclass(frozen=True)
-class BlockBox:
+class StyledBlockGroup:
     """Blocks side by side (`two`, `panels`), or apart from what surrounds them (`panel`)."""
 
     style: str
@@ -373,8 +373,8 @@ Block = (
     | Table
     | TabbedBlocks
     | CollapsibleBlocks
-    | BlockBox
-    | QuestionSystemGrid
+    | StyledBlockGroup
+    | QuestionTopResultsGrid
 )
 
 

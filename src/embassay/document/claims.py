@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from embassay.document.blocks import Part, Sentence, join_names_with_and
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, describe_first_place_claim
+from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, split_first_place_sentence_at_name
 from embassay.protocols.kernel.tables import POINTS, MeasureFormat
 
 Naming = Callable[[str], Part]
@@ -24,7 +24,7 @@ def describe_first_ranked(
 ) -> Sentence:
     """Who is first, alone may be, or may be beside others. `every` names those that the first one beats, `noun` those
     that may be first, `anyone` what is ranked."""
-    before, after = describe_first_place_claim(claims[0], on, every=every, noun=noun, anyone=anyone)
+    before, after = split_first_place_sentence_at_name(claims[0], on, every=every, noun=noun, anyone=anyone)
     named: tuple[Part, ...] = (naming(claims[0].subject), after) if after else ()
     return (*([before] if before else []), *named)
 
@@ -38,7 +38,7 @@ def describe_others_maybe_first(
         return ()
     parts: list[Part] = [naming(name) for name in others[:most]]
     if len(others) > most:
-        parts.append(f"{numbers.spell_count(len(others) - most)} more")
+        parts.append(f"{numbers.format_small_count_in_words(len(others) - most)} more")
     return (" ", *join_names_with_and(parts), " may also be first.")
 
 

@@ -212,7 +212,7 @@ def draw_range_bar(
     return Markup(f'<u class="{" ".join(classes)}"></u>')
 
 
-def draw_rank_mark(low: int, high: int, of: int, style: str) -> Markup:
+def draw_rank_range_bar(low: int, high: int, of: int, style: str) -> Markup:
     """A rounded bar over the places from `low` to `high` of `of`; `style` adds classes."""
     start, end = 100 * (low - 1) / of, 100 * high / of
     places_of = (_name_position_class("x", (start + end) / 2), _name_position_class("w", end - start))
@@ -222,7 +222,7 @@ def draw_rank_mark(low: int, high: int, of: int, style: str) -> Markup:
 LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Undecided"}
 
 
-def draw_confidence_badge(level: str) -> Markup:
+def make_confidence_label_markup(level: str) -> Markup:
     """How sure an answer is, in a word; the style sheet draws its sign."""
     return Markup(f'<span class="level {level}">{LEVELS[level]}</span>')
 
@@ -232,15 +232,15 @@ def write_mark_position_css(html: str) -> str:
     marks = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
     }
-    return _write_css_rules(sorted(marks))
+    return _format_css_percent_rules(sorted(marks))
 
 
 def write_all_bar_position_css() -> str:
     """The rules of all places that a bar and its tick can name, for pages that share a style sheet."""
-    return _write_css_rules((name, str(at)) for name in "twx" for at in range(201))
+    return _format_css_percent_rules((name, str(at)) for name in "twx" for at in range(201))
 
 
-def _write_css_rules(named: Iterable[tuple[str, ...]]) -> str:
+def _format_css_percent_rules(named: Iterable[tuple[str, ...]]) -> str:
     return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in named)
 
 

@@ -59,7 +59,7 @@ def draw_scale_labels(y: LinearScale) -> str:
     )
 
 
-def draw_grid_bands_and_lines(tracks: Sequence[PlotLine], y: LinearScale, more: str = "") -> str:
+def draw_grid_bands_lines_and_points(tracks: Sequence[PlotLine], y: LinearScale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
     rows = "".join(f"M0 {compute_plot_y_position(y, tick)}H100" for tick in y.tick_values)
     bands = "".join(_draw_interval_band(track) for track in tracks)
@@ -67,7 +67,9 @@ def draw_grid_bands_and_lines(tracks: Sequence[PlotLine], y: LinearScale, more: 
     inner = nest_stretched_drawing(
         f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16
     )
-    return inner + "".join(_draw_line_points(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
+    return inner + "".join(
+        _draw_line_point_markers(track) for track in tracks if CLASSES[track.kind] in GLYPHS
+    )
 
 
 def nest_stretched_drawing(parts: str, left: float, wide: float, height: float) -> str:
@@ -78,7 +80,7 @@ def nest_stretched_drawing(parts: str, left: float, wide: float, height: float) 
     )
 
 
-def draw_dots(points: Sequence[tuple[float, float]]) -> str:
+def format_dots_as_svg_path(points: Sequence[tuple[float, float]]) -> str:
     """Draw a dot at each point, as a path of no length."""
     # Signs drawn as ends of strokes keep their shape where the drawing stretches, and many are one element.
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
@@ -163,11 +165,11 @@ def _draw_plot_line(track: PlotLine) -> str:
     line = f'<path class="ln {kind} d{track.nth}" d="M{path}"/>'
     if kind in GLYPHS:
         return line
-    ends = f'<path class="ln knot {kind}" d="{draw_dots(track.points)}"/>'
+    ends = f'<path class="ln knot {kind}" d="{format_dots_as_svg_path(track.points)}"/>'
     return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
-def _draw_line_points(track: PlotLine) -> str:
+def _draw_line_point_markers(track: PlotLine) -> str:
     kind = CLASSES[track.kind]
     across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in track.points)
     down = " ".join(f"{height + 4:.1f}" for _, height in track.points)
@@ -200,7 +202,7 @@ def draw_line_chart(
     tracks = make_system_plot_lines([(line.kind, line.points) for line in shown], y)
     parts = [
         draw_scale_labels(y),
-        draw_grid_bands_and_lines(
+        draw_grid_bands_lines_and_points(
             tracks,
             y,
             _DIAGONAL.format(compute_plot_y_position(y, y.low), compute_plot_y_position(y, y.high))
@@ -251,8 +253,8 @@ class PlotAxis:
 def draw_scatter_plot(points: Sequence[PlotPoint], x: PlotAxis, y: PlotAxis) -> Markup:
     """Draw a scatter plot: its grid, lines, points and labels."""
     parts = [
-        _draw_y_grid_lines(y),
-        _draw_x_grid_lines(x),
+        _draw_y_grid_lines_and_labels(y),
+        _draw_x_axis_labels(x),
         *_draw_threshold_lines(x, y),
         *_draw_points(points, x.scale, y.scale),
     ]
@@ -268,7 +270,7 @@ def _chart_x_position(scale: LinearScale, value: float) -> str:
     return f"{EDGE + SPAN * scale.at(value) / 100:.2f}%"
 
 
-def _draw_y_grid_lines(y: PlotAxis) -> str:
+def _draw_y_grid_lines_and_labels(y: PlotAxis) -> str:
     rows = "".join(f"M0 {_chart_y_position(y.scale, tick)}H100" for tick in y.scale.tick_values)
     lines = nest_stretched_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
         f'<text x="{EDGE - 1}%" y="{_chart_y_position(y.scale, tick)}" dy="4" '
@@ -278,7 +280,7 @@ def _draw_y_grid_lines(y: PlotAxis) -> str:
     return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
 
 
-def _draw_x_grid_lines(x: PlotAxis) -> str:
+def _draw_x_axis_labels(x: PlotAxis) -> str:
     ticks = "".join(
         f'<text x="{_chart_x_position(x.scale, tick)}" y="{HEIGHT + 32}" '
         f'text-anchor="middle">{x.scale.label(tick)}</text>'
@@ -310,13 +312,13 @@ def _draw_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) ->
         for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
-        f'<path class="of {name}" d="{draw_dots(there)}"/>'
+        f'<path class="of {name}" d="{format_dots_as_svg_path(there)}"/>'
         for name, there in places.items()
         if name not in ("l", "c", "m")
     )
     for kind in ("c", "m"):
         if hollow := places.get(kind):
-            path = draw_dots(hollow)
+            path = format_dots_as_svg_path(hollow)
             drawn += f'<path class="of {kind}" d="{path}"/><path class="of {kind} in" d="{path}"/>'
     triangles = [
         f'<svg x="{EDGE + SPAN * at / 100:.2f}%" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z"/></svg>'

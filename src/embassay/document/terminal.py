@@ -62,7 +62,7 @@ def draw_terminal_blocks(
     return Text("\n\n").join(part for part in parts if part)
 
 
-def select_drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+def select_blocks_for_terminal(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks of a page that a terminal draws: not its figures, nor what stands one click away."""
     return (block for block in blocks if type(block) in _DRAWN)
 
@@ -70,7 +70,11 @@ def select_drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
 def is_table_within_width(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
     return (
-        len(_choose_fitting_columns(_PrintableGrid.of(table, TerminalPrintLimits()).column_widths, width))
+        len(
+            _keep_column_widths_that_fit(
+                _PrintableTable.of(table, TerminalPrintLimits()).column_widths, width
+            )
+        )
         == len(table.columns) + 1
     )
 
@@ -96,12 +100,12 @@ def _draw_verdict(block: VerdictText, room: TerminalPrintLimits) -> list[Text]:
     ]
 
 
-def _draw_heading(block: Heading, room: TerminalPrintLimits) -> list[Text]:
+def _format_terminal_heading(block: Heading, room: TerminalPrintLimits) -> list[Text]:
     text = block.said if isinstance(block.said, str) else convert_sentence_to_text(block.said)
     return fold_text_to_width(text, room.width, room.unicode, "bold")
 
 
-def _draw_paragraph(block: Paragraph, room: TerminalPrintLimits) -> list[Text]:
+def _render_terminal_paragraph(block: Paragraph, room: TerminalPrintLimits) -> list[Text]:
     """Draw a paragraph; one that names a file or a command stays whole, so that it can be copied."""
     from rich.text import Text
 
@@ -109,7 +113,7 @@ def _draw_paragraph(block: Paragraph, room: TerminalPrintLimits) -> list[Text]:
     if any(isinstance(part, CommandInSentence) for part in parts):
         return [Text(convert_sentence_to_text(parts))]
     return fold_text_to_width(
-        convert_sentence_to_text(parts), room.width, room.unicode, _choose_emphasis_style(parts)
+        convert_sentence_to_text(parts), room.width, room.unicode, _find_style_of_first_words(parts)
     )
 
 
@@ -123,7 +127,7 @@ def _draw_caution_notes(block: CautionNotes, room: TerminalPrintLimits) -> list[
     is one note, the last, and always there."""
     from rich.text import Text
 
-    legend = (" ".join(map(_join_plain_words, block.more)),) if block.more else ()
+    legend = (" ".join(map(_convert_words_to_plain_text, block.more)),) if block.more else ()
     shown = block.notes if room.wide else block.notes[: MOST_NOTES - len(legend)]
     lines = _draw_bullets(BulletList((*shown, *legend)), room)
     if more := len(block.notes) - len(shown):
@@ -135,21 +139,22 @@ def _draw_caution_notes(block: CautionNotes, room: TerminalPrintLimits) -> list[
 
 
 @dataclass(frozen=True)
-class _PrintableGrid:
+class _PrintableTable:
     """A table as cells that can be printed, its label in its place."""
 
     columns: tuple[Column, ...]
     cells: tuple[tuple[Text, ...], ...]
 
     @classmethod
-    def of(cls, table: Table, room: TerminalPrintLimits) -> _PrintableGrid:
+    def of(cls, table: Table, room: TerminalPrintLimits) -> _PrintableTable:
         """Make the printable grid of a table, its titles the first row."""
         columns, at = [*table.heads], table.at
         columns.insert(at, Column(table.heading, style=""))
         rows = [[*line.entries[:at], TableCell(line.label), *line.entries[at:]] for line in table.lines]
-        titles = tuple(_draw_table_cell(TableCell(column.title), room) for column in columns)
+        titles = tuple(_format_cell_as_styled_text(TableCell(column.title), room) for column in columns)
         return cls(
-            tuple(columns), (titles, *(tuple(_draw_table_cell(entry, room) for entry in row) for row in rows))
+            tuple(columns),
+            (titles, *(tuple(_format_cell_as_styled_text(entry, room) for entry in row) for row in rows)),
         )
 
     @property
@@ -157,12 +162,12 @@ class _PrintableGrid:
         """The widest cell of each column."""
         return [max(cell.cell_len for cell in column) for column in zip(*self.cells, strict=True)]
 
-    def insert_column_after(self, place: int, title: str, cells: Sequence[str]) -> _PrintableGrid:
+    def insert_column_after(self, place: int, title: str, cells: Sequence[str]) -> _PrintableTable:
         """The grid with one more column after a place."""
         from rich.text import Text
 
         more = (Text(title), *map(Text, cells))
-        return _PrintableGrid(
+        return _PrintableTable(
             (*self.columns[: place + 1], Column(title, style=""), *self.columns[place + 1 :]),
             tuple(
                 (*row[: place + 1], new, *row[place + 1 :]) for row, new in zip(self.cells, more, strict=True)
@@ -170,20 +175,20 @@ class _PrintableGrid:
         )
 
 
-def _draw_table(table: Table, room: TerminalPrintLimits) -> list[Text]:
+def _draw_table_as_terminal_lines(table: Table, room: TerminalPrintLimits) -> list[Text]:
     """A rule under the header and no box. The first two columns always stay; one that `wrap`s, the last, takes the room
     that is left."""
     from rich.text import Text
 
     if not table.lines:
         return []
-    grid = _add_interval_strip(_PrintableGrid.of(table, room), table, room)
+    grid = _add_interval_column_to_table(_PrintableTable.of(table, room), table, room)
     widths, count = grid.column_widths, len(grid.columns)
     if grid.columns[-1].style == "wrap" and not room.wide:
         widths[-1] = min(widths[-1], max(20, room.width - sum(widths[:-1]) - GAP * (count - 1)))
-    shown = widths if room.wide else _choose_fitting_columns(widths, room.width)
+    shown = widths if room.wide else _keep_column_widths_that_fit(widths, room.width)
     titles, *rows = grid.cells
-    head = _draw_table_line(titles, grid.columns, shown)
+    head = _join_row_cells_into_line(titles, grid.columns, shown)
     head.stylize("bold")
     rule = ("─" if room.unicode else "-") * (sum(shown) + GAP * (len(shown) - 1))
     lines = [head, Text(rule), *(line for row in rows for line in _wrap_table_row(row, grid.columns, shown))]
@@ -193,7 +198,7 @@ def _draw_table(table: Table, room: TerminalPrintLimits) -> list[Text]:
     return lines
 
 
-def _choose_fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
+def _keep_column_widths_that_fit(widths: Sequence[int], width: int) -> Sequence[int]:
     shown = len(widths)
     # From the right: the first columns say what a row is of.
     while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
@@ -201,7 +206,9 @@ def _choose_fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
     return widths[:shown]
 
 
-def _add_interval_strip(grid: _PrintableGrid, table: Table, room: TerminalPrintLimits) -> _PrintableGrid:
+def _add_interval_column_to_table(
+    grid: _PrintableTable, table: Table, room: TerminalPrintLimits
+) -> _PrintableTable:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
     place, scale = next(
@@ -213,16 +220,18 @@ def _add_interval_strip(grid: _PrintableGrid, table: Table, room: TerminalPrintL
     width = STRIP if room.wide else min(STRIP, left)
     if width < 9:
         return grid
-    spans = [_list_interval_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.insert_column_after(place, "", [_draw_interval_strip(ends, scale, width) for ends in spans])
+    spans = [_list_value_and_interval_ends(line.entries[place - (place > table.at)]) for line in table.lines]
+    return grid.insert_column_after(
+        place, "", [_draw_interval_as_text_strip(ends, scale, width) for ends in spans]
+    )
 
 
-def _list_interval_ends(entry: TableCell) -> list[float]:
+def _list_value_and_interval_ends(entry: TableCell) -> list[float]:
     """The value of a cell and the ends of its interval."""
     return [float(number) for number in entry.exact.split(",") if number]
 
 
-def _draw_interval_strip(ends: Sequence[float], scale: LinearScale, width: int) -> str:
+def _draw_interval_as_text_strip(ends: Sequence[float], scale: LinearScale, width: int) -> str:
     """Draw an interval as a strip of characters, such as `··━━┃━━··`."""
     if not ends:
         return ""
@@ -236,12 +245,14 @@ def _draw_interval_strip(ends: Sequence[float], scale: LinearScale, width: int) 
     return "".join(marks)
 
 
-def _draw_table_cell(entry: TableCell, room: TerminalPrintLimits) -> Text:
+def _format_cell_as_styled_text(entry: TableCell, room: TerminalPrintLimits) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
-    said = _join_plain_words(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
-    style = "bold" if entry.bold else STYLES.get(entry.style) or _choose_emphasis_style(entry.text)
+    said = _convert_words_to_plain_text(entry.text) + (
+        f" {entry.small}" if entry.small and entry.exact else ""
+    )
+    style = "bold" if entry.bold else STYLES.get(entry.style) or _find_style_of_first_words(entry.text)
     text = _replace_unprintable(said, room.unicode)
     if not room.unicode and style == STYLES["state failed"]:
         text = text.upper()
@@ -260,17 +271,19 @@ def _replace_unprintable(text: str, unicode: bool) -> str:
     )
 
 
-def _choose_emphasis_style(said: Said) -> str:
+def _find_style_of_first_words(said: Said) -> str:
     """Choose the style of words that stand apart."""
     words = said[0] if said and not isinstance(said, str) else None
     return STYLES.get(words.style, "") if isinstance(words, StyledWords) else ""
 
 
-def _join_plain_words(said: Said) -> str:
+def _convert_words_to_plain_text(said: Said) -> str:
     return said if isinstance(said, str) else convert_sentence_to_text(said)
 
 
-def _draw_table_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
+def _join_row_cells_into_line(
+    cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]
+) -> Text:
     from rich.text import Text
 
     line = Text()
@@ -291,17 +304,19 @@ def _wrap_table_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequ
 
     last = len(widths) - 1
     if columns[last].style != "wrap" or row[last].cell_len <= widths[last]:
-        yield _draw_table_line(row, columns, widths)
+        yield _join_row_cells_into_line(row, columns, widths)
         return
     for i, piece in enumerate(fold_text_to_width(row[last].plain, widths[last], True)):
-        yield _draw_table_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
+        yield _join_row_cells_into_line(
+            [*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths
+        )
 
 
 _DRAWN: dict[type, Callable[[Any, TerminalPrintLimits], list[Text]]] = {
     VerdictText: _draw_verdict,
-    Heading: _draw_heading,
-    Paragraph: _draw_paragraph,
+    Heading: _format_terminal_heading,
+    Paragraph: _render_terminal_paragraph,
     BulletList: _draw_bullets,
     CautionNotes: _draw_caution_notes,
-    Table: _draw_table,
+    Table: _draw_table_as_terminal_lines,
 }

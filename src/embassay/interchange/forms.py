@@ -17,25 +17,25 @@ from embassay.interchange.papers import DRAWINGS, make_run_figures, write_latex_
 from embassay.interchange.publication import WRITERS
 from embassay.interchange.tables import (
     LoadedRunFolder,
-    find_runs_in_folders,
     format_results_as_long_csv,
     format_results_as_parquet,
     format_systems_as_wide_csv,
-    make_wide_table,
+    load_runs_in_folders,
+    make_wide_score_table,
 )
 from embassay.protocols.hume.exchange.export import MODEL
 from embassay.protocols.hume.published.paper import convert_to_iso_639_3
-from embassay.protocols.kernel.outcome import format_bibtex
-from embassay.protocols.mteb import Document, bundle_of, read_original_documents, write_result_files
-from embassay.protocols.mteb.protocol import add_language_script, load_original_metadata
+from embassay.protocols.kernel.outcome import format_bibtex_of_protocols
+from embassay.protocols.mteb import Document, bundle_of, read_imported_result_documents, write_result_files
+from embassay.protocols.mteb.protocol import add_language_script, load_imported_documents_metadata
 from embassay.protocols.mteb.survey import (
     BLOCK,
     EVALUATIONS,
     MAIN,
-    format_json,
+    format_ascii_json,
     load_task_types,
     make_model_meta,
-    make_published_name,
+    make_mteb_model_name,
 )
 from embassay.records import ResultRow
 from embassay.runs.folder import digest_json, slugify_name, write_file_atomically
@@ -81,22 +81,24 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
         raise UsageError(
             f"--table selects one table, but {form} always exports all results.", mend="Export it as latex."
         )
-    runs = find_runs_in_folders(folders)
+    runs = load_runs_in_folders(folders)
     if form in WRITERS:
-        return _publish_runs(runs, form, out, source)
+        return _export_runs_for_publication(runs, form, out, source)
     if not single:
-        write_file_atomically(out / "references.bib", format_paper_bibtex(runs))
+        write_file_atomically(out / "references.bib", format_bibtex_of_run_papers(runs))
     if form == "figures":
         return _export_figures(runs, out, single, table)
     if table:
-        return _export_one_table(runs, table, out, single)
+        return _export_named_latex_table(runs, table, out, single)
     writers: Mapping[Form, Callable[[Sequence[LoadedRunFolder], Path, bool], Exported]] = {
         "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet
     }  # fmt: skip
     return writers[form](runs, out, single)
 
 
-def _publish_runs(runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str) -> Exported:
+def _export_runs_for_publication(
+    runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str
+) -> Exported:
     files, rows, lost = WRITERS[form](runs, out, source)
     return Exported(out, files, rows, tuple(starmap(LeftOut, lost)))
 
@@ -105,7 +107,7 @@ def make_mteb_documents(runs: Sequence[LoadedRunFolder], left_out: list[LeftOut]
     """The runs as documents of MTEB; imported ones as they were published."""
     for run in runs:
         yield from (
-            read_original_documents(run.path)
+            read_imported_result_documents(run.path)
             if run.protocol_name == "mteb"
             else make_mteb_run_documents(run, left_out)
         )
@@ -122,9 +124,9 @@ def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Ex
                 key: value
                 for run in runs
                 if run.protocol_name == "mteb"
-                for key, value in _load_mteb_head(run).items()
+                for key, value in _load_original_mteb_metadata_head(run).items()
             }
-            text = format_json({**head, "n": entries, "results": records}, indent=1) + "\n"
+            text = format_ascii_json({**head, "n": entries, "results": records}, indent=1) + "\n"
             # No time inside: the same results are the same bytes.
             write_file_atomically(
                 out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text
@@ -141,15 +143,15 @@ def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Ex
     return Exported(out, files, rows, tuple(left_out))
 
 
-def _load_mteb_head(run: LoadedRunFolder) -> Mapping[str, Any]:
-    return load_original_metadata(run.path).head
+def _load_original_mteb_metadata_head(run: LoadedRunFolder) -> Mapping[str, Any]:
+    return load_imported_documents_metadata(run.path).head
 
 
 def _collect_model_metas(runs: Sequence[LoadedRunFolder]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
         if run.protocol_name == "mteb":
-            metas |= load_original_metadata(run.path).metas
+            metas |= load_imported_documents_metadata(run.path).metas
             continue
         for system in run.manifest.get("systems", ()):
             name, revision = (
@@ -173,19 +175,19 @@ def _make_model_meta(
 def _export_csv(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Exported:
     write_file_atomically(out if single else out / "results.csv", format_results_as_long_csv(runs))
     if not single:
-        for name, run in _name_run_files(runs).items():
-            write_file_atomically(out / f"{name}.csv", format_systems_as_wide_csv(make_wide_table(run)))
+        for name, run in _map_file_names_to_runs(runs).items():
+            write_file_atomically(out / f"{name}.csv", format_systems_as_wide_csv(make_wide_score_table(run)))
     return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
 
 
 def _export_latex(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Exported:
-    tables = {name: make_wide_table(run) for name, run in _name_run_files(runs).items()}
+    tables = {name: make_wide_score_table(run) for name, run in _map_file_names_to_runs(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
         write_file_atomically(
             out,
             "\n".join(map(write_latex_table, tables.values()))
-            + format_latex_comments(format_paper_bibtex(runs)),
+            + format_latex_comments(format_bibtex_of_run_papers(runs)),
         )
     else:
         for name, table in tables.items():
@@ -200,9 +202,13 @@ def _export_latex(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> E
     )
 
 
-def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, single: bool) -> Exported:
+def _export_named_latex_table(
+    runs: Sequence[LoadedRunFolder], table: str, out: Path, single: bool
+) -> Exported:
     """The table of that name, as each run wrote it."""
-    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _name_run_files(runs).items()}
+    paths = {
+        name: run.path / "tables" / f"{table}.tex" for name, run in _map_file_names_to_runs(runs).items()
+    }
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
@@ -214,24 +220,27 @@ def _export_one_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, si
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
         write_file_atomically(
-            out, "\n".join(texts.values()) + format_latex_comments(format_paper_bibtex(runs))
+            out, "\n".join(texts.values()) + format_latex_comments(format_bibtex_of_run_papers(runs))
         )
     else:
         for name, text in texts.items():
             write_file_atomically(out / f"{name}-{table}.tex", text)
     left = [
         LeftOut(run.name, len(run.rows), f"has no table {table}")
-        for name, run in _name_run_files(runs).items() if name not in texts
+        for name, run in _map_file_names_to_runs(runs).items() if name not in texts
     ]  # fmt: skip
     rows = sum(line.endswith(r"\\") and "&" in line for text in texts.values() for line in text.splitlines())
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
 
 
-def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
+def _describe_available_figures(runs: Sequence[LoadedRunFolder]) -> str:
     """List the names of the figures that there are, as --table takes them."""
     from embassay.interchange.side_by_side import NAME, NUMBER
 
-    numbers = {NAME: NUMBER, **{drawing.table: drawing.paper_figure_name for drawing in DRAWINGS if drawing.paper_figure_name}}
+    numbers = {
+        NAME: NUMBER,
+        **{drawing.table: drawing.paper_figure_name for drawing in DRAWINGS if drawing.paper_figure_name},
+    }
     names = dict.fromkeys(drawn.name for run in runs for drawn in make_run_figures(run))
     said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
     return f"Available figures: {', '.join(said)}." if said else "Export it as csv."
@@ -240,12 +249,14 @@ def _list_figure_names(runs: Sequence[LoadedRunFolder]) -> str:
 def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, table: str) -> Exported:
 
     figures = [
-        (name, drawn) for name, run in _name_run_files(runs).items() for drawn in make_run_figures(run, table)
+        (name, drawn)
+        for name, run in _map_file_names_to_runs(runs).items()
+        for drawn in make_run_figures(run, table)
     ]
     if not figures:
         raise UsageError(
             f"No run here has data for {f'the figure {table}' if table else 'a figure'}.",
-            mend=_list_figure_names(runs) if table else "Export it as csv.",
+            mend=_describe_available_figures(runs) if table else "Export it as csv.",
         )
     if single and len(figures) > 1:
         names = ", ".join(dict.fromkeys(drawn.name for _, drawn in figures))
@@ -272,14 +283,16 @@ def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, ta
     return Exported(out, len(files), sum(drawn.rows for _, drawn in figures), left)
 
 
-def format_paper_bibtex(runs: Sequence[LoadedRunFolder]) -> str:
+def format_bibtex_of_run_papers(runs: Sequence[LoadedRunFolder]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
     papers = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
         f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n"
     ]  # fmt: skip
     return "\n".join(
-        part for part in (format_bibtex(run.protocol_name for run in runs), "\n".join(papers)) if part
+        part
+        for part in (format_bibtex_of_protocols(run.protocol_name for run in runs), "\n".join(papers))
+        if part
     )
 
 
@@ -293,7 +306,7 @@ def _export_parquet(runs: Sequence[LoadedRunFolder], out: Path, single: bool) ->
     return Exported(out, 1, sum(len(run.rows) for run in runs))
 
 
-def _name_run_files(runs: Sequence[LoadedRunFolder]) -> dict[str, LoadedRunFolder]:
+def _map_file_names_to_runs(runs: Sequence[LoadedRunFolder]) -> dict[str, LoadedRunFolder]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
     by_name: dict[str, LoadedRunFolder] = {}
     for run in runs:
@@ -390,7 +403,7 @@ def make_system_revision(run: LoadedRunFolder, system: str) -> str:
 
 def _make_mteb_document(run: LoadedRunFolder, rows: Sequence[Numbered]) -> Document | None:
     first = rows[0][1]
-    headline = run.find_headline_measure(first.task) or next(
+    headline = run.find_headline_measure_of_task(first.task) or next(
         (row.measure for _, row in rows if not row.variant), None
     )
     # What MTEB takes for the main score of each language.
@@ -411,10 +424,10 @@ def _make_mteb_document(run: LoadedRunFolder, rows: Sequence[Numbered]) -> Docum
     body = {
         "dataset_revision": run.fingerprint(first.dataset),
         "task_name": format_mteb_task_name(
-            run.kind, first.task, first.dataset, published=_is_published_hume_run(run)
+            run.kind, first.task, first.dataset, published=_is_hume_run_from_result_files(run)
         ),
         "mteb_version": None,
-        "scores": {"test": [_make_score_entry(rows[i][1], rows) for i in heads]},
+        "scores": {"test": [_make_mteb_score_entry(rows[i][1], rows) for i in heads]},
         "evaluation_time": _find_cell_seconds(run, first),
         "kg_co2_emissions": None,
         BLOCK: block,
@@ -424,12 +437,12 @@ def _make_mteb_document(run: LoadedRunFolder, rows: Sequence[Numbered]) -> Docum
     )
 
 
-def _is_published_hume_run(run: LoadedRunFolder) -> bool:
+def _is_hume_run_from_result_files(run: LoadedRunFolder) -> bool:
     """Whether a HUME run was made of result files (`hume score --from-mteb`), and not of a study of one's own."""
     return run.protocol_name == "hume" and "results" in (run.manifest.get("arguments") or {})
 
 
-def _make_score_entry(head: ResultRow, rows: Sequence[Numbered]) -> dict[str, Any]:
+def _make_mteb_score_entry(head: ResultRow, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
         **{
@@ -472,7 +485,7 @@ def format_mteb_model_name(protocol: str, system: str) -> str:
     >>> format_mteb_model_name("sage", "minilm"), format_mteb_model_name("hume", "Human")
     ('embassay/minilm', 'baseline/Human')
     """
-    return MODEL if (protocol, system) == ("hume", "Human") else make_published_name(system)
+    return MODEL if (protocol, system) == ("hume", "Human") else make_mteb_model_name(system)
 
 
 def format_mteb_task_name(kind: str, task: str, dataset: str, *, published: bool = False) -> str:

@@ -47,14 +47,14 @@ class PaperTableLayout:
     over: Whole = lambda row, column: None  # noqa: ARG005 - of one set
 
 
-def make_suite_mean_rule(suite: str, task: str = ALL, *beginnings: str) -> Whole:
+def make_suite_mean_scope_finder(suite: str, task: str = ALL, *beginnings: str) -> Whole:
     """For a table whose cells are means over a suite; with `beginnings` only those of rows that begin so are."""
 
-    def find_suite_mean(row: str, column: str) -> PaperMeanScope | None:
+    def find_suite_mean_scope(row: str, column: str) -> PaperMeanScope | None:
         del column
         return PaperMeanScope(suite, task) if not beginnings or row.startswith(beginnings) else None
 
-    return find_suite_mean
+    return find_suite_mean_scope
 
 
 def format_paper_model_title(system: str) -> str:
@@ -84,10 +84,10 @@ def format_judge_model_title(name: str) -> str:
 def format_paper_dataset_title(dataset: str) -> str:
     """A dataset as the papers' suites call it, whatever language of it stands behind the name."""
     name = dataset.partition(" ")[0]
-    return _read_suite_titles().get(name, name)
+    return _map_datasets_to_suite_titles().get(name, name)
 
 
-def _read_suite_titles() -> Mapping[str, str]:
+def _map_datasets_to_suite_titles() -> Mapping[str, str]:
     return {
         member.dataset: member.title
         for name in ("sage", "pteb", "hume")
@@ -122,14 +122,14 @@ _SAGE_TITLES = (
 _SAGE_TASKS = {"overall": ALL, "human_preference": "preference"}
 
 
-def _find_mean_over_task(row: str, column: str) -> PaperMeanScope:
+def _find_task_mean_scope(row: str, column: str) -> PaperMeanScope:
     del row
     return PaperMeanScope("sage", _SAGE_TASKS.get(column, column))
 
 
 _SAGE_MEANS: Mapping[int, Whole] = {
-    1: _find_mean_over_task,
-    **dict.fromkeys((2, 3), make_suite_mean_rule("sage", "preference")),
+    1: _find_task_mean_scope,
+    **dict.fromkeys((2, 3), make_suite_mean_scope_finder("sage", "preference")),
 }
 SAGE = tuple(
     PaperTableLayout(
@@ -174,7 +174,7 @@ def _format_dataset_and_model(row: Row) -> str:
     return f"{'9 STS datasets' if several else _format_dataset_title(dataset)}, {format_paper_model_title(system)}"
 
 
-def _format_sts_title(row: Row) -> str:
+def _format_model_title_of_sts_row(row: Row) -> str:
     return format_paper_model_title(row["system"]) if row["scope"] == "sts" else ""
 
 
@@ -189,52 +189,121 @@ def _format_parameter_count(row: Row) -> str:
     return f"{1000 * size:.0f}M" if size < 1 else f"{size:g}B"
 
 
-_MEAN_STS = make_suite_mean_rule("pteb-sts", "sts")
+_MEAN_STS = make_suite_mean_scope_finder("pteb-sts", "sts")
 
 
-def _find_mean_over_seven_sets(row: str, column: str) -> PaperMeanScope | None:
+def _find_seven_dataset_mean_scope(row: str, column: str) -> PaperMeanScope | None:
     if row.startswith("9 STS datasets"):
         return _MEAN_STS(row, column)
     return PaperMeanScope("pteb-en") if row.startswith("Average") else None
 
 
 PTEB = (
-    PaperTableLayout("table 1", "words per text", "pteb_table1",
-        _make_cell_reader("dataset", _format_dataset_title), label="dataset"),
-    PaperTableLayout("table 2", "judges: Spearman correlation with people x 100", "pteb_table2",
+    PaperTableLayout(
+        "table 1",
+        "words per text",
+        "pteb_table1",
+        _make_cell_reader("dataset", _format_dataset_title),
+        label="dataset",
+    ),
+    PaperTableLayout(
+        "table 2",
+        "judges: Spearman correlation with people x 100",
+        "pteb_table2",
         _make_cell_reader("Dataset", _format_dataset_title),
-           format_judge_model_title, "Dataset",
-           over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
-    PaperTableLayout("table 3", "judges by size", "pteb_table3", _format_parameter_count,
+        format_judge_model_title,
+        "Dataset",
+        over=make_suite_mean_scope_finder("pteb-sts", "sts", "Average"),
+    ),
+    PaperTableLayout(
+        "table 3",
+        "judges by size",
+        "pteb_table3",
+        _format_parameter_count,
         make_paper_column_renamer({"Score": "sts_score"}),
-           "Judge",
-           over=_MEAN_STS),
-    PaperTableLayout("table 4", "paraphrasers", "pteb_table4",
+        "Judge",
+        over=_MEAN_STS,
+    ),
+    PaperTableLayout(
+        "table 4",
+        "paraphrasers",
+        "pteb_table4",
         _make_cell_reader("Paraphraser", format_judge_model_title),
-           make_paper_column_renamer(_PARAPHRASERS), "Paraphraser",
-           over=_MEAN_STS),
-    PaperTableLayout("table 5", "paraphraser scores by judge", "pteb_table5",
+        make_paper_column_renamer(_PARAPHRASERS),
+        "Paraphraser",
+        over=_MEAN_STS,
+    ),
+    PaperTableLayout(
+        "table 5",
+        "paraphraser scores by judge",
+        "pteb_table5",
         _make_cell_reader("Judge", format_judge_model_title),
-           make_paper_column_renamer(_JUDGES), "Judge",
-           over=_MEAN_STS),
-    PaperTableLayout("table 6", "STS", "pteb_table6", _format_dataset_and_model,
-        over=make_suite_mean_rule("pteb-sts", "sts", "Average")),
-    PaperTableLayout("table 7", "shifts, runs pooled", "pteb_table7", _format_sts_title, _SHIFT, over=_MEAN_STS),
-    PaperTableLayout("table 8", "encoders by size", "pteb_table8", _find_qwen_size,
+        make_paper_column_renamer(_JUDGES),
+        "Judge",
+        over=_MEAN_STS,
+    ),
+    PaperTableLayout(
+        "table 6",
+        "STS",
+        "pteb_table6",
+        _format_dataset_and_model,
+        over=make_suite_mean_scope_finder("pteb-sts", "sts", "Average"),
+    ),
+    PaperTableLayout(
+        "table 7",
+        "shifts, runs pooled",
+        "pteb_table7",
+        _format_model_title_of_sts_row,
+        _SHIFT,
+        over=_MEAN_STS,
+    ),
+    PaperTableLayout(
+        "table 8",
+        "encoders by size",
+        "pteb_table8",
+        _find_qwen_size,
         make_paper_column_renamer({"vram_gib": "vram_gb"}),
-           others=False,
-           over=make_suite_mean_rule("pteb-en")),
-    PaperTableLayout("table 9", "seven tasks", "pteb_table9", _format_dataset_and_model,
-                     over=_find_mean_over_seven_sets),
-    PaperTableLayout("table 10", "other languages", "pteb_table10", _format_dataset_and_model,
-        over=make_suite_mean_rule("pteb-multi", ALL, "Average")),
-    PaperTableLayout("table 11", "people's ratings", "pteb_table11",
+        others=False,
+        over=make_suite_mean_scope_finder("pteb-en"),
+    ),
+    PaperTableLayout(
+        "table 9",
+        "seven tasks",
+        "pteb_table9",
+        _format_dataset_and_model,
+        over=_find_seven_dataset_mean_scope,
+    ),
+    PaperTableLayout(
+        "table 10",
+        "other languages",
+        "pteb_table10",
+        _format_dataset_and_model,
+        over=make_suite_mean_scope_finder("pteb-multi", ALL, "Average"),
+    ),
+    PaperTableLayout(
+        "table 11",
+        "people's ratings",
+        "pteb_table11",
         lambda row: _LANGUAGES.get(row["lang"], row["lang"]),
-           make_paper_column_renamer({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
-    PaperTableLayout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
-           over=_MEAN_STS),
-    PaperTableLayout("table 14", "shifts, runs averaged", "pteb_table14", _format_sts_title, _SHIFT, over=_MEAN_STS)
-)  # fmt: skip
+        make_paper_column_renamer({"mean": "mean_similarity", "median": "median_similarity"}),
+        "lang",
+    ),
+    PaperTableLayout(
+        "table 12",
+        "prompts",
+        "pteb_table12",
+        lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
+        over=_MEAN_STS,
+    ),
+    PaperTableLayout(
+        "table 14",
+        "shifts, runs averaged",
+        "pteb_table14",
+        _format_model_title_of_sts_row,
+        _SHIFT,
+        over=_MEAN_STS,
+    ),
+)
 
 # RAG ----------------------------------------------------------------------------------------------------------------
 
@@ -260,7 +329,7 @@ _ABLATED = {"text-embedding-3-large": "OpenAI text-embedding-3-large"}
 _NOISED = {"text-embedding-3-large": "large", "text-embedding-3-small": "small"}
 
 
-def format_stack_title(row: Row) -> str:
+def format_dense_stack_title(row: Row) -> str:
     """Encoder, dimensions, reranker and depth of a dense pool in an exact index, as the paper's tables have them."""
     if row["Mode"] != "dense" or not row["Index"].startswith("flat"):
         return ""
@@ -268,33 +337,33 @@ def format_stack_title(row: Row) -> str:
     return f"{format_paper_model_title(row['Encoder'])}, {row['Dimensions']}, {reranker}K={row['K']}"
 
 
-def _format_unreranked_title(row: Row) -> str:
-    layers = format_stack_title(row)
+def _format_stack_title_without_reranker(row: Row) -> str:
+    layers = format_dense_stack_title(row)
     return layers.rpartition(", ")[0] if layers and row["Reranker"] == "none" else ""
 
 
-def _format_method_title(row: Row) -> str:
+def _format_retrieval_method_title(row: Row) -> str:
     """Format the title of a compared retrieval method; empty for all other stacks."""
     method = _METHODS.get((row["Mode"], format_paper_model_title(row["Reranker"])), "")
     return method if row["K"] == "50" and row["Index"].startswith("flat") else ""
 
 
-def _name_measure_of_best_stack(row: Row) -> str:
-    return row["Measure"] if _format_method_title(row) == "Hybrid + Rerank-2.5" else ""
+def _find_measure_of_hybrid_stack_row(row: Row) -> str:
+    return row["Measure"] if _format_retrieval_method_title(row) == "Hybrid + Rerank-2.5" else ""
 
 
-def _format_index_title(row: Row) -> str:
+def _format_paper_index_title(row: Row) -> str:
     return _INDEXES.get(row["Index"].partition("?")[0], "") if row["Dimensions"] in ("1024", "") else ""
 
 
-def _make_probe_titler(names: Mapping[str, str]) -> Callable[[Row], str]:
+def _make_probe_row_titler(names: Mapping[str, str]) -> Callable[[Row], str]:
     return lambda row: (
         f"{row['lang'].upper()}, {names.get(title := format_paper_model_title(row['system']), title)}"
     )
 
 
-def _format_unnoised_probe_title(row: Row) -> str:
-    return _make_probe_titler(_NOISED)(row) if row["wording"] == "as asked" else ""
+def _format_probe_title_of_queries_as_asked(row: Row) -> str:
+    return _make_probe_row_titler(_NOISED)(row) if row["wording"] == "as asked" else ""
 
 
 def _make_ablation_titler(lang: str) -> Callable[[Row], str]:
@@ -304,7 +373,7 @@ def _make_ablation_titler(lang: str) -> Callable[[Row], str]:
     )
 
 
-def _find_mean_of_quality(row: str, column: str) -> PaperMeanScope | None:
+def _find_quality_column_mean_scope(row: str, column: str) -> PaperMeanScope | None:
     """Find the mean of a quality column, which a corpus other than the paper's cannot compare."""
     del row
     return (
@@ -314,7 +383,7 @@ def _find_mean_of_quality(row: str, column: str) -> PaperMeanScope | None:
     )
 
 
-def _make_stack_table_layout(
+def _make_paper_table_layout_of_stacks(
     table: str, title: str, file: str, row: Callable[[Row], str], names: Mapping[str, str]
 ) -> PaperTableLayout:
     return PaperTableLayout(
@@ -325,54 +394,145 @@ def _make_stack_table_layout(
         make_paper_column_renamer(names),
         "Stack",
         others=False,
-        over=_find_mean_of_quality,
+        over=_find_quality_column_mean_scope,
     )
 
 
 RAG = (
-    _make_stack_table_layout("5.1 dense", "dense pools", "rag_table1", _format_unreranked_title, {
-        **_MEASURES, "Embed ms": "embedding_latency_ms", "Retrieve ms": "retrieval_latency_median_ms"}),
-    _make_stack_table_layout("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _format_method_title, _MEASURES),
-    _make_stack_table_layout("5.1 hybrid ceiling", "best possible order of hybrid pools", "rag_table3",
-              lambda row: _format_method_title({**row, "Reranker": "none"}), _CEILINGS),
-    _make_stack_table_layout("5.2 %PROC", "actual and possible", "rag_table4", _name_measure_of_best_stack,
-        {"%PROC": "percent_proc"}),
-    _make_stack_table_layout("5.2 leaderboard, @10", "best by RA-nWG@10", "rag_table5", format_stack_title,
-              {"RA-nWG@10": "ra_nwg", "PROC": "ceiling_proc"}),
-    _make_stack_table_layout("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", format_stack_title,
-              {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"}),
-    PaperTableLayout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _format_index_title,
+    _make_paper_table_layout_of_stacks(
+        "5.1 dense",
+        "dense pools",
+        "rag_table1",
+        _format_stack_title_without_reranker,
+        {**_MEASURES, "Embed ms": "embedding_latency_ms", "Retrieve ms": "retrieval_latency_median_ms"},
+    ),
+    _make_paper_table_layout_of_stacks(
+        "5.1 stacks", "stacks with 50 candidates", "rag_stacks", _format_retrieval_method_title, _MEASURES
+    ),
+    _make_paper_table_layout_of_stacks(
+        "5.1 hybrid ceiling",
+        "best possible order of hybrid pools",
+        "rag_table3",
+        lambda row: _format_retrieval_method_title({**row, "Reranker": "none"}),
+        _CEILINGS,
+    ),
+    _make_paper_table_layout_of_stacks(
+        "5.2 %PROC",
+        "actual and possible",
+        "rag_table4",
+        _find_measure_of_hybrid_stack_row,
+        {"%PROC": "percent_proc"},
+    ),
+    _make_paper_table_layout_of_stacks(
+        "5.2 leaderboard, @10",
+        "best by RA-nWG@10",
+        "rag_table5",
+        format_dense_stack_title,
+        {"RA-nWG@10": "ra_nwg", "PROC": "ceiling_proc"},
+    ),
+    _make_paper_table_layout_of_stacks(
+        "5.2 leaderboard, @30",
+        "best by RA-nWG@30",
+        "rag_table6",
+        format_dense_stack_title,
+        {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"},
+    ),
+    PaperTableLayout(
+        "5.3 indexes",
+        "indexes of 1,024 dimensions",
+        "rag_table7",
+        _format_paper_index_title,
         make_paper_column_renamer(_CHANGES),
-           "Encoder", False,
-           over=_find_mean_of_quality),
-    _make_stack_table_layout("5.5 scenarios", "scenarios", "rag_stacks", format_stack_title,
-              {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"}),
-    _make_stack_table_layout("A.1 efficiency", "efficiency", "rag_table9", format_stack_title, {
-        "Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"}),
-    PaperTableLayout("A.2 margins", "name and topic margins", "rag_table10", _make_probe_titler(_PROBED),
-           make_paper_column_renamer(_MARGINS)),
-    PaperTableLayout("A.3 name over topic", "names over topics", "rag_table11", _make_probe_titler(_PROBED),
-           make_paper_column_renamer({"name/topic": "name_topic_ratio"})),
-    PaperTableLayout("4.1 names, EN", "change of the name margin, in percent", "name_margin_en",
+        "Encoder",
+        False,
+        over=_find_quality_column_mean_scope,
+    ),
+    _make_paper_table_layout_of_stacks(
+        "5.5 scenarios",
+        "scenarios",
+        "rag_stacks",
+        format_dense_stack_title,
+        {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"},
+    ),
+    _make_paper_table_layout_of_stacks(
+        "A.1 efficiency",
+        "efficiency",
+        "rag_table9",
+        format_dense_stack_title,
+        {"Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"},
+    ),
+    PaperTableLayout(
+        "A.2 margins",
+        "name and topic margins",
+        "rag_table10",
+        _make_probe_row_titler(_PROBED),
+        make_paper_column_renamer(_MARGINS),
+    ),
+    PaperTableLayout(
+        "A.3 name over topic",
+        "names over topics",
+        "rag_table11",
+        _make_probe_row_titler(_PROBED),
+        make_paper_column_renamer({"name/topic": "name_topic_ratio"}),
+    ),
+    PaperTableLayout(
+        "4.1 names, EN",
+        "change of the name margin, in percent",
+        "name_margin_en",
         _make_ablation_titler("EN"),
-           make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
-    PaperTableLayout("4.2 names, FR", "change of the name margin, in percent", "name_margin_fr",
+        make_paper_column_renamer({"percent": "delta_name_change_percent"}),
+        others=False,
+    ),
+    PaperTableLayout(
+        "4.2 names, FR",
+        "change of the name margin, in percent",
+        "name_margin_fr",
         _make_ablation_titler("FR"),
-           make_paper_column_renamer({"percent": "delta_name_change_percent"}), others=False),
-    PaperTableLayout("4.4 similarity", "similarity by small-talk level", "rag_table12",
-        _format_unnoised_probe_title),
-    PaperTableLayout("4.4 noise", "similarity drop in percent", "rag_table13", _format_unnoised_probe_title,
-        make_paper_column_renamer({"drop %": "drop_percent"})),
-    _make_stack_table_layout("A.5 tokens", "tokens per candidate", "rag_table14",
-        lambda row: f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_stack_title(row) else "",
-              {"Tokens per candidate": "mean_tokens", "SD": "std"}),
-    _make_stack_table_layout("A.6 reranking time", "time of reranking", "rag_table1[56]", format_stack_title,
-              {"Rerank p50 ms": "median_latency_ms"}),
-    _make_stack_table_layout("A.8 rerank-2.5-lite", "rerank-2.5-lite by depth", "rag_stacks", format_stack_title,
-        _MEASURES),
-    _make_stack_table_layout("A.9 ceilings", "best possible order of dense pools", "rag_table2[1-9]",
-        format_stack_title, _CEILINGS)
-)  # fmt: skip
+        make_paper_column_renamer({"percent": "delta_name_change_percent"}),
+        others=False,
+    ),
+    PaperTableLayout(
+        "4.4 similarity",
+        "similarity by small-talk level",
+        "rag_table12",
+        _format_probe_title_of_queries_as_asked,
+    ),
+    PaperTableLayout(
+        "4.4 noise",
+        "similarity drop in percent",
+        "rag_table13",
+        _format_probe_title_of_queries_as_asked,
+        make_paper_column_renamer({"drop %": "drop_percent"}),
+    ),
+    _make_paper_table_layout_of_stacks(
+        "A.5 tokens",
+        "tokens per candidate",
+        "rag_table14",
+        lambda row: (
+            f"{format_paper_model_title(row['Reranker'])}, K={row['K']}"
+            if format_dense_stack_title(row)
+            else ""
+        ),
+        {"Tokens per candidate": "mean_tokens", "SD": "std"},
+    ),
+    _make_paper_table_layout_of_stacks(
+        "A.6 reranking time",
+        "time of reranking",
+        "rag_table1[56]",
+        format_dense_stack_title,
+        {"Rerank p50 ms": "median_latency_ms"},
+    ),
+    _make_paper_table_layout_of_stacks(
+        "A.8 rerank-2.5-lite", "rerank-2.5-lite by depth", "rag_stacks", format_dense_stack_title, _MEASURES
+    ),
+    _make_paper_table_layout_of_stacks(
+        "A.9 ceilings",
+        "best possible order of dense pools",
+        "rag_table2[1-9]",
+        format_dense_stack_title,
+        _CEILINGS,
+    ),
+)
 
 # HUME ---------------------------------------------------------------------------------------------------------------
 
@@ -392,7 +552,7 @@ _LLMS = {
 _FAMILIES = {"sts": "STS"}
 
 
-def _format_family_title(row: Row) -> str:
+def _format_row_category_title(row: Row) -> str:
     return _FAMILIES.get(row["category"], row["category"].capitalize())
 
 
@@ -414,7 +574,11 @@ HUME = (
         label="model",
     ),
     PaperTableLayout(
-        "table 2", "language models by task family", "hume_table2", _format_family_title, label="category"
+        "table 2",
+        "language models by task family",
+        "hume_table2",
+        _format_row_category_title,
+        label="category",
     ),
     *(
         PaperTableLayout(
@@ -460,7 +624,7 @@ _WHOLE_BANKING77 = 13_000
 """Texts from which on a run has all of Banking77: 13,069 in the published files, which leave some out."""
 
 
-def _format_transformed_run_title(row: Row) -> str:
+def _format_transformation_and_seed(row: Row) -> str:
     whole = row["dataset"] == "banking77" and int(row["texts"]) >= _WHOLE_BANKING77
     return f"{row['transformation']}, seed {row['seed']}" if whole else ""
 
@@ -468,7 +632,7 @@ def _format_transformed_run_title(row: Row) -> str:
 HTEB = (
     PaperTableLayout("files of Banking77", "texts that came back unchanged, failed or were requested again",
         "hteb_texts",
-           _format_transformed_run_title, label="dataset", others=False),
+           _format_transformation_and_seed, label="dataset", others=False),
 )  # fmt: skip
 
 LAYOUTS: Mapping[str, tuple[PaperTableLayout, ...]] = {

@@ -15,19 +15,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.interchange.side_by_side import NAME, NUMBER, draw_side_by_side_texts, read_paraphrased_texts
+from embassay.interchange.side_by_side import (
+    NAME,
+    NUMBER,
+    draw_texts_with_wordings_figure,
+    read_texts_with_paraphrases,
+)
 from embassay.interchange.tables import (
     LoadedRunFolder,
     ScoreColumn,
     SystemScoreTable,
-    find_runs_in_folders,
-    make_wide_table,
+    load_runs_in_folders,
+    make_wide_score_table,
 )
 from embassay.limits import read_bounded_file
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import (
     MeasureFormat,
-    choose_measure_format,
+    choose_measure_format_of_protocol,
     escape_latex,
     replace_control_characters,
 )
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "PaperFigure", "TableDrawingPlan", "make_run_figures", "plot_run_figure"]
+__all__ = ["DRAWINGS", "PaperFigure", "TableChartPlan", "make_run_figures", "plot_run_figure"]
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
@@ -75,7 +80,9 @@ def write_latex_table(table: SystemScoreTable) -> str:
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
         lines += [
             "",
-            *_write_latex_table_part(table, places, of, number, empty if number == len(parts) else ()),
+            *_iterate_latex_lines_of_table_part(
+                table, places, of, number, empty if number == len(parts) else ()
+            ),
         ]
     return "\n".join(lines) + "\n"
 
@@ -84,10 +91,10 @@ def _has_result_value(row: ResultRow | None) -> bool:
     return row is not None and row.value is not None
 
 
-def _write_latex_table_part(
+def _iterate_latex_lines_of_table_part(
     table: SystemScoreTable, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
-    unit, ranked = choose_measure_format(table.run.protocol_name), any(table.ranks)
+    unit, ranked = choose_measure_format_of_protocol(table.run.protocol_name), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{_write_table_caption(table, unit, of)}}}"
     yield rf"\label{{tab:embassay-{_format_latex_label(table.run.name)}-{number}}}"
@@ -203,7 +210,7 @@ ENDS: Mapping[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class TableDrawingPlan:
+class TableChartPlan:
     """How the table of that name is drawn.
 
     `intervals`: a row each, called by `names`, a mark at `x` with a bar from `low` to `high`; with `also` (a column,
@@ -230,7 +237,7 @@ class TableDrawingPlan:
     def paper_figure_name(self) -> str:
         """The name of the figure after its paper, such as `pteb_figure7`; empty for one of ours.
 
-        >>> TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
+        >>> TableChartPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
         'pteb_figure4'
         """
         paper, _, place = self.title.partition(", figure ")
@@ -241,47 +248,47 @@ WITHOUT_SCORES = ("golden", "sweep")
 """Runs whose rows are counts, or too many stacks for a figure."""
 POINTS = "points (x 100)"
 DRAWINGS = (
-    TableDrawingPlan("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed",
+    TableChartPlan("sensitivity_similarity_by_variant", "lines", "Similarity as text is added or removed",
         "similarity",
         ("system",), over=("insertion", "removal")),
-    TableDrawingPlan("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
-    TableDrawingPlan("judge_error_by_gold", "lines", "PTEB, figure 3: rating error by gold score",
+    TableChartPlan("robustness_by_edit", "lines", "Similarity after each edit", "similarity", ("system",)),
+    TableChartPlan("judge_error_by_gold", "lines", "PTEB, figure 3: rating error by gold score",
         "mean absolute error", ("Judge",)),
-    TableDrawingPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words per pair",
+    TableChartPlan("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words per pair",
         POINTS, ("Dataset",)),
-    TableDrawingPlan("rating_distribution", "lines", "PTEB, figure 6: human ratings",
+    TableChartPlan("rating_distribution", "lines", "PTEB, figure 6: human ratings",
         "number of ratings, or of pairs by mean rating",
         ("lang", "of")),
-    TableDrawingPlan("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
+    TableChartPlan("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
         ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
-    TableDrawingPlan("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
+    TableChartPlan("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
         "mean edit distance", ("system",), "edit_distance", y="delta", up=POINTS),
-    TableDrawingPlan("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS,
+    TableChartPlan("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS,
         ("system", "axis"),
         "change", "low", "high", zero=True),
-    TableDrawingPlan("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean",
+    TableChartPlan("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean",
         "low", "high"),
-    TableDrawingPlan("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
+    TableChartPlan("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
         ("dataset", "lang"), "median", "min", "max", also=("human", "human_low", "human_high")),
-    TableDrawingPlan("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
+    TableChartPlan("hume_figure3", "intervals", "HUME, figure 3: share of datasets where people win", "percent",
         ("panel", "group", "against"), "win_rate", "low", "high"),
-    TableDrawingPlan("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
+    TableChartPlan("hume_figure4", "intervals", "HUME, figure 4: people minus the best model", POINTS,
         ("dataset", "lang"), "gap", zero=True),
-    TableDrawingPlan("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
+    TableChartPlan("hume_figure5", "intervals", "HUME, figure 5: people minus the median model", POINTS,
         ("dataset", "lang"), "gap", zero=True),
-    TableDrawingPlan("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
+    TableChartPlan("hume_figure6", "intervals", "HUME, figure 6: how hard a dataset is for people", POINTS,
         ("dataset", "lang"), "human", "low", "high"),
-    TableDrawingPlan("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
+    TableChartPlan("hume_figure7", "intervals", "HUME, figure 7: range of the models", POINTS,
         ("dataset", "lang"), "range"),
-    TableDrawingPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the best model's lead",
+    TableChartPlan("hume_figure8", "scatter", "HUME, figure 8: agreement and the best model's lead",
         "agreement", ("dataset", "lang"), "agreement", y="best_minus_human", up=POINTS),
-    TableDrawingPlan("rag_frontier", "scatter", "Quality and latency on the frontier", "p50, ms per query",
+    TableChartPlan("rag_frontier", "scatter", "Quality and latency on the frontier", "p50, ms per query",
         ("Encoder", "Reranker"),
         "p50 ms", y="RA-nWG@10", up="RA-nWG@10", is_log=True),
-    TableDrawingPlan("rag_table12", "lines", "Similarity as small talk is added", "similarity",
+    TableChartPlan("rag_table12", "lines", "Similarity as small talk is added", "similarity",
         ("system", "lang", "wording"),
         over=("level",)),
-    TableDrawingPlan("name_margin_en", "intervals", "Name margin, English", "change", ("system", "condition"),
+    TableChartPlan("name_margin_en", "intervals", "Name margin, English", "change", ("system", "condition"),
         "change", "change low", "change high", zero=True)
 )  # fmt: skip
 
@@ -325,15 +332,15 @@ def make_run_figures(run: LoadedRunFolder, only: str = "") -> list[PaperFigure]:
         if (
             only in ("", NAME, NUMBER)
             and run.kind == "pteb"
-            and (texts := list(read_paraphrased_texts(run.path)))
+            and (texts := list(read_texts_with_paraphrases(run.path)))
         ):
-            drawn.append(_render_figure_files(NAME, draw_side_by_side_texts(texts), len(texts), 0))
+            drawn.append(_render_figure_files(NAME, draw_texts_with_wordings_figure(texts), len(texts), 0))
         return drawn
 
 
 def plot_run_figure(folder: Path, name: str = "scores") -> PaperFigure:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
-    run = find_runs_in_folders([folder])[0]
+    run = load_runs_in_folders([folder])[0]
     figures = make_run_figures(run, name)
     if not figures:
         names = ", ".join(drawn.name for drawn in make_run_figures(run)) or "none"
@@ -356,7 +363,7 @@ def _map_systems_to_kinds(run: LoadedRunFolder) -> dict[str, Kind]:
 
 def _draw_score_panels(run: LoadedRunFolder) -> Iterator[PaperFigure]:
     """Draw a panel per task: every system's score with its interval, in the table's order."""
-    table = make_wide_table(run)
+    table = make_wide_score_table(run)
     places = [
         i
         for i in table.places_of_mean_columns
@@ -384,7 +391,7 @@ def _has_system_score(table: SystemScoreTable, system: int, place: int) -> bool:
 
 
 def _draw_score_panel(axes: Axes, table: SystemScoreTable, place: int, kinds: Mapping[str, Kind]) -> None:
-    unit, column = choose_measure_format(table.run.protocol_name), table.columns[place]
+    unit, column = choose_measure_format_of_protocol(table.run.protocol_name), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
         row = table.cells[j][place]
@@ -430,7 +437,7 @@ def _draw_mark_rows(axes: Axes, marks: Sequence[NamedEstimate], names: Sequence[
 
 
 def _draw_planned_figure(
-    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableChartPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> Iterator[PaperFigure]:
     # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
@@ -442,7 +449,7 @@ def _draw_planned_figure(
 
 
 def _draw_intervals(
-    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableChartPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     shown = [row for row in rows if _read_cell_number(row, drawing.x) is not None][:MOST_ROWS]
     figure = _make_panel_figure(ROW * len(shown) + 0.9)
@@ -479,7 +486,7 @@ def _draw_intervals(
 
 
 def _draw_scatter(
-    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+    drawing: TableChartPlan, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     figure = _make_panel_figure(3.6)
     named: set[str] = set()
@@ -507,7 +514,7 @@ def _draw_scatter(
 
 
 def _draw_line_per_row(
-    drawing: TableDrawingPlan, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
+    drawing: TableChartPlan, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     """A line per row over the columns; those of a count of items (`n ...`) and of all bins are no places."""
     heads = [
@@ -556,7 +563,7 @@ def _read_cell_number(row: Mapping[str, str], name: str) -> float | None:
         return None
 
 
-def _format_row_name(drawing: TableDrawingPlan, row: Mapping[str, str]) -> str:
+def _format_row_name(drawing: TableChartPlan, row: Mapping[str, str]) -> str:
     return str(replace_control_characters(", ".join(row[name] for name in drawing.names if row[name])))
 
 

@@ -137,7 +137,10 @@ def _name_evaluation_file(run: LoadedRunFolder, system: str) -> Path:
 def _make_evaluation_record(
     run: LoadedRunFolder, system: str, values: Sequence[TrackedSystemHeadline], organization: str
 ) -> Plain:
-    model, moment = make_published_model_name(system), _format_epoch_seconds(run.manifest.get("updated"))
+    model, moment = (
+        make_published_model_name(system),
+        _convert_iso_time_to_epoch_text(run.manifest.get("updated")),
+    )
     missing = [value for value in values if value.row.value is None]
     notes = {f"missing: {value.column.title}": value.row.reason or "no value" for value in missing}
     return {
@@ -164,7 +167,7 @@ def _make_evaluation_record(
             },
         },
         "evaluation_results": [
-            _make_result_record(run, value) for value in values if value.row.value is not None
+            _make_publication_result_record(run, value) for value in values if value.row.value is not None
         ],
     }  # fmt: skip
 
@@ -186,14 +189,14 @@ def _list_system_facts(run: LoadedRunFolder, system: str) -> dict[str, str]:
     return {name: str(redact_secrets(str(fact))) for name, fact in facts.items() if fact not in (None, "")}
 
 
-def _format_epoch_seconds(moment: Any) -> str:
+def _convert_iso_time_to_epoch_text(moment: Any) -> str:
     try:
         return str(int(datetime.fromisoformat(str(moment)).timestamp()))
     except ValueError:
         return "0"
 
 
-def _make_result_record(run: LoadedRunFolder, value: TrackedSystemHeadline) -> Plain:
+def _make_publication_result_record(run: LoadedRunFolder, value: TrackedSystemHeadline) -> Plain:
     row, column = value.row, value.column
     where = {"variant": row.variant, "subset": row.subset, "language": row.lang}
     details = {name: text for name, text in where.items() if text}
@@ -206,13 +209,13 @@ def _make_result_record(run: LoadedRunFolder, value: TrackedSystemHeadline) -> P
     return {
         "evaluation_result_id": digest_json([run.identity, list(row.key)]),
         "evaluation_name": f"{run.title} {column.task}".strip(),
-        "source_data": _describe_source_data(run, column),
-        "metric_config": _describe_metric(run, column),
+        "source_data": _make_source_data_record(run, column),
+        "metric_config": _make_metric_metadata_of_column(run, column),
         "score_details": {"score": row.value, "details": details, **_build_uncertainty_record(row)},
     }
 
 
-def _describe_source_data(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
+def _make_source_data_record(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     names = [column.dataset] if column.dataset else _list_task_datasets(run, column.task)
     details = {f"fingerprint of {name}": run.fingerprint(name) for name in names if run.fingerprint(name)}
     described = {
@@ -220,7 +223,7 @@ def _describe_source_data(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
         "source_type": "other",
         "additional_details": details,
     }
-    hub = find_hub_dataset(run, column.dataset)
+    hub = find_dataset_location_on_hub(run, column.dataset)
     if hub is None:
         return described
     details["revision"] = hub.revision
@@ -235,7 +238,7 @@ class HubDatasetLocation:
     revision: str
 
 
-def find_hub_dataset(run: LoadedRunFolder, dataset: str) -> HubDatasetLocation | None:
+def find_dataset_location_on_hub(run: LoadedRunFolder, dataset: str) -> HubDatasetLocation | None:
     """Find where a dataset of the catalogue lies on the hub; None for all others."""
     from embassay.data.catalogue.entries import read_catalogue_entries
 
@@ -247,7 +250,7 @@ def find_hub_dataset(run: LoadedRunFolder, dataset: str) -> HubDatasetLocation |
     return HubDatasetLocation(record.hub, record.revision)
 
 
-def _describe_metric(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
+def _make_metric_metadata_of_column(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     name, _, cutoff = column.measure.partition("@")
     described: Plain = {
         "metric_id": f"embassay.{run.protocol_name}.{column.task}.{column.measure}",
@@ -272,7 +275,7 @@ CARD = "model_card.md"
 RESULTS = ".eval_results"
 
 
-def write_hub_results_and_cards(
+def write_files_of_hub_results_and_cards(
     runs: Sequence[LoadedRunFolder], out: Path, source_url: str = ""
 ) -> tuple[int, int, list[Lost]]:
     """Write for each system `out/DEVELOPER__NAME/.eval_results/*.yaml`, what its scores on datasets of the hub are, and
@@ -289,7 +292,7 @@ def write_hub_results_and_cards(
         folder = out / model.replace("/", "__")
         entries: dict[str, list[Plain]] = {}
         for run, value in values:
-            hub = find_hub_dataset(run, value.column.dataset)
+            hub = find_dataset_location_on_hub(run, value.column.dataset)
             if hub is None or value.row.value is None:
                 beside[run.name] += 1
                 continue
@@ -333,7 +336,7 @@ def _describe_score(run: LoadedRunFolder, value: TrackedSystemHeadline) -> str:
     limit = (run.manifest.get("arguments") or {}).get("limit")
     parts = [
         f"{run.title} {value.column.measure}",
-        f"95% CI {_write_interval(row, 4)}",
+        f"95% CI {_format_result_interval(row, 4)}",
         f"n {row.n}",
         row.lang,
     ]
@@ -353,9 +356,14 @@ def format_model_card_table(values: Sequence[tuple[LoadedRunFolder, TrackedSyste
             continue
         score = f"{row.value:.3f}" if row.value is not None else f"none: {row.reason or 'no value'}"
         cells = (
-            f"{run.title} {column.task}", column.dataset or "all", column.measure, score, _write_interval(row, 3),
-            row.n, row.method
-        )  # fmt: skip
+            f"{run.title} {column.task}",
+            column.dataset or "all",
+            column.measure,
+            score,
+            _format_result_interval(row, 3),
+            row.n,
+            row.method,
+        )
         lines.append("| " + " | ".join(_escape_markdown_cell(str(cell)) for cell in cells) + " |")
     versions = dict.fromkeys(str(run.manifest.get("embassay") or "unknown") for run, _ in values)
     seeds = dict.fromkeys(str(value.row.seed) for _, value in values if value.row.seed is not None)
@@ -363,7 +371,7 @@ def format_model_card_table(values: Sequence[tuple[LoadedRunFolder, TrackedSyste
     return "\n".join(["## Evaluation", "", *lines, "", note, ""])
 
 
-def _write_interval(row: ResultRow, digits: int) -> str:
+def _format_result_interval(row: ResultRow, digits: int) -> str:
     if row.ci_low is None or row.ci_high is None:
         return "none"
     return f"{row.ci_low:.{digits}f} to {row.ci_high:.{digits}f}"
@@ -380,4 +388,7 @@ def _escape_markdown_cell(text: str) -> str:
 
 
 Writer = Callable[[Sequence[LoadedRunFolder], Path, str], tuple[int, int, list[Lost]]]
-WRITERS: Mapping[str, Writer] = {"eee": write_every_eval_ever_files, "hub": write_hub_results_and_cards}
+WRITERS: Mapping[str, Writer] = {
+    "eee": write_every_eval_ever_files,
+    "hub": write_files_of_hub_results_and_cards,
+}

@@ -41,7 +41,7 @@ class PaperCommand:
 
     def list_command_words(self, more: Sequence[str] = ()) -> list[str]:
         """The words of the whole command as it is shown, with the files that are yours to have."""
-        given = {_expand_short_flag(word) for word in more if word.startswith("-")}
+        given = {_expand_short_command_option(word) for word in more if word.startswith("-")}
         files = [
             word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
         ]
@@ -49,21 +49,23 @@ class PaperCommand:
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command with more words behind it; an option among these takes the place of the paper's."""
-        options = {_expand_short_flag(word) for word in more if word.startswith("-")}
+        options = {_expand_short_command_option(word) for word in more if word.startswith("-")}
         options |= {"--baseline"} if "--system" in options else set()  # which is one of the paper's systems
         kept = [
             word
             for name, value in self.arguments
-            if _expand_short_flag(name) not in options
+            if _expand_short_command_option(name) not in options
             for word in (name, value)
         ]
         return [*self.command, *kept, *more]
 
     def list_missing_options(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
-        options = {_expand_short_flag(word) for word in more if word.startswith("-")}
+        options = {_expand_short_command_option(word) for word in more if word.startswith("-")}
         return [
-            (name, about) for name, about in self.yours.items() if _expand_short_flag(name) not in options
+            (name, about)
+            for name, about in self.yours.items()
+            if _expand_short_command_option(name) not in options
         ]
 
 
@@ -89,7 +91,7 @@ class PaperRecipe:
         return self.steps[names.index(name)]
 
 
-def _expand_short_flag(word: str) -> str:
+def _expand_short_command_option(word: str) -> str:
     plain = word.partition("=")[0]
     return SHORT.get(plain, plain)
 
@@ -282,7 +284,7 @@ def read_published_numbers(paper: str) -> tuple[PrintedPaperFigure, ...]:
 
 
 @dataclass(frozen=True)
-class ReproducedFigure:
+class ReproducedTableValue:
     """`published` is the text that is printed, `ours` a number as text; `row` and `column` name the cell."""
 
     paper: str
@@ -316,7 +318,7 @@ class ReproducedFigure:
     def printed_difference(self) -> str:
         """Ours as it would be printed minus published, with the printed digits and a sign; two digits of a p-value.
 
-        >>> ReproducedFigure("SAGE", "table 4", "a", "b", "0.335", "0.3331").printed_difference
+        >>> ReproducedTableValue("SAGE", "table 4", "a", "b", "0.335", "0.3331").printed_difference
         '-0.002'
         """
         mantissa, exponent = _split_exponent(self.published)
@@ -332,10 +334,10 @@ class ReproducedFigure:
 
 def make_reproduced_figure(
     paper: str, table: str, row: str, column: str, published: str, ours: float | str
-) -> ReproducedFigure:
+) -> ReproducedTableValue:
     """A figure of ours to eight digits, or as the code writes it."""
     text = ours if isinstance(ours, str) else f"{ours:.8g}"
-    return ReproducedFigure(paper, table, row, column, published, text)
+    return ReproducedTableValue(paper, table, row, column, published, text)
 
 
 def _split_exponent(text: str) -> tuple[str, str]:
@@ -378,7 +380,7 @@ class ReproducedTable:
         """The title of the table: its name and what it is of."""
         return f"{self.paper} {self.layout.table}: {self.layout.title}"
 
-    def list_printed_figures_with_values(self) -> Iterator[tuple[str, ReproducedFigure]]:
+    def list_printed_figures_with_values(self) -> Iterator[tuple[str, ReproducedTableValue]]:
         """List every printed figure that a line has a value for, with whose line it is."""
         for line in self.lines:
             for column, value in line.values.items():
@@ -388,7 +390,7 @@ class ReproducedTable:
                         make_reproduced_figure(self.paper, self.layout.table, line.row, column, text, value),
                     )
 
-    def summarize_differences(self) -> str:
+    def describe_differences_from_published(self) -> str:
         """Summarise how many figures are reproduced here, and how far off these are."""
         lines = [line for _, line in self.list_printed_figures_with_values()]
         cells = {(line.row, line.column) for line in lines}
@@ -415,16 +417,24 @@ class ReproducedTable:
             for line in by_row.get(row, ()):
                 yield [
                     f"  here: {line.label}",
-                    *(self._format_line_cell(line, column) for column in self.columns),
+                    *(self._format_reproduced_value_or_difference(line, column) for column in self.columns),
                 ]
                 yield [
                     "  difference",
-                    *(self._format_line_cell(line, column, off=True) for column in self.columns),
+                    *(
+                        self._format_reproduced_value_or_difference(line, column, off=True)
+                        for column in self.columns
+                    ),
                 ]
         for line in by_row.get("", ()):
-            yield [f"here: {line.label}", *(self._format_line_cell(line, column) for column in self.columns)]
+            yield [
+                f"here: {line.label}",
+                *(self._format_reproduced_value_or_difference(line, column) for column in self.columns),
+            ]
 
-    def _format_line_cell(self, line: RunLineInPaperTable, column: str, *, off: bool = False) -> str:
+    def _format_reproduced_value_or_difference(
+        self, line: RunLineInPaperTable, column: str, *, off: bool = False
+    ) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
         if value is None or (off and (not text or column in line.apart)):
@@ -439,7 +449,7 @@ class ReproducedTable:
         lines = [
             f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
         ]
-        return "\n".join([f"**{self.title}**", "", *lines, "", self.summarize_differences()])
+        return "\n".join([f"**{self.title}**", "", *lines, "", self.describe_differences_from_published()])
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: every figure with a line, and the lines that the paper has no row for."""
@@ -462,7 +472,7 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
     tables = [
         beside
         for layout in LAYOUTS[paper]
-        if (beside := _compare_paper_table(paper, layout, of_runs)) is not None
+        if (beside := _make_reproduced_paper_table(paper, layout, of_runs)) is not None
     ]
     if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
@@ -473,7 +483,7 @@ def compare_paper_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTab
     return tables
 
 
-def find_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
+def describe_runs_with_differing_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
     """List the settings of every run that differ from those of the paper's command."""
     return [
         f"{run} was made with {' and '.join(told)}, so means over its datasets are not compared."
@@ -502,7 +512,7 @@ def _read_run_manifest(run: Path) -> Mapping[str, Any]:
     return content
 
 
-def _compare_paper_table(
+def _make_reproduced_paper_table(
     paper: str, layout: PaperTableLayout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
 ) -> ReproducedTable | None:
     figures = [cell for cell in read_published_numbers(paper) if cell.table == layout.table]
@@ -513,7 +523,7 @@ def _compare_paper_table(
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
             for line in _read_paper_table_lines(path, layout, columns, names):
                 label = line.label if len(runs) == 1 else f"{line.label}, {run.name}"
-                apart = _find_deviating_columns(line, layout, manifest, RECIPES[paper.lower()])
+                apart = _find_columns_over_other_datasets(line, layout, manifest, RECIPES[paper.lower()])
                 lines.setdefault((line.row, label), RunLineInPaperTable(line.row, label, line.values, apart))
     if not any(line.row or layout.others for line in lines.values()):
         return None
@@ -527,7 +537,7 @@ def _compare_paper_table(
     )
 
 
-def _find_deviating_columns(
+def _find_columns_over_other_datasets(
     line: RunLineInPaperTable, layout: PaperTableLayout, manifest: Mapping[str, Any], recipe: PaperRecipe
 ) -> frozenset[str]:
     """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
@@ -592,7 +602,9 @@ def _read_paper_table_lines(
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
                 label = row[layout.label] if name or counted else where
-                yield RunLineInPaperTable(name, f"{label}{counted}", _read_line_values(row, layout, columns))
+                yield RunLineInPaperTable(
+                    name, f"{label}{counted}", _map_paper_columns_to_row_values(row, layout, columns)
+                )
 
 
 def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
@@ -608,7 +620,9 @@ def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
         ) from error
 
 
-def _read_line_values(row: Row, layout: PaperTableLayout, columns: Mapping[str, str]) -> dict[str, float]:
+def _map_paper_columns_to_row_values(
+    row: Row, layout: PaperTableLayout, columns: Mapping[str, str]
+) -> dict[str, float]:
     texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
     return {
         name: number
@@ -629,8 +643,8 @@ __all__ = [
     "PaperCommand",
     "PaperRecipe",
     "PrintedPaperFigure",
-    "ReproducedFigure",
     "ReproducedTable",
+    "ReproducedTableValue",
     "compare_paper_tables",
     "read_published_numbers",
 ]

@@ -22,7 +22,7 @@ ACROSS, LINE = 84, 0.16
 """Letters of a line, and its height in inches."""
 
 
-def read_paraphrased_texts(run: Path) -> Iterator[TextWithWordings]:
+def read_texts_with_paraphrases(run: Path) -> Iterator[TextWithWordings]:
     """Texts of the first dataset and paraphraser of a run with their paraphrases; none where there is no set, or it
     cannot be read."""
     try:
@@ -39,11 +39,11 @@ def read_paraphrased_texts(run: Path) -> Iterator[TextWithWordings]:
         return
 
 
-def draw_side_by_side_texts(texts: Sequence[TextWithWordings]) -> Figure:
+def draw_texts_with_wordings_figure(texts: Sequence[TextWithWordings]) -> Figure:
     """A block for each text: itself in bold, below it what each run made of it with its edit distance."""
     from matplotlib.figure import Figure as Drawn
 
-    lines = [line for text in texts for line in _wrap_lines_with_distance(text)]
+    lines = [line for text in texts for line in _wrap_wordings_with_edit_distance(text)]
     figure = Drawn(figsize=(6.0, LINE * len(lines) + 0.5), layout=None)
     figure.text(
         0.02, 1 - 0.25 / figure.get_figheight(), "PTEB, figure 5: texts and paraphrases", weight="bold"
@@ -58,17 +58,17 @@ def draw_side_by_side_texts(texts: Sequence[TextWithWordings]) -> Figure:
     return figure
 
 
-def _wrap_lines_with_distance(text: TextWithWordings) -> Iterator[tuple[str, str, bool]]:
+def _wrap_wordings_with_edit_distance(text: TextWithWordings) -> Iterator[tuple[str, str, bool]]:
     """The written line, the edit distance behind its first one, and whether it is of the text itself."""
-    yield from ((line, "", True) for line in _wrap_text(text.text))
+    yield from ((line, "", True) for line in _wrap_text_to_few_lines(text.text))
     for wording in text.wordings:
         said = wording.wording or f"({wording.outcome})"
         distance = "" if wording.edit_distance is None else format_score(wording.edit_distance, 2)
-        first, *more = _wrap_text(f"{wording.seed}: {said}")
+        first, *more = _wrap_text_to_few_lines(f"{wording.seed}: {said}")
         yield first, distance, False
         yield from ((f"      {line}", "", False) for line in more)
     yield "", "", False
 
 
-def _wrap_text(said: str) -> list[str]:
+def _wrap_text_to_few_lines(said: str) -> list[str]:
     return textwrap.wrap(replace_control_characters(" ".join(said.split())), ACROSS)[:4] or [""]

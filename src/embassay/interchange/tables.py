@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.data.rows import escape_spreadsheet_formula
 from embassay.errors import DataError
-from embassay.limits import parse_record_json, read_bounded_file
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.tables import format_csv_row
 from embassay.records import ResultRow
@@ -85,12 +85,12 @@ class LoadedRunFolder:
         prints = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
         return str(prints.get(dataset) or "")
 
-    def find_headline_measure(self, task: str) -> str | None:
+    def find_headline_measure_of_task(self, task: str) -> str | None:
         """A task's headline measure; None where its measures stand side by side, as those of `rag score`."""
         return OVERALL if task == OVERALL else self.headlines.get(task)
 
 
-def find_runs_in_folders(folders: Sequence[Path]) -> list[LoadedRunFolder]:
+def load_runs_in_folders(folders: Sequence[Path]) -> list[LoadedRunFolder]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
     runs: dict[Path, Path] = {}
     for folder in folders:
@@ -100,10 +100,10 @@ def find_runs_in_folders(folders: Sequence[Path]) -> list[LoadedRunFolder]:
                 "There is no run here", path=folder, mend="Give a run folder, or a folder that contains runs."
             )
         runs |= {path.resolve(): path for path in paths}
-    return [read_run_tables(path) for path in runs.values()]
+    return [load_run_folder(path) for path in runs.values()]
 
 
-def read_run_tables(path: Path) -> LoadedRunFolder:
+def load_run_folder(path: Path) -> LoadedRunFolder:
     """Read one run folder. DataError where it holds none, or a damaged one."""
     folder = RunFolder(path)
     manifest = folder.read_manifest()
@@ -124,7 +124,7 @@ def _read_comparison_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        scopes = parse_record_json(read_bounded_file(path)).get("scopes", {})
+        scopes = parse_json_written_by_embassay(read_bounded_file(path)).get("scopes", {})
     except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
@@ -158,7 +158,11 @@ def format_systems_as_wide_csv(table: SystemScoreTable) -> str:
     lines: list[Sequence[Any]] = [["system", "rank_low", "rank_high", *heads]]
     for system, rank, cells in zip(table.systems, table.ranks, table.cells, strict=True):
         lines.append(
-            [system, *(rank or (None, None)), *(value for cell in cells for value in _list_cell_values(cell))]
+            [
+                system,
+                *(rank or (None, None)),
+                *(value for cell in cells for value in _list_value_interval_and_reason(cell)),
+            ]
         )
     return _format_csv(lines)
 
@@ -185,7 +189,7 @@ def format_results_as_parquet(runs: Sequence[LoadedRunFolder]) -> bytes:
     return buffer.getvalue()
 
 
-def _list_cell_values(row: ResultRow | None) -> tuple[Any, ...]:
+def _list_value_interval_and_reason(row: ResultRow | None) -> tuple[Any, ...]:
     if row is None:
         return None, None, None, None, "not part of the run"
     return row.value, row.ci_low, row.ci_high, row.n, row.reason
@@ -242,10 +246,10 @@ class SystemScoreTable:
         return places or tuple(range(len(self.columns)))
 
 
-def make_wide_table(run: LoadedRunFolder) -> SystemScoreTable:
+def make_wide_score_table(run: LoadedRunFolder) -> SystemScoreTable:
     """The table of a run. Headlines alone where its tasks have one, else every measure; variants are not in it."""
     rows = [row for row in run.rows if not row.variant and not row.subset]
-    rows = [row for row in rows if run.find_headline_measure(row.task) in (None, row.measure)]
+    rows = [row for row in rows if run.find_headline_measure_of_task(row.task) in (None, row.measure)]
     spoken: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         spoken.setdefault((row.task, row.dataset), set()).add(row.lang)
@@ -257,22 +261,22 @@ def make_wide_table(run: LoadedRunFolder) -> SystemScoreTable:
     # Means come before what they are means of: over all tasks, then each task, then its datasets.
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))
     lead = by_place[columns[0]] if columns else {}
-    groups = _map_system_groups(run, columns[0]) if columns else {}
+    groups = _map_systems_to_group_and_place(run, columns[0]) if columns else {}
     systems = [name for name in run.systems if any(name in cells for cells in by_place.values())]
     systems.sort(key=partial(_make_system_sort_key, groups, lead))
     return SystemScoreTable(
         run, columns, tuple(systems),
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
-        tuple(_find_system_rank(run, columns[0], name) if columns else None for name in systems),
+        tuple(_find_system_rank_range(run, columns[0], name) if columns else None for name in systems),
         tuple(groups.get(name, _UNGROUPED)[0] for name in systems),
         tuple(_find_best_systems(run, column) for column in columns)
     )  # fmt: skip
 
 
-def _map_system_groups(run: LoadedRunFolder, column: ScoreColumn) -> dict[str, tuple[int, int]]:
+def _map_systems_to_group_and_place(run: LoadedRunFolder, column: ScoreColumn) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
     sizes: dict[str, tuple[int, int]] = {}
-    for number, scope in enumerate(_find_column_scopes(run, column)):
+    for number, scope in enumerate(_list_comparisons_behind_column(run, column)):
         for place, name in enumerate(scope["systems"]):
             sizes.setdefault(str(name), (number, place))
     return sizes
@@ -286,15 +290,17 @@ def _make_system_sort_key(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _find_column_scopes(run: LoadedRunFolder, column: ScoreColumn) -> list[dict[str, list[object]]]:
+def _list_comparisons_behind_column(
+    run: LoadedRunFolder, column: ScoreColumn
+) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
-    names += [column.measure] if run.find_headline_measure(column.task) is None else []
+    names += [column.measure] if run.find_headline_measure_of_task(column.task) is None else []
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
-def _find_system_rank(run: LoadedRunFolder, column: ScoreColumn, system: str) -> tuple[int, int] | None:
-    for scope in _find_column_scopes(run, column):
+def _find_system_rank_range(run: LoadedRunFolder, column: ScoreColumn, system: str) -> tuple[int, int] | None:
+    for scope in _list_comparisons_behind_column(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:
                 return int(str(low)), int(str(high))
@@ -302,4 +308,6 @@ def _find_system_rank(run: LoadedRunFolder, column: ScoreColumn, system: str) ->
 
 
 def _find_best_systems(run: LoadedRunFolder, column: ScoreColumn) -> frozenset[str]:
-    return frozenset(str(name) for scope in _find_column_scopes(run, column) for name in scope["best"])
+    return frozenset(
+        str(name) for scope in _list_comparisons_behind_column(run, column) for name in scope["best"]
+    )

@@ -13,8 +13,8 @@ from embassay.data.check.figures import NearDuplicateRule, TextMinHashSignatures
 from embassay.data.judged_runs.traces import (
     TracedDocument,
     TracedSearch,
-    build_masked_words_pattern,
-    mask_search_texts,
+    mask_personal_data_of_search,
+    read_masked_words_pattern,
     read_searches_from_traces,
 )
 from embassay.errors import UsageError
@@ -70,7 +70,7 @@ class _TraceSearches:
     searches: tuple[TracedSearch, ...]
 
 
-def import_traces(
+def import_search_traces_as_runs(
     paths: Sequence[Path],
     out: Path,
     *,
@@ -92,14 +92,14 @@ def import_traces(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty.", mend="Name a new folder.")
     read = read_searches_from_traces(paths)
-    words = build_masked_words_pattern(mask_words) if mask_words else None
+    words = read_masked_words_pattern(mask_words) if mask_words else None
     mask = mask or words is not None
-    searches = [mask_search_texts(search, words) if mask else search for search in read.searches]
+    searches = [mask_personal_data_of_search(search, words) if mask else search for search in read.searches]
     traces = list(_group_searches_by_trace(searches))
-    kept, merged = _merge_repeated_questions(traces, near)
-    drawn = _draw_traces_per_stack(kept, limit, seed)
+    kept, merged = _merge_traces_of_repeated_questions(traces, near)
+    drawn = _sample_traces_per_stack(kept, limit, seed)
     whole = [trace for trace in drawn if not any(search.is_failed for search in trace.searches)]
-    runs = _collect_runs_by_stack(whole)
+    runs = _collect_query_lines_by_stack(whole)
     corpus = {key: text for trace in whole for key, text in _list_document_texts(trace) if text}
     times = Counter(merged.values())
     queries = [{"id": trace.key, "text": trace.text, "times": 1 + times[trace.key]} for trace in drawn]
@@ -129,7 +129,7 @@ def _group_searches_by_trace(searches: Sequence[TracedSearch]) -> Iterator[_Trac
         yield _TraceSearches(f"q{number}", text, tuple(group))
 
 
-def _merge_repeated_questions(
+def _merge_traces_of_repeated_questions(
     traces: Sequence[_TraceSearches], near: float
 ) -> tuple[list[_TraceSearches], dict[str, str]]:
     """Merge traces of repeated questions, and map their ids to those that they repeat."""
@@ -153,7 +153,7 @@ def _merge_repeated_questions(
     return [trace for trace in kept if trace.key not in merged], merged
 
 
-def _draw_traces_per_stack(
+def _sample_traces_per_stack(
     traces: Sequence[_TraceSearches], limit: int | None, seed: int
 ) -> list[_TraceSearches]:
     """Draw up to `limit` traces of each stack, in the order of time."""
@@ -172,7 +172,7 @@ def _has_several_searches(trace: _TraceSearches) -> bool:
     return sum(not search.is_reranker for search in trace.searches) > 1
 
 
-def _collect_runs_by_stack(traces: Sequence[_TraceSearches]) -> dict[str, list[dict[str, Any]]]:
+def _collect_query_lines_by_stack(traces: Sequence[_TraceSearches]) -> dict[str, list[dict[str, Any]]]:
     """Stack -> a line for each question that it was asked once, as a run."""
     runs: dict[str, list[dict[str, Any]]] = {}
     for trace in traces:

@@ -21,10 +21,10 @@ from embassay.errors import ModelError, UsageError
 from embassay.interchange.tables import (
     LoadedRunFolder,
     ScoreColumn,
-    find_runs_in_folders,
     format_results_as_parquet,
     format_systems_as_wide_csv,
-    make_wide_table,
+    load_runs_in_folders,
+    make_wide_score_table,
 )
 from embassay.records import ResultRow
 from embassay.runs.folder import format_value_as_json, write_json
@@ -53,7 +53,7 @@ class TrackedSystemHeadline:
 
 def list_headlines_for_trackers(run: LoadedRunFolder) -> list[TrackedSystemHeadline]:
     """The headlines of a run, missing ones too, system by system."""
-    table = make_wide_table(run)
+    table = make_wide_score_table(run)
     return [
         TrackedSystemHeadline(system, column, row)
         for system, cells in zip(table.systems, table.cells, strict=True)
@@ -62,7 +62,7 @@ def list_headlines_for_trackers(run: LoadedRunFolder) -> list[TrackedSystemHeadl
     ]
 
 
-def split_headline_numbers(value: TrackedSystemHeadline) -> dict[str, float]:
+def map_headline_numbers_by_kind(value: TrackedSystemHeadline) -> dict[str, float]:
     """The numbers of a headline by their kind: value (an empty name), low, high, n; none where it has no value."""
     row = value.row
     if row.value is None:
@@ -108,7 +108,7 @@ def list_run_files(run: LoadedRunFolder) -> Iterator[tuple[str, Path | bytes]]:
         "manifest.json",
         (format_value_as_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8"),
     )
-    yield "headlines.csv", format_systems_as_wide_csv(make_wide_table(run)).encode("utf-8")
+    yield "headlines.csv", format_systems_as_wide_csv(make_wide_score_table(run)).encode("utf-8")
     yield "results.parquet", format_results_as_parquet([run])
 
 
@@ -187,8 +187,8 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     fails.
     """
     library = _import_mlflow()
-    runs = find_runs_in_folders(folders)
-    address = _format_mlflow_store_address(store)
+    runs = load_runs_in_folders(folders)
+    address = _resolve_mlflow_store_url(store)
     client = _open_mlflow_client(library, address)
     try:
         place = _open_mlflow_experiment(client, experiment, address)
@@ -231,7 +231,7 @@ def _import_mlflow() -> Any:
     return mlflow
 
 
-def _format_mlflow_store_address(store: str) -> str:
+def _resolve_mlflow_store_url(store: str) -> str:
     """Format the address of an MLflow store, where a folder stands for a database in it."""
     if "://" in store:
         return store
@@ -279,8 +279,8 @@ def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
         run_id = (
             nested.info.run_id if nested is not None else _create_mlflow_run(client, place, run, system, own)
         )
-        metrics = _list_metric_values(values)
-        missing = _list_missing_metrics(values)
+        metrics = _map_mlflow_metrics_to_values(values)
+        missing = _map_missing_metrics_to_reasons(values)
         _write_mlflow_run(
             client,
             run_id,
@@ -289,7 +289,7 @@ def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
             missing,
         )
         client.set_terminated(run_id)
-    _upload_files(client, top, run)
+    _upload_run_files_to_mlflow(client, top, run)
     client.set_terminated(top, status="FINISHED" if run.manifest.get("status") == "finished" else "KILLED")
     # Last: a log that was cut short is made again.
     client.set_tag(top, CONTENT, run.content)
@@ -304,7 +304,7 @@ def _find_logged_run(client: Any, place: str, identity: str, system: str) -> Any
 def _create_mlflow_run(
     client: Any, place: str, run: LoadedRunFolder, name: str, tags: Mapping[str, str]
 ) -> str:
-    started = _parse_timestamp(run.manifest.get("created"))
+    started = _parse_timestamp_in_milliseconds(run.manifest.get("created"))
     return str(client.create_run(place, start_time=started, tags=dict(tags), run_name=name).info.run_id)
 
 
@@ -339,15 +339,15 @@ def _list_run_tags(run: LoadedRunFolder) -> dict[str, str]:
     return {f"embassay.{name}": text for name, text in collect_changing_run_facts(run).items()}
 
 
-def _list_metric_values(values: Sequence[TrackedSystemHeadline]) -> dict[str, float]:
+def _map_mlflow_metrics_to_values(values: Sequence[TrackedSystemHeadline]) -> dict[str, float]:
     return {
         format_mlflow_metric_name(value, kind): x
         for value in values
-        for kind, x in split_headline_numbers(value).items()
+        for kind, x in map_headline_numbers_by_kind(value).items()
     }
 
 
-def _list_missing_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, str]:
+def _map_missing_metrics_to_reasons(values: Sequence[TrackedSystemHeadline]) -> dict[str, str]:
     """List why metrics have no number, by the name that each would have."""
     return {
         f"missing.{format_mlflow_metric_name(value)}": value.row.reason or "no value"
@@ -356,7 +356,7 @@ def _list_missing_metrics(values: Sequence[TrackedSystemHeadline]) -> dict[str, 
     }
 
 
-def _write_run_files(run: LoadedRunFolder, folder: Path) -> Iterator[tuple[str, Path]]:
+def _iterate_run_files_on_disk(run: LoadedRunFolder, folder: Path) -> Iterator[tuple[str, Path]]:
     """The files of a run with their names; what is no file yet is written into the folder."""
     for name, content in list_run_files(run):
         path = content if isinstance(content, Path) else folder / Path(name).name
@@ -365,9 +365,9 @@ def _write_run_files(run: LoadedRunFolder, folder: Path) -> Iterator[tuple[str, 
         yield name, path
 
 
-def _upload_files(client: Any, run_id: str, run: LoadedRunFolder) -> None:
+def _upload_run_files_to_mlflow(client: Any, run_id: str, run: LoadedRunFolder) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, path in _write_run_files(run, Path(folder)):
+        for name, path in _iterate_run_files_on_disk(run, Path(folder)):
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
@@ -386,7 +386,7 @@ def _batch_entries(entries: Sequence[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def _parse_timestamp(moment: Any) -> int | None:
+def _parse_timestamp_in_milliseconds(moment: Any) -> int | None:
     try:
         return int(datetime.fromisoformat(str(moment)).timestamp() * 1000)
     except ValueError:
@@ -409,7 +409,7 @@ def log_to_wandb(
     """
     library = _import_wandb()
     out.mkdir(parents=True, exist_ok=True)
-    return [_log_to_wandb(library, run, out, project, online=online) for run in find_runs_in_folders(folders)]
+    return [_log_to_wandb(library, run, out, project, online=online) for run in load_runs_in_folders(folders)]
 
 
 def _import_wandb() -> Any:
@@ -427,11 +427,14 @@ def _import_wandb() -> Any:
 
 
 def _log_to_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *, online: bool) -> Logged:
-    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_logged_run_marks(out)
+    key, marks = (
+        f"{'online' if online else 'offline'}/{project}/{run.identity}",
+        _read_content_marks_of_logged_runs(out),
+    )
     if marks.get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     try:
-        with _use_staging_folder(out):
+        with _stage_wandb_files_beside_run(out):
             _write_wandb_run(library, run, out, project, online=online)
     except library.errors.Error as error:
         raise ModelError(
@@ -439,7 +442,7 @@ def _log_to_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
     # Read once more: another process may have added marks meanwhile.
-    write_json(out / _MARK, {**_read_logged_run_marks(out), key: run.content})
+    write_json(out / _MARK, {**_read_content_marks_of_logged_runs(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
@@ -462,13 +465,13 @@ def _write_wandb_run(library: Any, run: LoadedRunFolder, out: Path, project: str
         for value in values:
             name = f"{value.system}/{value.column.title.replace(' ', '/')}"
             opened.summary.update(
-                {f"{name} {kind}".strip(): x for kind, x in split_headline_numbers(value).items()}
+                {f"{name} {kind}".strip(): x for kind, x in map_headline_numbers_by_kind(value).items()}
             )
         kept = library.Artifact(
             f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=collect_changing_run_facts(run)
         )
         with tempfile.TemporaryDirectory() as folder:
-            for name, path in _write_run_files(run, Path(folder)):
+            for name, path in _iterate_run_files_on_disk(run, Path(folder)):
                 kept.add_file(str(path), name=name)
             opened.log_artifact(kept)
             opened.finish()
@@ -482,7 +485,7 @@ def _list_row_cells(row: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def _use_staging_folder(out: Path) -> Iterator[None]:
+def _stage_wandb_files_beside_run(out: Path) -> Iterator[None]:
     """Have W&B stage its copies of files beside the run, for as long as the block runs."""
     names = {"WANDB_DATA_DIR": out / "wandb-data", "WANDB_CACHE_DIR": out / "wandb-data" / "cache"}
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in names}
@@ -496,7 +499,7 @@ def _use_staging_folder(out: Path) -> Iterator[None]:
                 os.environ.pop(name, None)
 
 
-def _read_logged_run_marks(out: Path) -> dict[str, str]:
+def _read_content_marks_of_logged_runs(out: Path) -> dict[str, str]:
     try:
         marks = json.loads((out / _MARK).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -515,7 +518,7 @@ def log_to_trackio(folders: Sequence[Path], out: Path, *, project: str = "embass
     with another folder, ModelError where Trackio fails.
     """
     library = _import_trackio(out)
-    return [_log_to_trackio(library, run, out, project) for run in find_runs_in_folders(folders)]
+    return [_log_to_trackio(library, run, out, project) for run in load_runs_in_folders(folders)]
 
 
 def _import_trackio(out: Path) -> Any:
@@ -539,7 +542,7 @@ def _import_trackio(out: Path) -> Any:
 
 def _log_to_trackio(library: Any, run: LoadedRunFolder, out: Path, project: str) -> Logged:
     key = f"trackio/{project}/{run.identity}"
-    if _read_logged_run_marks(out).get(key) == run.content:
+    if _read_content_marks_of_logged_runs(out).get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     shared = {**list_run_parameters(run), **_list_run_tags(run)}
     # Trackio tells what it does on stdout, which is for results.
@@ -551,7 +554,7 @@ def _log_to_trackio(library: Any, run: LoadedRunFolder, out: Path, project: str)
                 raise ModelError(
                     f"Trackio failed: {str(error).splitlines()[0]}", mend="Choose another --project or --out."
                 ) from error
-    write_json(out / _MARK, {**_read_logged_run_marks(out), key: run.content})
+    write_json(out / _MARK, {**_read_content_marks_of_logged_runs(out), key: run.content})
     return Logged(run.name, run.identity)
 
 
@@ -563,14 +566,14 @@ def _write_trackio_run(
     project: str,
     shared: Mapping[str, str],
 ) -> None:
-    missing = _list_missing_metrics(values)
+    missing = _map_missing_metrics_to_reasons(values)
     config = {**shared, "system": str(redact_secrets(system)), **missing}
     opened = library.init(
         project=project, name=f"{run.name} {config['system']} {run.identity[:8]}", group=run.name, config=config,
         resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
     )  # fmt: skip
     try:
-        metrics = _list_metric_values(values)
+        metrics = _map_mlflow_metrics_to_values(values)
         if metrics:
             opened.log(metrics)
     finally:

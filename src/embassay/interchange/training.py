@@ -93,15 +93,17 @@ class TrainingProgress:
         # Machines that train often have no network, which the papers' tokenizer needs once.
         self._arguments = {"tokenizer": "words", **arguments}
         self.evaluations: list[TrainingStepEvaluation] = []
-        self.base = self._run_evaluation(base, "base", step=0, epoch=0.0)
+        self.base = self._evaluate_model_at_training_step(base, "base", step=0, epoch=0.0)
         self.best = self.base
         self._write_progress()
 
     def evaluate(self, model: Any, *, step: int, epoch: float = 0.0) -> TrainingStepEvaluation:
         """Score the model as it is now, compare it with the base model and with the best so far, and keep it."""
-        now = self._run_evaluation(model, f"step-{step:08d}", step=step, epoch=epoch)
+        now = self._evaluate_model_at_training_step(model, f"step-{step:08d}", step=step, epoch=epoch)
         level = compute_alpha_of_look(len(self.evaluations) + 1)
-        to_base, to_best = (self._compare_evaluations(now, other) for other in (self.base, self.best))
+        to_base, to_best = (
+            self._test_difference_of_evaluations(now, other) for other in (self.base, self.best)
+        )
         now = replace(
             now,
             difference=to_base.difference,
@@ -154,7 +156,9 @@ class TrainingProgress:
         numbers = {f"{self.name}_{self.task}{kind}": number for kind, number in named.items()}
         return {name: number for name, number in numbers.items() if number is not None}
 
-    def _run_evaluation(self, model: Any, folder: str, *, step: int, epoch: float) -> TrainingStepEvaluation:
+    def _evaluate_model_at_training_step(
+        self, model: Any, folder: str, *, step: int, epoch: float
+    ) -> TrainingStepEvaluation:
         import embassay
 
         run: Callable[..., Any] = getattr(embassay, self.protocol).run
@@ -172,7 +176,7 @@ class TrainingProgress:
                 return standing.headline
         return SystemHeadlineValue.none(_NAME, "the run has no score")
 
-    def _compare_evaluations(
+    def _test_difference_of_evaluations(
         self, now: TrainingStepEvaluation, other: TrainingStepEvaluation
     ) -> _TestedDifference:
         from embassay.protocols.compare import compare

@@ -56,7 +56,7 @@ def align(answers: Answers) -> Aligned:
     return Aligned(tuple(answers), items, rows)
 
 
-def convert_ratings_to_rows(ratings: Ratings) -> list[list[Hashable | None]]:
+def replace_missing_ratings_by_none(ratings: Ratings) -> list[list[Hashable | None]]:
     """The rows of `ratings` with None for what is missing. Raises UsageError for rows of different lengths or none."""
     rows = [[None if _is_missing_rating(value) else value for value in row] for row in ratings]
     if len({len(row) for row in rows}) != 1:
@@ -80,12 +80,12 @@ def mean_pairwise(
     >>> mean_pairwise([[1, 2, 3], [1, 2, 5], [2, 3, None]], absolute_difference).values
     (0.6666666666666666, 1.0, 1.0)
     """
-    rows = convert_ratings_to_rows(ratings)
+    rows = replace_missing_ratings_by_none(ratings)
     if len(rows) < 2:
         raise UsageError(
             "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
         )
-    shared = list(starmap(pick_items_both_rated, combinations(rows, 2)))
+    shared = list(starmap(pick_ratings_of_shared_items, combinations(rows, 2)))
     items = tuple(len(pair[0]) for pair in shared)
     values = tuple(
         float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
@@ -99,11 +99,11 @@ def mean_pairwise(
     return Pairwise(mean, values, items, len(values) - len(defined))
 
 
-def pick_items_both_rated(
+def pick_ratings_of_shared_items(
     one: Sequence[Hashable | None], other: Sequence[Hashable | None]
 ) -> tuple[list[Hashable], list[Hashable]]:
     """The ratings of two raters over the items that both rated. Raises UsageError for different lengths."""
-    first, second = convert_ratings_to_rows([list(one), list(other)])
+    first, second = replace_missing_ratings_by_none([list(one), list(other)])
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
@@ -153,7 +153,9 @@ def krippendorff_alpha(
     values, codes = _encode_ratings_as_positions(ratings, level)
     coincidences = _count_item_coincidences(codes, len(values))
     # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
-    together = coincidences.sum(axis=0) if counts is None else _resample_coincidences(counts, coincidences)
+    together = (
+        coincidences.sum(axis=0) if counts is None else _sum_coincidences_by_resample(counts, coincidences)
+    )
     alpha = _compute_krippendorff_alpha(together, values, level)
     return float(alpha) if counts is None else alpha
 
@@ -161,7 +163,7 @@ def krippendorff_alpha(
 def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct values in their order (their positions where they are nominal), and every rating as its position
     there, -1 where it is missing, (raters, items)."""
-    rows = convert_ratings_to_rows(ratings)
+    rows = replace_missing_ratings_by_none(ratings)
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"Unknown level {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
@@ -192,7 +194,7 @@ def _count_item_coincidences(codes: NDArray[np.int64], n_values: int) -> Floats:
     return np.asarray(pairs / np.maximum(ratings - 1, 1)[:, None, None])
 
 
-def _resample_coincidences(counts: ArrayLike, coincidences: Floats) -> Floats:
+def _sum_coincidences_by_resample(counts: ArrayLike, coincidences: Floats) -> Floats:
     drawn = np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(coincidences):
         raise UsageError(
@@ -263,7 +265,7 @@ def fleiss(ratings: Ratings) -> Fleiss:
     """
     counted = [
         Counter(value for value in item if value is not None)
-        for item in zip(*convert_ratings_to_rows(ratings), strict=True)
+        for item in zip(*replace_missing_ratings_by_none(ratings), strict=True)
     ]
     sizes = Counter(count.total() for count in counted if count.total() > 1)
     if not sizes:
@@ -307,9 +309,9 @@ def cohen_kappa(
     """
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
-    left, right = pick_items_both_rated(x, y)
+    left, right = pick_ratings_of_shared_items(x, y)
     codes_of = {
-        value: code for code, value in enumerate(_check_rating_scale({*left, *right}, weights, scale))
+        value: code for code, value in enumerate(_determine_rating_scale({*left, *right}, weights, scale))
     }
     unknown = {*left, *right} - codes_of.keys()
     if unknown:
@@ -320,7 +322,7 @@ def cohen_kappa(
     return _compute_weighted_kappa(table, _build_disagreement_weights(len(codes_of), weights))
 
 
-def _check_rating_scale(
+def _determine_rating_scale(
     found: set[Hashable], weights: Weights | None, scale: Sequence[Hashable] | None
 ) -> Sequence[Hashable]:
     if scale is not None or weights is None:
@@ -370,7 +372,7 @@ def gwet_ac2(
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
     places = {float(value): place for place, value in enumerate(scale)}
-    rows = convert_ratings_to_rows(ratings)
+    rows = replace_missing_ratings_by_none(ratings)
     given = {value for row in rows for value in row if value is not None}
     if unknown := sorted(str(value) for value in given if value not in places):
         raise UsageError(f"The scale lacks {unknown}.", mend="Include every rating in it.")
@@ -379,7 +381,7 @@ def gwet_ac2(
     alike = 1 - _build_disagreement_weights(len(places), weights) / max(
         1.0, float(_build_disagreement_weights(len(places), weights).max())
     )
-    parts = _compute_item_agreement(each, alike)
+    parts = _compute_item_agreement_and_shares(each, alike)
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
         raise UsageError(
@@ -389,7 +391,7 @@ def gwet_ac2(
     return float(found[0]) if counts is None else found
 
 
-def _compute_item_agreement(each: Floats, alike: Floats) -> Floats:
+def _compute_item_agreement_and_shares(each: Floats, alike: Floats) -> Floats:
     """Of every item (items, values): how far its ratings agree, whether it has two, whether it has any, and its shares
     of values; (items, 3 + values)."""
     n = each.sum(axis=1)
@@ -469,12 +471,12 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
         )
     # Sorted, because a set has another order in each process, and a sum of floats depends on it.
     pairs = [
-        (_check_marks(query, first[query]), _check_marks(query, second[query]))
+        (_require_binary_marks(query, first[query]), _require_binary_marks(query, second[query]))
         for first, second in combinations(raters, 2)
         if len(first.keys() & second.keys()) >= min_shared
         for query in sorted(first.keys() & second.keys())
     ]
-    correlations = list(starmap(_correlate_marks, pairs))
+    correlations = list(starmap(_compute_spearman_of_document_marks, pairs))
     defined = [value for value in correlations if not math.isnan(value)]
     kappas = [value for pair in pairs if not math.isnan(value := cohen_kappa(*pair))]
     return MarksAgreement(
@@ -487,7 +489,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     )
 
 
-def _correlate_marks(one: Sequence[int], other: Sequence[int]) -> float:
+def _compute_spearman_of_document_marks(one: Sequence[int], other: Sequence[int]) -> float:
     if len(one) != len(other):
         raise UsageError(
             f"Marks for {len(one)} and for {len(other)} documents of one query cannot be compared.",
@@ -496,7 +498,7 @@ def _correlate_marks(one: Sequence[int], other: Sequence[int]) -> float:
     return float(spearman(one, other))
 
 
-def _check_marks(query: str, marks: Sequence[int]) -> Sequence[int]:
+def _require_binary_marks(query: str, marks: Sequence[int]) -> Sequence[int]:
     if any(mark not in (0, 1) for mark in marks):
         raise UsageError(f"The marks of query {query} cannot be {list(marks)}.", mend="Use 0 and 1.")
     return marks

@@ -82,7 +82,9 @@ def _precision(predicted: Choices, actual: Choices, *, positive: int | str | boo
 
 
 @_choice("Recall", undefined="nothing is positive")
-def _recall(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
+def _compute_positive_class_recall(
+    predicted: Choices, actual: Choices, *, positive: int | str | bool = 1
+) -> float:
     """Share of the actual positives that were predicted as positive."""
     return binary_classification(predicted, actual, positive).recall
 

@@ -30,10 +30,10 @@ def cluster_by_complete_linkage(distances: NDArray[np.float32], n: int, n_cluste
     UsageError for shapes and counts that do not fit, ModelError for distances that are not finite. Source:
     Müllner 2011, Modern hierarchical, agglomerative clustering algorithms, section 3.2; SAGE A.5.
     """
-    from embassay.measures.kernels import find_nearest_neighbours, merge_all_clusters
+    from embassay.measures.kernels import find_nearest_items_by_distances, merge_all_clusters
 
-    _check_cluster_distances(distances, n, n_clusters)
-    nearest, near, finite = find_nearest_neighbours(distances, n)
+    _check_condensed_distances(distances, n, n_clusters)
+    nearest, near, finite = find_nearest_items_by_distances(distances, n)
     if not finite:
         raise ModelError("The distances to cluster contain values that are not finite.")
     lower, upper, heights = merge_all_clusters(distances, nearest, near)
@@ -41,7 +41,7 @@ def cluster_by_complete_linkage(distances: NDArray[np.float32], n: int, n_cluste
     return _label_merged_clusters(n, lower[order], upper[order])
 
 
-def sort_positions_by_text(texts: Sequence[str]) -> NDArray[np.int64]:
+def order_positions_by_text_hash(texts: Sequence[str]) -> NDArray[np.int64]:
     """Sort the positions of texts in an order that nothing but what they say decides, (n,).
 
     Where distances are equal, clusters depend on the order of the items; in this one they know neither rows nor ids,
@@ -55,11 +55,13 @@ def _hash_text(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def restore_item_order(order: NDArray[np.int64], clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+def restore_cluster_labels_to_item_order(
+    order: NDArray[np.int64], clusters: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Clusters of items that were clustered in this order, (n,), as the items stand; labels count from 0 in the order
     of each cluster's first item.
 
-    >>> restore_item_order(np.array([2, 0, 1]), np.array([0, 1, 0])).tolist()
+    >>> restore_cluster_labels_to_item_order(np.array([2, 0, 1]), np.array([0, 1, 0])).tolist()
     [0, 1, 1]
     """
     placed = np.empty(len(order), dtype=np.int64)
@@ -68,7 +70,7 @@ def restore_item_order(order: NDArray[np.int64], clusters: NDArray[np.int64]) ->
     return np.array([names.setdefault(cluster, len(names)) for cluster in placed.tolist()], dtype=np.int64)
 
 
-def _check_cluster_distances(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:
+def _check_condensed_distances(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:
     if distances.dtype != np.float32 or distances.shape != (n * (n - 1) // 2,):
         raise UsageError(
             f"Cannot cluster {n} items by distances of type {distances.dtype} and shape {distances.shape}.",
@@ -207,7 +209,7 @@ def ami(labels: Groups, clusters: Groups) -> float:
     from sklearn.metrics import adjusted_mutual_info_score
 
     first, second = _number_distinct_values(labels), _number_distinct_values(clusters)
-    _check_lengths(first, second)
+    _check_label_and_cluster_lengths(first, second)
     return float(adjusted_mutual_info_score(first, second)) if len(first) else float("nan")
 
 
@@ -221,14 +223,14 @@ def _number_distinct_values(groups: Groups) -> NDArray[np.int64]:
 
 def _build_contingency_table(labels: Groups, clusters: Groups) -> _ContingencyTable:
     first, second = _number_distinct_values(labels), _number_distinct_values(clusters)
-    _check_lengths(first, second)
+    _check_label_and_cluster_lengths(first, second)
     width = int(second.max(initial=0)) + 1
     # Each cell of the table as one number; only cells that occur are counted.
     cells = np.unique(first * width + second, return_counts=True)[1]
     return _ContingencyTable(len(first), np.bincount(first), np.bincount(second), cells)
 
 
-def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> None:
+def _check_label_and_cluster_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> None:
     if len(labels) != len(clusters):
         raise UsageError(
             f"There are {len(labels)} labels and {len(clusters)} clusters.", mend="Pass one of each per item."

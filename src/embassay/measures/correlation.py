@@ -53,7 +53,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
     if left.shape[-1] < 2:
         values = np.full(left.shape[:-1], np.nan)
     else:
-        left, right = _standardise_values(left), _standardise_values(right)
+        left, right = _centre_and_scale_to_unit_length(left), _centre_and_scale_to_unit_length(right)
         constant = ~(left.any(axis=-1) & right.any(axis=-1))
         # Rounding can take a correlation just beyond 1.
         values = np.where(constant, np.nan, np.clip((left * right).sum(axis=-1), -1.0, 1.0))
@@ -87,7 +87,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> Values:
     return pearson(rankdata(left, axis=-1), rankdata(right, axis=-1)) if ordered else pearson(left, right)
 
 
-def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _centre_and_scale_to_unit_length(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centre the values and scale them to length 1; all 0 where constant."""
     low, high = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
     # Scaled to 0..1 first: squares of very large or very small values would leave the range of a float.
@@ -117,7 +117,7 @@ def overlap(a: AllRetrieved, b: AllRetrieved, k: int) -> Values:
     >>> overlap(["d1", "d2", "d3", "d4", "d5"], ["d2", "d1", "d3", "d6", "d4"], 5)
     0.8
     """
-    firsts, seconds, many = _list_top_ids(a, b, k)
+    firsts, seconds, many = _list_top_ids_of_both_rankings(a, b, k)
     shared = [len(set(first) & set(second)) for first, second in zip(firsts, seconds, strict=True)]
     values = np.array(shared, dtype=np.float64) / k
     return values if many else float(values[0])
@@ -135,8 +135,8 @@ def list_tau(a: AllRetrieved, b: AllRetrieved, k: int, items: Items = "common") 
     (0.666667, 0.6)
     """
     check_option_choice("items", items, get_args(Items))
-    firsts, seconds, many = _list_top_ids(a, b, k)
-    left, right = _rank_compared_items(firsts, seconds, k, items)
+    firsts, seconds, many = _list_top_ids_of_both_rankings(a, b, k)
+    left, right = _rank_common_items_in_both_lists(firsts, seconds, k, items)
     values = compute_kendall_tau_b(left, right)
     return values if many else float(values[0])
 
@@ -175,10 +175,12 @@ def _compute_tau_b_by_sorting(x: Floats, y: Floats) -> float:
     return float(kendalltau(x[defined], y[defined]).statistic) if defined.sum() > 1 else float("nan")
 
 
-def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
+def _list_top_ids_of_both_rankings(
+    a: AllRetrieved, b: AllRetrieved, k: int
+) -> tuple[list[list[str]], list[list[str]], bool]:
     """The first `k` distinct ids of each query on both sides, and whether they are of many queries."""
     check_cutoff(k)
-    many = [_has_many_queries(ranking) for ranking in (a, b)]
+    many = [_is_ranking_by_query(ranking) for ranking in (a, b)]
     if True in many and False in many:
         raise UsageError("One ranking is for one query, the other for many.", mend="Use one form for both.")
     if True not in many:
@@ -192,7 +194,7 @@ def _list_top_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[s
     )
 
 
-def _has_many_queries(ranking: AllRetrieved) -> bool | None:
+def _is_ranking_by_query(ranking: AllRetrieved) -> bool | None:
     """Whether a ranking is of many queries; None for an empty mapping."""
     if not isinstance(ranking, Mapping):
         return False
@@ -200,7 +202,7 @@ def _has_many_queries(ranking: AllRetrieved) -> bool | None:
     return None if first is None else not isinstance(first, int | float | np.number)
 
 
-def _rank_compared_items(
+def _rank_common_items_in_both_lists(
     firsts: list[list[str]], seconds: list[list[str]], k: int, items: Items
 ) -> tuple[Floats, Floats]:
     """Ranks of the compared items on both sides, (q, most items), NaN beyond."""

@@ -17,14 +17,14 @@ from embassay.errors import UsageError
 from embassay.measures.judgements import (
     ABSENT,
     AllRetrieved,
-    DocumentFacets,
+    FacetsOfQueryDocuments,
     Floats,
     Graded,
     Retrieved,
     Values,
-    are_many_queries,
     check_cutoff,
     grade,
+    is_mapping_by_query,
     rank_documents,
 )
 from embassay.measures.registry import measure
@@ -70,7 +70,7 @@ def _redundancy(graded: Graded, *, cutoff: int) -> Floats:
 
 
 @_of_facets("Complementarity", direction="higher", undefined=NONE_FOUND, source="ours")
-def _complementarity(graded: Graded, *, cutoff: int) -> Floats:
+def _compute_facet_complementarity(graded: Graded, *, cutoff: int) -> Floats:
     """Share of the facets covered by the first documents that the best of these lacks: 0 where one has them all."""
     return np.array(
         [_compute_query_complementarity(query) for query in _iterate_query_facets(graded, cutoff)],
@@ -128,12 +128,12 @@ def complementarity(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Value
     0.3333333333333333
     """
     graded = grade_facets(facets, retrieved)
-    return graded.answer(_complementarity(graded, cutoff=k))
+    return graded.answer(_compute_facet_complementarity(graded, cutoff=k))
 
 
 def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
     """Grade what was retrieved by its facets, in place of grades."""
-    many = are_many_queries(facets, retrieved)
+    many = is_mapping_by_query(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]
     lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     rankings = {query: lists.get(query, ()) for query in by_query}
@@ -149,7 +149,7 @@ def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
             code = codes.setdefault(document, len(codes))
             rows += [(place, code, names.setdefault(facet, len(names))) for facet in own]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return replace(graded, facets=DocumentFacets(top, *columns), many=many)
+    return replace(graded, facets=FacetsOfQueryDocuments(top, *columns), many=many)
 
 
 Query = tuple[list[frozenset[int]], dict[int, frozenset[int]]]
@@ -208,7 +208,8 @@ def _compute_facet_ndcg(query: Query, cutoff: int, alpha: float) -> float:
     gained = _sum_discounted_facet_gain(first, alpha)
     # The greedy order is not always the best one, so a ranking may beat it.
     return min(
-        gained / _sum_discounted_facet_gain(_order_documents_greedily(pool, cutoff, alpha), alpha), 1.0
+        gained / _sum_discounted_facet_gain(_order_documents_greedily_by_facets(pool, cutoff, alpha), alpha),
+        1.0,
     )
 
 
@@ -217,7 +218,7 @@ def _sum_discounted_facet_gain(ranked: Collection[frozenset[int]], alpha: float)
     total = 0.0
     for rank, own in enumerate(ranked, start=1):
         total += _facet_gain(own, seen, alpha) / float(np.log2(1 + rank))
-        _count_seen_facets(own, seen)
+        _add_facets_to_seen_counts(own, seen)
     return total
 
 
@@ -225,12 +226,12 @@ def _facet_gain(own: Collection[int], seen: Mapping[int, int], alpha: float) -> 
     return float(sum((1 - alpha) ** seen.get(facet, 0) for facet in own))
 
 
-def _count_seen_facets(own: Collection[int], seen: dict[int, int]) -> None:
+def _add_facets_to_seen_counts(own: Collection[int], seen: dict[int, int]) -> None:
     for facet in own:
         seen[facet] = seen.get(facet, 0) + 1
 
 
-def _order_documents_greedily(
+def _order_documents_greedily_by_facets(
     pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float
 ) -> list[frozenset[int]]:
     """Order documents greedily by their facets: each time the one that is worth most."""
@@ -242,5 +243,5 @@ def _order_documents_greedily(
             key=lambda place: (_facet_gain(left[place], seen, alpha), len(left[place]), -place),
         )
         chosen.append(left.pop(best))
-        _count_seen_facets(chosen[-1], seen)
+        _add_facets_to_seen_counts(chosen[-1], seen)
     return chosen

@@ -50,7 +50,7 @@ class EmbassayMeasure(ir_measures.Measure):  # type: ignore[misc]
     def aggregator(self) -> DefinedValuesMean:
         return DefinedValuesMean()
 
-    def build_embassay_measure(self) -> Measure:
+    def convert_to_embassay_measure(self) -> Measure:
         """Build the measure of this package that this one stands for."""
         parameters = {key: value for key, value in self.params.items() if key != "cutoff"}
         return MEASURES.build(Spec(self.NAME, "", parameters, self.params["cutoff"]))
@@ -61,7 +61,7 @@ class IrMeasuresEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
 
     def __init__(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> None:
         wanted = list(measures)
-        self.ours = {str(ours.build_embassay_measure()): ours for ours in wanted}
+        self.ours = {str(ours.convert_to_embassay_measure()): ours for ours in wanted}
         self.grades: dict[str, dict[str, int]] = {}
         self.sources: dict[str, dict[str, Hashable]] = {}
         for judgement in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter():
@@ -91,7 +91,7 @@ class IrMeasuresEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
         return merged
 
 
-class IrMeasuresProvider(ir_measures.Provider):  # type: ignore[misc]
+class EmbassayProviderForIrMeasures(ir_measures.Provider):  # type: ignore[misc]
     """Computes the measures of this package."""
 
     NAME = "embassay"
@@ -101,7 +101,7 @@ class IrMeasuresProvider(ir_measures.Provider):  # type: ignore[misc]
         return IrMeasuresEvaluator(measures, qrels)
 
 
-def _declare_measure(name: str, ours: str) -> EmbassayMeasure:
+def _declare_measure_to_ir_measures(name: str, ours: str) -> EmbassayMeasure:
     """Declare a measure of this package to ir_measures, with what it can be told."""
     entry = MEASURES.get(ours)
     parameters = dict(_list_measure_parameters(entry.load()))
@@ -140,23 +140,23 @@ def _declare_measure_parameter(annotation: Any, default: Any) -> Any:
     return ir_measures.ParamInfo(dtype=(int, float) if annotation is float else annotation, default=default)
 
 
-RAnWG = _declare_measure("RAnWG", "RA-nWG")
-RAnWGNovelty = _declare_measure("RAnWGNovelty", "RA-nWG-novelty")
-NRecall = _declare_measure("NRecall", "N-Recall")
-Precision4 = _declare_measure("Precision4", "Precision4+")
-Harm = _declare_measure("Harm", "Harm")
-Hit = _declare_measure("Hit", "Hit")
-PROC = _declare_measure("PROC", "PROC")
+RAnWG = _declare_measure_to_ir_measures("RAnWG", "RA-nWG")
+RAnWGNovelty = _declare_measure_to_ir_measures("RAnWGNovelty", "RA-nWG-novelty")
+NRecall = _declare_measure_to_ir_measures("NRecall", "N-Recall")
+Precision4 = _declare_measure_to_ir_measures("Precision4", "Precision4+")
+Harm = _declare_measure_to_ir_measures("Harm", "Harm")
+Hit = _declare_measure_to_ir_measures("Hit", "Hit")
+PROC = _declare_measure_to_ir_measures("PROC", "PROC")
 DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
 
 
-def _register_measures() -> IrMeasuresProvider:
+def _register_measures() -> EmbassayProviderForIrMeasures:
     """Register the measures of this package with ir_measures."""
     for ours in DECLARED:
         anything = {name: ir_measures.providers.base.Any() for name in ours.SUPPORTED_PARAMS}
-        IrMeasuresProvider.SUPPORTED_MEASURES.append(ours(**anything))
+        EmbassayProviderForIrMeasures.SUPPORTED_MEASURES.append(ours(**anything))
         ir_measures.measures.register(ours)
-    registered = IrMeasuresProvider()
+    registered = EmbassayProviderForIrMeasures()
     ir_measures.providers.register(registered)
     ir_measures.DefaultPipeline.providers.append(registered)
     return registered

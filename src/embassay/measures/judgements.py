@@ -67,22 +67,22 @@ def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
 
     Raises UsageError for a score that is NaN or a gain that is not finite.
     """
-    many = are_many_queries(qrels, retrieved)
+    many = is_mapping_by_query(qrels, retrieved)
     judgements: dict[str, Gains] = dict(qrels if many else {"": qrels})  # type: ignore[arg-type, dict-item]
     runs: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     names = list(judgements)
     sizes = np.fromiter(map(len, judgements.values()), np.int64, len(names))
     gain = join_number_columns(map(methodcaller("values"), judgements.values()), int(sizes.sum()))
     query = np.repeat(np.arange(len(names)), sizes)
-    check_entries_by_query(np.isfinite(gain), "gain", names, query, "a finite number")
+    check_no_bad_entry_in_queries(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
     rank = find_document_ranks(
         judgements, [convert_ranks_to_scores(runs.get(name, ())) for name in names], query, relevant
     )
     return Judged(
         len(names),
-        _build_relevant_places(query, rank, gain, rank > 0),
-        _place_documents_ideally(query[relevant], gain[relevant]),
+        _sort_relevant_documents_by_rank(query, rank, gain, rank > 0),
+        _rank_documents_by_gain(query[relevant], gain[relevant]),
         many,
     )
 
@@ -107,7 +107,7 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     return Judged(
         len(reached),
         RelevantDocumentRanks(query, column + 1, reached[query, column]),
-        _place_documents_ideally(np.nonzero(positive)[0], best[positive]),
+        _rank_documents_by_gain(np.nonzero(positive)[0], best[positive]),
     )
 
 
@@ -123,17 +123,17 @@ def check_option_choice(name: str, value: str, allowed: Sequence[str]) -> None:
         raise UsageError(f"There is no {name} {value!r}.", mend=f"Use one of {', '.join(allowed)}.")
 
 
-def number_within_groups(group: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_up_within_sorted_groups(group: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number entries 1, 2, 3 ... within each run of equal values of the sorted array `group`.
 
-    >>> number_within_groups(np.array([4, 4, 7, 7, 7])).tolist()
+    >>> count_up_within_sorted_groups(np.array([4, 4, 7, 7, 7])).tolist()
     [1, 2, 1, 2, 3]
     """
     # The search finds where each run begins.
     return np.arange(len(group)) - np.searchsorted(group, group) + 1
 
 
-def are_many_queries(qrels: Mapping[str, object], retrieved: object) -> bool:
+def is_mapping_by_query(qrels: Mapping[str, object], retrieved: object) -> bool:
     """Whether the mappings are of queries and not of documents; without any judgement, what was retrieved tells."""
     if qrels:
         return isinstance(next(iter(qrels.values())), Mapping)
@@ -169,7 +169,7 @@ def convert_ranks_to_scores(ranking: Retrieved) -> Mapping[str, float]:
     )
 
 
-def _build_relevant_places(
+def _sort_relevant_documents_by_rank(
     query: NDArray[np.int64], rank: NDArray[np.int64], gain: NDArray[np.float64], keep: NDArray[np.bool_]
 ) -> RelevantDocumentRanks:
     query, rank, gain = query[keep], rank[keep], gain[keep]
@@ -177,9 +177,9 @@ def _build_relevant_places(
     return RelevantDocumentRanks(query[order], rank[order], gain[order])
 
 
-def _place_documents_ideally(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantDocumentRanks:
+def _rank_documents_by_gain(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantDocumentRanks:
     order = np.lexsort((-gain, query))
-    return RelevantDocumentRanks(query, number_within_groups(query), gain[order])
+    return RelevantDocumentRanks(query, count_up_within_sorted_groups(query), gain[order])
 
 
 Ints = NDArray[np.int64]
@@ -211,7 +211,7 @@ def find_document_ranks(
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
     owner = np.repeat(np.arange(len(runs)), sizes)
     scores = join_number_columns(map(methodcaller("values"), runs), len(owner))
-    check_entries_by_query(~np.isnan(scores), "score", list(wanted), owner, "a number")
+    check_no_bad_entry_in_queries(~np.isnan(scores), "score", list(wanted), owner, "a number")
     looked_up = join_number_columns(map(_look_up_document_scores, wanted.values(), runs), len(query))
     ranked = np.flatnonzero(chosen & ~np.isnan(looked_up))
     keys, sought = (
@@ -230,7 +230,7 @@ def find_document_ranks(
         hits = _TiedWantedDocuments(
             query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied]
         )
-        rank[wanted_at] += _count_better_ties(wanted.values(), runs, keys, hits)
+        rank[wanted_at] += _count_ties_with_greater_id(wanted.values(), runs, keys, hits)
     return rank
 
 
@@ -242,7 +242,7 @@ def join_number_columns(columns: Iterable[Iterable[float]], n: int) -> NDArray[n
         raise UsageError(f"A gain, grade or score is not a number: {error}.", mend="Pass numbers.") from error
 
 
-def check_entries_by_query(
+def check_no_bad_entry_in_queries(
     good: NDArray[np.bool_], what: str, names: list[str], query: Ints, expected: str
 ) -> None:
     """Raise UsageError where an entry is not good, naming the first query that has one."""
@@ -271,7 +271,7 @@ def _build_score_sort_keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[
     return query.astype(np.uint64) << np.uint64(32) | ascending
 
 
-def _count_better_ties(
+def _count_ties_with_greater_id(
     wanted: Iterable[Iterable[str]], runs: list[Scores], keys: NDArray[np.uint64], hits: _TiedWantedDocuments
 ) -> Ints:
     """How many documents of the same query and score have a greater id, for each of the hits.
@@ -363,7 +363,7 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
         rarity = (n[..., 4:] / np.where(present, n[..., :4], 1.0)) ** weighting.alpha
     rarity = np.minimum(rarity, _LARGEST)
     below = np.where(present, np.minimum(base * rarity, caps), 0.0)
-    below = np.where(n[..., 4:] > 0, below, _compute_fallback_weights(weighting))
+    below = np.where(n[..., 4:] > 0, below, _compute_weights_without_grade_5(weighting))
     if weighting.enforce_monotone:
         # A grade that the pool does not have bounds nothing.
         bounds = np.where(present, below, np.inf)[..., ::-1]
@@ -395,7 +395,7 @@ def sum_largest_weights(weight: Floats, counts: Ints, k: int) -> Floats:
     return np.asarray((np.clip(k - before, 0, there) * worth).sum(axis=1))
 
 
-def _compute_fallback_weights(weighting: Weighting) -> Floats:
+def _compute_weights_without_grade_5(weighting: Weighting) -> Floats:
     to_four = 1 / weighting.b4 if weighting.b4 else 0.0
     return np.array([weighting.b1 * to_four, weighting.b2 * to_four, weighting.fallback_w3, 1.0])
 
@@ -435,7 +435,7 @@ class Graded:
     pool_sizes: NDArray[np.int64] | None = None
     repeated: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
-    facets: DocumentFacets | None = None
+    facets: FacetsOfQueryDocuments | None = None
 
     def __post_init__(self) -> None:
         shapes = [self.counts.shape, self.top.shape, *([] if self.pool is None else [self.pool.shape])]
@@ -473,7 +473,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class DocumentFacets:
+class FacetsOfQueryDocuments:
     """Which facets documents have: codes of the documents of `top` (q, w), `ABSENT` beyond a list's end; and all that
     have any as columns of one length, sorted by query: `query`, `document`, `facet`."""
 
@@ -554,7 +554,7 @@ def _drop_unjudged_documents(graded: Graded, unjudged: NDArray[np.bool_]) -> Gra
     return replace(graded, top=moved, sources=sources, facets=facets)
 
 
-def convert_graded_to_judged(graded: Graded) -> Judged:
+def convert_grades_to_gains(graded: Graded) -> Judged:
     """Convert graded documents to gains for the classic measures: gain = grade - 1."""
     query, column = np.nonzero(graded.top > 0)
     # The judged grades of each query, 5 to 1, each as often as it was given.
@@ -564,7 +564,7 @@ def convert_graded_to_judged(graded: Graded) -> Judged:
     return Judged(
         len(graded.counts),
         RelevantDocumentRanks(query, column + 1, graded.top[query, column].astype(np.float64)),
-        RelevantDocumentRanks(owner, number_within_groups(owner), np.repeat(falling, counts)),
+        RelevantDocumentRanks(owner, count_up_within_sorted_groups(owner), np.repeat(falling, counts)),
         graded.many,
         relevant=RELEVANT,
         worthless=GRADES[0],
@@ -592,27 +592,29 @@ def grade(
     >>> found.counts.tolist(), found.top.tolist()
     ([[1, 0, 0, 1, 1]], [[1, 0, 5]])
     """
-    many = are_many_queries(grades, retrieved)
+    many = is_mapping_by_query(grades, retrieved)
     pools: Mapping[str, Grades] = grades if many else {"": grades}  # type: ignore[assignment, dict-item]
     names = list(pools)
     sizes = np.fromiter(map(len, pools.values()), np.int64, len(names))
     query = np.repeat(np.arange(len(names)), sizes)
     values = join_number_columns(map(methodcaller("values"), pools.values()), len(query))
-    check_entries_by_query(
+    check_no_bad_entry_in_queries(
         np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first"
     )
-    lists = _list_rankings_by_query(retrieved, names, many)
+    lists = _list_rankings_in_query_order(retrieved, names, many)
     runs = [convert_ranks_to_scores(ranking) for ranking in lists]
     top = _look_up_rank_grades(pools, runs, query, values)
     restricted = (
         None
         if pool is None
-        else [convert_ranks_to_scores(ranking) for ranking in _list_rankings_by_query(pool, names, many)]
+        else [
+            convert_ranks_to_scores(ranking) for ranking in _list_rankings_in_query_order(pool, names, many)
+        ]
     )
     return Graded(
         _count_grades_by_query(query, values, len(names)),
         top,
-        None if restricted is None else _count_restricted_grades(pools, restricted, query, values),
+        None if restricted is None else _count_grades_in_restricted_pools(pools, restricted, query, values),
         None if source is None else _number_document_sources(pools, runs, source, top.shape[1]),
         many,
         None if restricted is None else np.fromiter(map(len, restricted), np.int64, len(names)),
@@ -621,7 +623,7 @@ def grade(
     )
 
 
-def _list_rankings_by_query(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retrieved]:
+def _list_rankings_in_query_order(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retrieved]:
     if not of_many:
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):
@@ -650,7 +652,7 @@ def _count_grades_by_query(query: Ints, each: Floats, queries: int) -> Ints:
     return np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
 
 
-def _count_restricted_grades(
+def _count_grades_in_restricted_pools(
     pools: Mapping[str, Grades], restricted: list[Scores], query: Ints, each: Floats
 ) -> Ints:
     """Grades of the documents that the restricted pools hold, (q, 5)."""
@@ -672,7 +674,7 @@ def _number_document_sources(
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
     pool: list[int] = []
     for row, run, (query, grades) in zip(top, runs, pools.items(), strict=True):
-        of = _make_source_function(source, query)
+        of = _make_document_source_getter(source, query)
         row[: len(run)] = [codes.setdefault(of(document), len(codes)) for document in rank_documents(run)]
         pool += [codes.setdefault(of(document), len(codes)) for document in grades]
     return Sources(
@@ -683,14 +685,14 @@ def _number_document_sources(
     )
 
 
-def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable]:
+def _make_document_source_getter(source: Facet, query: str) -> Callable[[str], Hashable]:
     """Make the function that gives the source of a document of this query by its id."""
     if not isinstance(source, Mapping):
         return source
     nested = isinstance(next(iter(source.values()), None), Mapping)
     known: Mapping[str, Hashable] = source.get(query, {}) if nested else source  # type: ignore[assignment]
 
-    def find_source(document: str) -> Hashable:
+    def find_source_of_document(document: str) -> Hashable:
         if document not in known:
             where = f" of query {query!r}" if nested else ""
             raise UsageError(
@@ -698,4 +700,4 @@ def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable
             )
         return known[document]
 
-    return find_source
+    return find_source_of_document

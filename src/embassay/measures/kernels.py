@@ -10,20 +10,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compile_lazily
+from embassay.machine import compile_with_numba_on_first_call
 
 Counts = NDArray[np.int64]
 Groups = NDArray[np.int64]
 
 
-@compile_lazily
-def compute_spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float64]:
+@compile_with_numba_on_first_call
+def compute_spearman_of_resamples(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float64]:
     """Rank correlation of every row of counts; `x` and `y` are the items' places among the distinct values."""
     values = np.empty(len(counts))
     ranks_x, ranks_y = np.empty(x.max() + 1), np.empty(y.max() + 1)
     for row in range(len(counts)):
         drawn = counts[row]
-        spread = _fill_centred_ranks(x, drawn, ranks_x) * _fill_centred_ranks(y, drawn, ranks_y)
+        spread = _fill_mean_ranks_and_sum_squares(x, drawn, ranks_x) * _fill_mean_ranks_and_sum_squares(
+            y, drawn, ranks_y
+        )
         together = 0.0
         for i in range(len(drawn)):
             together += drawn[i] * ranks_x[x[i]] * ranks_y[y[i]]
@@ -31,8 +33,8 @@ def compute_spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[
     return values
 
 
-@compile_lazily
-def _fill_centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> float:
+@compile_with_numba_on_first_call
+def _fill_mean_ranks_and_sum_squares(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> float:
     """Write each group's mean rank less the mean of all into `ranks`, and return the sum of their squares."""
     ranks[:] = 0.0
     total = 0
@@ -49,8 +51,8 @@ def _fill_centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]
     return squares
 
 
-@compile_lazily
-def average_precision_of_counts(
+@compile_with_numba_on_first_call
+def compute_average_precision_of_resamples(
     order: NDArray[np.int64], last: NDArray[np.bool_], labels: NDArray[np.bool_], counts: Counts
 ) -> NDArray[np.float64]:
     """Average precision of every row of counts. `order` are the items by falling score, `last` marks those after
@@ -76,8 +78,8 @@ Distances = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 
-@compile_lazily
-def find_nearest_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
+@compile_with_numba_on_first_call
+def find_nearest_items_by_distances(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
     """Of each item the nearest other (the lowest of several), its distance, and whether all are finite."""
     nearest = np.full(n, -1, dtype=np.int64)
     near = np.full(n, np.inf, dtype=np.float32)
@@ -98,7 +100,7 @@ def find_nearest_neighbours(distances: Distances, n: int) -> tuple[Places, Dista
     return nearest, near, finite
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def merge_all_clusters(
     distances: Distances, nearest: Places, near: Distances
 ) -> tuple[Places, Places, Distances]:
@@ -120,7 +122,7 @@ def merge_all_clusters(
         while True:
             tip = chain[length - 1]
             if nearest[tip] < 0:
-                nearest[tip], near[tip] = _find_nearest_cluster(distances, starts, left, tip)
+                nearest[tip], near[tip] = _find_nearest_cluster_and_distance(distances, starts, left, tip)
             neighbour, height = nearest[tip], near[tip]
             if length > 1:
                 before = chain[length - 2]
@@ -134,20 +136,20 @@ def merge_all_clusters(
         length -= 2
         low, high = min(tip, neighbour), max(tip, neighbour)
         lower[merge], upper[merge], heights[merge] = low, high, height
-        nearest[high], near[high] = _merge_cluster_distances(distances, starts, left, low, high)
+        nearest[high], near[high] = _merge_distances_and_find_nearest(distances, starts, left, low, high)
         for place in left:
             if place != high and (nearest[place] == low or nearest[place] == high):
                 nearest[place] = -1
-        _remove_place(left, low)
+        _remove_place_from_array(left, low)
     return lower, upper, heights
 
 
-@compile_lazily
-def _find_nearest_cluster(
+@compile_with_numba_on_first_call
+def _find_nearest_cluster_and_distance(
     distances: Distances, starts: Places, left: Places, place: int
 ) -> tuple[int, np.float32]:
     """The nearest of the clusters `left`, the lowest of several, and its distance."""
-    at = _find_place_index(left, place)
+    at = _find_index_in_ascending_places(left, place)
     nearest, near = -1, np.float32(np.inf)
     # The distance of two lies in the row of the lower one: of those before `place`, in their own rows.
     for other in left[:at]:
@@ -162,13 +164,13 @@ def _find_nearest_cluster(
     return nearest, near
 
 
-@compile_lazily
-def _merge_cluster_distances(
+@compile_with_numba_on_first_call
+def _merge_distances_and_find_nearest(
     distances: Distances, starts: Places, left: Places, low: int, high: int
 ) -> tuple[int, np.float32]:
     """Give `high` the larger of its distance and that of `low` to every other cluster; the nearest of them,
     the lowest of several, and its distance."""
-    first, second = _find_place_index(left, low), _find_place_index(left, high)
+    first, second = _find_index_in_ascending_places(left, low), _find_index_in_ascending_places(left, high)
     row_low, row_high = starts[low], starts[high]
     nearest, near = -1, np.float32(np.inf)
     # Three loops, because the row that has a distance changes where `other` passes `low` and `high`.
@@ -192,15 +194,15 @@ def _merge_cluster_distances(
     return nearest, near
 
 
-@compile_lazily
-def _remove_place(left: Places, place: int) -> None:
+@compile_with_numba_on_first_call
+def _remove_place_from_array(left: Places, place: int) -> None:
     """Move what follows `place` one forward; the last stays."""
-    for at in range(_find_place_index(left, place), len(left) - 1):
+    for at in range(_find_index_in_ascending_places(left, place), len(left) - 1):
         left[at] = left[at + 1]
 
 
-@compile_lazily
-def _find_place_index(left: Places, place: int) -> int:
+@compile_with_numba_on_first_call
+def _find_index_in_ascending_places(left: Places, place: int) -> int:
     """Where `place` stands in `left`, which is ascending and holds it. (numba takes seconds to compile its own
     `np.searchsorted`.)"""
     first, last = 0, len(left) - 1

@@ -28,9 +28,9 @@ from embassay.measures.judgements import (
     Values,
     count_retrieved_documents,
     count_retrieved_grades,
+    count_up_within_sorted_groups,
     divide_where_positive,
     grade,
-    number_within_groups,
     treat_unjudged,
 )
 from embassay.measures.registry import measure
@@ -65,7 +65,9 @@ def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = R
 @_of_relevant(
     "NRBP", needs="grades, ranking, sources", source="Clarke et al. 2009; pyndeval through ir_measures"
 )
-def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT) -> Floats:
+def _compute_novelty_rank_biased_precision(
+    graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT
+) -> Floats:
     """Rank-biased precision in which a document of a source that stands above already is worth less by `alpha`."""
     require_document_sources(graded)
     return _compute_with_ir_measures(graded, "NRBP", rel, alpha=alpha, beta=beta)
@@ -109,7 +111,7 @@ def nrbp(
     ir_measures.
     """
     graded = grade(grades, retrieved, source=source)
-    return graded.answer(_nrbp(graded, alpha=alpha, beta=beta, rel=level))
+    return graded.answer(_compute_novelty_rank_biased_precision(graded, alpha=alpha, beta=beta, rel=level))
 
 
 def import_ir_measures(what: str) -> Any:
@@ -178,7 +180,7 @@ def _number_equal_entries(*keys: Ints) -> Ints:
     order = np.lexsort(keys)
     changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = number_within_groups(np.concatenate([[0], np.cumsum(changes)])[: len(order)])
+    numbers[order] = count_up_within_sorted_groups(np.concatenate([[0], np.cumsum(changes)])[: len(order)])
     return numbers
 
 

@@ -22,10 +22,10 @@ from embassay.measures.judgements import (
     RelevantDocumentRanks,
     Values,
     check_cutoff,
+    count_up_within_sorted_groups,
     divide_where_positive,
     judge,
     judge_arrays,
-    number_within_groups,
 )
 from embassay.measures.registry import measure
 
@@ -145,7 +145,9 @@ def _average_precision(
     """Mean precision at the ranks of the relevant documents."""
     places = _keep_relevant_places(judged, judged.found, rel)
     precisions = np.where(
-        _is_within_cutoff(places, cutoff), number_within_groups(places.query) / places.rank, 0.0
+        _mark_ranks_within_cutoff(places, cutoff),
+        count_up_within_sorted_groups(places.query) / places.rank,
+        0.0,
     )
     return divide_where_positive(
         _sum_values_by_query(places, precisions, judged.queries), _count_relevant_by_query(judged, rel)
@@ -156,7 +158,7 @@ def _average_precision(
 def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """One over the rank of the first relevant document."""
     places = _keep_relevant_places(judged, judged.found, rel)
-    first = _is_within_cutoff(places, cutoff) & (number_within_groups(places.query) == 1)
+    first = _mark_ranks_within_cutoff(places, cutoff) & (count_up_within_sorted_groups(places.query) == 1)
     values = _sum_values_by_query(places, np.where(first, 1 / places.rank, 0.0), judged.queries)
     return np.where(_count_relevant_by_query(judged, rel) > 0, values, np.nan)
 
@@ -197,10 +199,12 @@ def _count_relevant_by_query(judged: Judged, rel: Level) -> NDArray[np.float64]:
 
 def _count_relevant_in_top(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
     places = _keep_relevant_places(judged, judged.found, rel)
-    return _sum_values_by_query(places, _is_within_cutoff(places, cutoff).astype(np.float64), judged.queries)
+    return _sum_values_by_query(
+        places, _mark_ranks_within_cutoff(places, cutoff).astype(np.float64), judged.queries
+    )
 
 
-def _is_within_cutoff(places: RelevantDocumentRanks, cutoff: int | None) -> NDArray[np.bool_]:
+def _mark_ranks_within_cutoff(places: RelevantDocumentRanks, cutoff: int | None) -> NDArray[np.bool_]:
     check_cutoff(cutoff)
     return places.rank <= (np.inf if cutoff is None else cutoff)
 
@@ -221,7 +225,7 @@ def _sum_discounted_gain(
                 f"A gain of {worth.max():g} is too large for 2^gain - 1.", mend="Use the linear gain."
             )
         worth = np.exp2(worth) - 1
-    inside = _is_within_cutoff(places, cutoff)
+    inside = _mark_ranks_within_cutoff(places, cutoff)
     return _sum_values_by_query(
         places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries
     )

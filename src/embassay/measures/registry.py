@@ -25,7 +25,7 @@ from embassay.measures.judgements import (
     Retrieved,
     Values,
     check_cutoff,
-    convert_graded_to_judged,
+    convert_grades_to_gains,
     grade,
     judge,
 )
@@ -71,16 +71,16 @@ def canonicalize_measure_spec(spec: Spec) -> Spec:
     if spec.cutoff is None and (trec := _TREC_EVAL.fullmatch(spec.name)):
         return replace(spec, name=_TREC_NAMES[trec["name"]], cutoff=int(trec["cutoff"]))
     if level := _N_RECALL.fullmatch(spec.name):
-        return _canonicalize_n_recall(spec, int(level["level"]))
+        return _make_canonical_n_recall_spec(spec, int(level["level"]))
     if spec.name in ("NRecall", "N-Recall"):
-        return _canonicalize_n_recall(spec, spec.params.get("rel", 4))
+        return _make_canonical_n_recall_spec(spec, spec.params.get("rel", 4))
     if spec.name in ("RA-nWG", "RAnWG") and spec.params.keys() & {"beta", "occurrence", "ideal"}:
         return replace(spec, name="RA-nWG-novelty")
     name, params = _ALIASES.get(spec.name, (spec.name, {}))
     return replace(spec, name=name, params={**params, **spec.params})
 
 
-def _canonicalize_n_recall(spec: Spec, level: Value) -> Spec:
+def _make_canonical_n_recall_spec(spec: Spec, level: Value) -> Spec:
     """The companions of the source by their own names, other levels as a parameter."""
     params = {key: value for key, value in spec.params.items() if key != "rel"}
     if level in (4, 5):
@@ -136,7 +136,7 @@ class GradedMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class FacetMeasure(GradedMeasure):
+class DocumentFacetMeasure(GradedMeasure):
     """A measure of the facets of documents: call it on these and what was retrieved, for one query or many. Or on
     `Graded`, which holds both."""
 
@@ -205,7 +205,7 @@ def evaluate(
             mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
         )
     judged = judge(qrels, retrieved)
-    return {str(wanted): _resolve_ranking_measure(wanted).compute(judged) for wanted in measures}
+    return {str(wanted): _require_ranking_measure(wanted).compute(judged) for wanted in measures}
 
 
 def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
@@ -228,13 +228,13 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
             values[str(wanted)] = built.compute(graded)
         else:
             judged = judged or [
-                convert_graded_to_judged(graded)
+                convert_grades_to_gains(graded)
             ]  # ranked once, for whichever measures need it
-            values[str(wanted)] = _resolve_ranking_measure(built, wanted).compute(judged[0])
+            values[str(wanted)] = _require_ranking_measure(built, wanted).compute(judged[0])
     return values
 
 
-def _resolve_ranking_measure(given: str | Measure, called: str | Measure = "") -> RankingMeasure:
+def _require_ranking_measure(given: str | Measure, called: str | Measure = "") -> RankingMeasure:
     built = MEASURES.build(given) if isinstance(given, str) else given
     if not isinstance(built, RankingMeasure):
         raise UsageError(
@@ -255,7 +255,7 @@ def _make_measure_factory(
             mend=f"Write def {function.__name__}({parameters[0].name}, *, cutoff: int | None = None).",
         )
     kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}
-    kind = FacetMeasure if has_facets else kinds.get(parameters[0].annotation, Measure)
+    kind = DocumentFacetMeasure if has_facets else kinds.get(parameters[0].annotation, Measure)
 
     def build_measure(**given: Any) -> Measure:
         chosen = _select_non_default_options(options, given)

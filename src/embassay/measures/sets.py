@@ -39,11 +39,11 @@ from embassay.measures.judgements import (
     count_pool_grades,
     count_retrieved_documents,
     count_retrieved_grades,
+    count_up_within_sorted_groups,
     divide_where_positive,
     find_inverted_weights,
     find_pools_without_grade_5,
     grade,
-    number_within_groups,
     pool_sizes,
     sum_largest_weights,
     treat_unjudged,
@@ -84,17 +84,19 @@ def compute_rarity_weighted_gain(
 @_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
 def _n_recall4(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade 4 and 5 among the first, divided by the most that fit."""
-    return compute_n_recall(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
+    return compute_normalized_recall(graded, cutoff=cutoff, rel=4, unjudged=unjudged)
 
 
 @_set("N-Recall5", direction="higher", undefined="no document has grade 5")
 def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade 5 among the first, divided by the most that fit."""
-    return compute_n_recall(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
+    return compute_normalized_recall(graded, cutoff=cutoff, rel=5, unjudged=unjudged)
 
 
 @_set("N-Recall", direction="higher", undefined="no document has grade `rel` or higher")
-def compute_n_recall(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
+def compute_normalized_recall(
+    graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero"
+) -> Floats:
     """Documents of grade `rel` or higher among the first, divided by the most that fit."""
     reached = count_from_grade_up(
         count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
@@ -103,7 +105,7 @@ def compute_n_recall(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudge
 
 
 @_set("Precision4+", direction="higher", undefined=_NEVER)
-def compute_graded_precision(
+def compute_share_of_relevant_in_top(
     graded: Graded,
     *,
     cutoff: int,
@@ -157,7 +159,7 @@ def compute_judged_share(graded: Graded, *, cutoff: int | None = None) -> Floats
     )
 
 
-def can_fit_relevant_in_top(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
+def mark_queries_whose_relevant_fit_top(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
     """Where all documents from grade `rel` up fit among the first `k`, so that `Hit` can be 1: (q,)."""
     return np.asarray(count_from_grade_up(graded.counts, rel) <= k)
 
@@ -269,7 +271,7 @@ def compute_novelty_gain(
     else:
         best = _compute_best_novelty_gain(weight, sources, cutoff, novelty.beta)
     return divide_where_positive(
-        _sum_novelty_gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best
+        _sum_discounted_novelty_gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best
     )
 
 
@@ -283,7 +285,7 @@ def require_document_sources(graded: Graded) -> Sources:
     return graded.sources
 
 
-def _sum_novelty_gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
+def _sum_discounted_novelty_gain(graded: Graded, weight: Floats, cutoff: int, novelty: Novelty) -> Floats:
     """The discounted weights of the first documents, (q,)."""
     query, rank = np.nonzero(graded.top[:, :cutoff] != ABSENT)
     grade, code = graded.top[query, rank], require_document_sources(graded).top[query, rank]
@@ -303,7 +305,7 @@ def _compute_best_novelty_gain(weight: Floats, pool: Sources, cutoff: int, beta:
     worth = weight[pool.query, pool.grade - 1]
     worth = np.where(_mark_first_of_source(pool.query, pool.code, -worth), worth, beta * worth)
     order = np.lexsort((-worth, pool.query))
-    chosen = order[number_within_groups(pool.query[order]) <= cutoff]
+    chosen = order[count_up_within_sorted_groups(pool.query[order]) <= cutoff]
     return np.bincount(pool.query[chosen], worth[chosen], minlength=len(weight)).astype(np.float64)
 
 
@@ -325,7 +327,7 @@ CAP3S = (0.20, 0.25, 0.33)
 
 
 @dataclass(frozen=True)
-class SystemScoresUnderSetting:
+class SystemRankingUnderWeightSetting:
     """One setting: the macro score of each system, the systems best first, and how the order agrees with the default's.
 
     `tau` is Kendall's tau-b, NaN with fewer than two systems or where all are equal. `n_valid` is how many queries each
@@ -350,7 +352,7 @@ class Sensitivity:
     """
 
     k: int
-    cells: tuple[SystemScoresUnderSetting, ...]
+    cells: tuple[SystemRankingUnderWeightSetting, ...]
     default: int
     largest_change: float
     system: str
@@ -387,7 +389,7 @@ def sensitivity_grid(
     }
     settings = [replace(weighting, alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in grid]
     means = [
-        [macro(_compute_weighted_gains(*counts, k, setting)) for counts in counts_of.values()]
+        [macro(_compute_weighted_gain_per_query(*counts, k, setting)) for counts in counts_of.values()]
         for setting in settings
     ]
     scores = np.array([[mean.mean for mean in row] for row in means])
@@ -396,7 +398,7 @@ def sensitivity_grid(
     # Of places, not of scores: systems that differ by rounding only are tied in both.
     taus = compute_kendall_tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
     cells = tuple(
-        SystemScoresUnderSetting(
+        SystemRankingUnderWeightSetting(
             *grid[i],
             dict(zip(systems, scores[i].tolist(), strict=True)),
             tuple(np.array(list(systems))[np.argsort(ranks[i], kind="stable")].tolist()),
@@ -405,12 +407,14 @@ def sensitivity_grid(
         )
         for i in range(len(grid))
     )
-    return _summarise_grid(k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus)
+    return _summarise_setting_sensitivity(
+        k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus
+    )
 
 
-def _summarise_grid(
+def _summarise_setting_sensitivity(
     k: int,
-    cells: tuple[SystemScoresUnderSetting, ...],
+    cells: tuple[SystemRankingUnderWeightSetting, ...],
     default: int,
     changes: Floats,
     systems: list[str],
@@ -430,7 +434,7 @@ def _summarise_grid(
     )
 
 
-def _compute_weighted_gains(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
+def _compute_weighted_gain_per_query(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
     weight = weights(counts, weighting)
     return divide_where_positive((weight * found).sum(axis=1), sum_largest_weights(weight, counts, k))
 
@@ -477,7 +481,7 @@ def flags(graded: Graded, k: int, weighting: Weighting = DEFAULT) -> Flags:
     return Flags(
         find_pools_without_grade_5(graded.counts),
         find_inverted_weights(graded.counts, weighting),
-        can_fit_relevant_in_top(graded, k, RELEVANT),
+        mark_queries_whose_relevant_fit_top(graded, k, RELEVANT),
         np.zeros(len(graded.top), dtype=np.int64) if graded.repeated is None else graded.repeated,
         np.count_nonzero(graded.top[:, :k] == UNJUDGED, axis=1),
     )
@@ -598,7 +602,7 @@ def n_recall(
     (0.5, 0.0)
     """
     graded = grade(grades, retrieved)
-    return graded.answer(compute_n_recall(graded, cutoff=k, rel=level, unjudged=unjudged))
+    return graded.answer(compute_normalized_recall(graded, cutoff=k, rel=level, unjudged=unjudged))
 
 
 def graded_precision(
@@ -616,7 +620,7 @@ def graded_precision(
     0.25
     """
     graded = grade(grades, retrieved)
-    return graded.answer(compute_graded_precision(graded, cutoff=k, rel=level, **how))
+    return graded.answer(compute_share_of_relevant_in_top(graded, cutoff=k, rel=level, **how))
 
 
 def harm(
@@ -660,8 +664,8 @@ def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray
     >>> hit_feasible({"a": 5, "b": 4, "c": 1}, 1)
     False
     """
-    graded: Graded = grade(grades, {} if _has_many_queries(grades) else [])
-    fits = can_fit_relevant_in_top(graded, k, level)
+    graded: Graded = grade(grades, {} if _has_grades_by_query(grades) else [])
+    fits = mark_queries_whose_relevant_fit_top(graded, k, level)
     return fits if graded.many else bool(fits[0])
 
 
@@ -703,5 +707,5 @@ def proc(
     return graded.answer(values)
 
 
-def _has_many_queries(grades: Pools) -> bool:
+def _has_grades_by_query(grades: Pools) -> bool:
     return isinstance(next(iter(grades.values()), None), Mapping)

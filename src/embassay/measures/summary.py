@@ -23,14 +23,14 @@ def resample_spearman(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[
     >>> resample_spearman([1, 2, 3], [1, 3, 2], [[1, 1, 1], [1, 0, 3], [0, 0, 3]]).round(4).tolist()
     [0.5, 1.0, nan]
     """
-    from embassay.measures.kernels import compute_spearman_of_counts
+    from embassay.measures.kernels import compute_spearman_of_resamples
 
-    drawn = _check_resample_counts(counts)
+    drawn = _convert_to_resample_counts(counts)
     left, right = _zero_undrawn_values(x, drawn), _zero_undrawn_values(y, drawn)
     if not drawn.size:
         return np.full(len(drawn), np.nan)
     return np.clip(
-        compute_spearman_of_counts(_rank_distinct_values(left), _rank_distinct_values(right), drawn),
+        compute_spearman_of_resamples(_rank_distinct_values(left), _rank_distinct_values(right), drawn),
         -1.0,
         1.0,
     )
@@ -47,19 +47,19 @@ def resample_average_precision(
     >>> resample_average_precision([1, 0, 1], [.9, .5, .1], [[1, 1, 1], [1, 2, 0], [0, 1, 0]]).round(4).tolist()
     [0.8333, 1.0, nan]
     """
-    from embassay.measures.kernels import average_precision_of_counts
+    from embassay.measures.kernels import compute_average_precision_of_resamples
 
-    drawn = _check_resample_counts(counts)
+    drawn = _convert_to_resample_counts(counts)
     ranked, relevant = _zero_undrawn_values(scores, drawn), _zero_undrawn_values(labels, drawn) > 0
     if not drawn.size:
         return np.full(len(drawn), np.nan)
     # The order is the same in every resample: only counts change.
     order = np.argsort(-ranked, kind="stable")
     last = np.append(ranked[order][1:] != ranked[order][:-1], True)
-    return np.asarray(average_precision_of_counts(order, last, relevant, drawn))
+    return np.asarray(compute_average_precision_of_resamples(order, last, relevant, drawn))
 
 
-def _check_resample_counts(counts: ArrayLike) -> NDArray[np.int64]:
+def _convert_to_resample_counts(counts: ArrayLike) -> NDArray[np.int64]:
     drawn = np.ascontiguousarray(counts, dtype=np.int64)
     if drawn.ndim != 2 or drawn.min(initial=0) < 0:
         raise UsageError(
@@ -112,7 +112,7 @@ def macro(values: ArrayLike) -> Macro:
     >>> macro([0.5, 1.0, float("nan")])
     Macro(mean=0.75, n_valid=2, n_total=3)
     """
-    per_query = _check_query_values(values)
+    per_query = _convert_to_query_value_column(values)
     valid = per_query[~np.isnan(per_query)]
     return Macro(float(valid.mean()) if len(valid) else NAN, len(valid), len(per_query))
 
@@ -142,7 +142,7 @@ def percent_proc(actual: ArrayLike, proc: ArrayLike, *, per_query_mean: bool = F
     >>> percent_proc([0.4, float("nan"), 0.6], [0.8, 0.9, 1.0], per_query_mean=True).share
     0.55
     """
-    reached, ceiling = _check_query_values(actual), _check_query_values(proc)
+    reached, ceiling = _convert_to_query_value_column(actual), _convert_to_query_value_column(proc)
     if len(reached) != len(ceiling):
         raise UsageError(
             f"There are {len(reached)} values and {len(ceiling)} ceilings.",
@@ -189,7 +189,7 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
     >>> found.accuracy, found.n_hits, found.hit_rate_feasible
     (0.75, 2, 1.0)
     """
-    hit, right = _check_query_values(hits), _check_query_values(correct)
+    hit, right = _convert_to_query_value_column(hits), _convert_to_query_value_column(correct)
     possible = np.ones(len(hit), dtype=bool) if feasible is None else np.asarray(feasible, dtype=bool)
     if not len(hit) == len(right) == len(possible):
         raise UsageError(
@@ -215,10 +215,10 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
 
 def count_over_one(values: ArrayLike) -> int:
     """The number of values above 1, which occur if the pool lacks documents that were counted."""
-    return int((_check_query_values(values) > 1 + SAME).sum())
+    return int((_convert_to_query_value_column(values) > 1 + SAME).sum())
 
 
-def _check_query_values(values: ArrayLike) -> Floats:
+def _convert_to_query_value_column(values: ArrayLike) -> Floats:
     column = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if column.ndim != 1:
         raise UsageError(f"The values have the shape {column.shape}.", mend="Pass one number per query.")

@@ -20,7 +20,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, TABLE, UnpackingRatio, announce_reading, limit_reading_time
+from embassay.limits import (
+    ROWS,
+    TABLE,
+    UnpackedSizeGuard,
+    announce_reading,
+    iterate_within_reading_time_limit,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +74,7 @@ def request_parquet_tables(
     named = path or (source if isinstance(source, Path) else None)
     try:
         with announce_reading("Parquet" if named is None else named.name, "row") as progress:
-            for frame in limit_reading_time(
+            for frame in iterate_within_reading_time_limit(
                 reader.tables(source, columns, named, mend, rows), named, "table"
             ):
                 progress.done += len(frame)
@@ -110,7 +116,7 @@ class ParquetReaderProcess:
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment
         )  # fmt: skip
-        if self._answer_pipe.read(1) != b"r":
+        if self._get_reader_output_stream.read(1) != b"r":
             self.close()
             raise DataError(
                 "the process that reads Parquet cannot be started",
@@ -123,7 +129,7 @@ class ParquetReaderProcess:
         return self._process.poll() is None
 
     @property
-    def _answer_pipe(self) -> IO[bytes]:
+    def _get_reader_output_stream(self) -> IO[bytes]:
         return cast(IO[bytes], self._process.stdout)
 
     def tables(
@@ -139,18 +145,18 @@ class ParquetReaderProcess:
         import polars as pl
 
         size = len(source) if isinstance(source, bytes) else _file_size(source)
-        ratio = UnpackingRatio(path or "the content", size)
+        ratio = UnpackedSizeGuard(path or "the content", size)
         self.answered = False
-        self._send_request(source, columns, rows, size)
-        while (kind := self._answer_pipe.read(1)) == b"t":
-            frame = pl.read_ipc(io.BytesIO(self._read_answer_block()))
-            ratio.add(_measure_unpacked_bytes(frame))
+        self._send_parquet_read_request(source, columns, rows, size)
+        while (kind := self._get_reader_output_stream.read(1)) == b"t":
+            frame = pl.read_ipc(io.BytesIO(self._read_length_prefixed_reply()))
+            ratio.add(_measure_unpacked_table_bytes(frame))
             yield frame
         if not kind:
             code = self._process.wait()
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-            raise _make_too_large_error(path, mend, f"{name} in the reading process")
-        content = b"" if kind == b"." else self._read_answer_block()
+            raise _make_oversized_parquet_error(path, mend, f"{name} in the reading process")
+        content = b"" if kind == b"." else self._read_length_prefixed_reply()
         self.answered = True
         if kind == b"f":
             number, reason = json.loads(content)
@@ -158,14 +164,14 @@ class ParquetReaderProcess:
         if kind == b"r":
             raise ROWS.make_exceeded_error(path)
         if kind == b"m":
-            raise _make_too_large_error(path, mend, "out of memory")
+            raise _make_oversized_parquet_error(path, mend, "out of memory")
         if kind == b"e":
             raise DataError(
                 "the file is damaged or not a Parquet file", path=path, found=content.decode("utf-8", "replace"),
                 mend=mend
             )  # fmt: skip
 
-    def _send_request(
+    def _send_parquet_read_request(
         self, source: Path | bytes, columns: Sequence[str] | None, rows: int | None, size: int
     ) -> None:
         request: dict[str, Any] = {
@@ -183,21 +189,23 @@ class ParquetReaderProcess:
 
     def has_answer_ended(self) -> bool:
         """Whether what comes next is the end of the answer; it may be asked once."""
-        return self._answer_pipe.read(1) == b"."
+        return self._get_reader_output_stream.read(1) == b"."
 
-    def _read_answer_block(self) -> bytes:
-        return self._answer_pipe.read(int.from_bytes(self._answer_pipe.read(8), "big"))
+    def _read_length_prefixed_reply(self) -> bytes:
+        return self._get_reader_output_stream.read(
+            int.from_bytes(self._get_reader_output_stream.read(8), "big")
+        )
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
-        end_process(self._process)
+        kill_reader_process(self._process)
 
     def close_process_pipes(self) -> None:
         """Close the pipe ends of this process, and no more if the reader is another's."""
         close_process_pipes(self._process)
 
 
-def end_process(process: subprocess.Popen[Any]) -> None:
+def kill_reader_process(process: subprocess.Popen[Any]) -> None:
     """End a process that reads requests and writes answers, in the midst of whatever it does."""
     process.kill()
     process.wait()
@@ -212,7 +220,7 @@ def close_process_pipes(process: subprocess.Popen[Any]) -> None:
             cast(IO[Any], stream).close()
 
 
-def _make_too_large_error(path: Path | None, mend: str, found: str) -> DataError:
+def _make_oversized_parquet_error(path: Path | None, mend: str, found: str) -> DataError:
     return DataError(
         "the Parquet file is damaged, or larger than Embassay's limit", path=path, found=found,
         mend=f"{mend} If it is complete, allow more memory: export {TABLE.doubled_limit_setting}"
@@ -226,7 +234,7 @@ def _file_size(path: Path) -> int:
         return 0  # the reader says why
 
 
-def _measure_unpacked_bytes(frame: pl.DataFrame) -> int:
+def _measure_unpacked_table_bytes(frame: pl.DataFrame) -> int:
     """Bytes of a table with every text written out: one long text in a million rows is kept once only in the table."""
     import polars as pl
 

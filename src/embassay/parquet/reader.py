@@ -33,24 +33,24 @@ def main() -> None:
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    before = _measure_address_space()
+    before = _count_used_address_space_bytes()
     answers.write(b"r")
     answers.flush()
     while line := requests.readline():
         request = json.loads(line)
         content = requests.read(request["size"]) if request["size"] is not None else None
         _limit_process_resources(request, before)
-        _answer_parquet_request(request, content, answers)
+        _write_parquet_answer_to_stream(request, content, answers)
 
 
-def _answer_parquet_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
+def _write_parquet_answer_to_stream(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
     try:
         if content is None:
             # An OSError as any file has it; later ones are polars' words for what a file brings about.
             with open(asked["path"], "rb") as stream:  # noqa: PTH123
                 content = None if _can_polars_take_name(asked["path"]) else stream.read()
     except OSError as error:
-        _send_answer_part(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
+        _write_length_prefixed_part(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
     else:
         _send_tables(asked, asked["path"] if content is None else content, answers)
     answers.flush()
@@ -68,21 +68,21 @@ def _can_polars_take_name(path: str) -> bool:
 def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
     try:
         if _count_parquet_rows(source) > asked["most"]:
-            _send_answer_part(answers, b"r", b"")
+            _write_length_prefixed_part(answers, b"r", b"")
             return
         for frame in _read_parquet_frames(source, asked):
             buffer = io.BytesIO()
             frame.write_ipc(buffer)
-            _send_answer_part(answers, b"t", buffer.getbuffer())
+            _write_length_prefixed_part(answers, b"t", buffer.getbuffer())
         answers.write(b".")
     except (PolarsError, PanicException, MemoryError, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         # A panic for lack of memory can be told by its words only.
         full = isinstance(error, MemoryError) or "allocate memory" in reason
-        _send_answer_part(answers, b"m" if full else b"e", reason.encode())
+        _write_length_prefixed_part(answers, b"m" if full else b"e", reason.encode())
 
 
-def _send_answer_part(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
+def _write_length_prefixed_part(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
     answers.write(kind + len(content).to_bytes(8, "big"))
     answers.write(content)
 
@@ -124,7 +124,7 @@ def _limit_process_resources(asked: Any, before: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
 
 
-def _measure_address_space() -> int:
+def _count_used_address_space_bytes() -> int:
     """Bytes of address space of this process with its threads running; 0 where the system does not say."""
     # The threads start with the first work, and their stacks count as address space.
     pl.select(pl.int_range(0, 100_000)).sum()

@@ -21,13 +21,13 @@ from embassay.protocols.run_values import (
     ComparableRun,
     PerItem,
     Place,
-    SystemValuesAtPlace,
-    check_names_in_run,
+    SystemStandingWithItemValues,
+    check_tasks_measures_datasets_in_run,
     is_higher_measure_better,
-    is_named_place,
-    read_run_values,
+    is_value_place_selected,
+    read_comparable_run,
 )
-from embassay.runs.folder import MANIFEST, RunFolder, shorten_folder_names
+from embassay.runs.folder import MANIFEST, RunFolder, make_distinct_folder_names
 from embassay.stats import (
     Estimate,
     Freedom,
@@ -46,7 +46,11 @@ from embassay.stats import (
     t_test,
     wilcoxon,
 )
-from embassay.stats.intervals import ROUNDING, degrees_of_all_differences, freedom_of_all_differences
+from embassay.stats.intervals import (
+    ROUNDING,
+    find_pooled_degrees_of_differences,
+    pool_freedom_over_pair_differences,
+)
 from embassay.stats.ranks import make_rank_ranges
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
@@ -106,16 +110,16 @@ class SystemContrast:
     judged_less: str = ""
 
 
-def contrast_systems_at_place(
-    a: SystemValuesAtPlace,
-    b: SystemValuesAtPlace,
+def contrast_two_systems_by_test(
+    a: SystemStandingWithItemValues,
+    b: SystemStandingWithItemValues,
     *,
     paired: bool = True,
     most: float | None = None,
     seed: int = 1337,
 ) -> SystemContrast:
     """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
-    the degrees of freedom of all systems of the place together (`stats.freedom_of_all_differences`)."""
+    the degrees of freedom of all systems of the place together (`stats.pool_freedom_over_pair_differences`)."""
     first, second = a.standing.headline, b.standing.headline
     task, dataset, measure = a.standing.place
     made = SystemContrast(
@@ -127,7 +131,12 @@ def contrast_systems_at_place(
     if a.standing.group != b.standing.group:
         return replace(made, reason="the two were scored by different methods")
     difference = float(first.value or 0.0) - float(second.value or 0.0)
-    free = freedom_of_difference(first.resampled_strata, second.resampled_strata, paired=paired, most=most)
+    free = freedom_of_difference(
+        first.list_separately_resampled_strata,
+        second.list_separately_resampled_strata,
+        paired=paired,
+        most=most,
+    )
     error = _compute_difference_error(first.replicates, second.replicates, free, paired)
     made = replace(
         made,
@@ -136,12 +145,12 @@ def contrast_systems_at_place(
     )
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
-    if error <= ROUNDING * _find_larger_magnitude(made):
-        apart = 0.0 if abs(difference) <= ROUNDING * _find_larger_magnitude(made) else difference
+    if error <= ROUNDING * _find_larger_magnitude_of_contrast(made):
+        apart = 0.0 if abs(difference) <= ROUNDING * _find_larger_magnitude_of_contrast(made) else difference
         return replace(made, difference=apart, error=0.0, reason=_explain_unvaried_difference(apart))
     half = t_quantile(0.975, free.df) * error
     low, high = clip_difference_interval(difference - half, difference + half, first, second)
-    p = t_test(difference, error, _find_larger_magnitude(made), free.df)[1]
+    p = t_test(difference, error, _find_larger_magnitude_of_contrast(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED
@@ -149,7 +158,7 @@ def contrast_systems_at_place(
 
 
 def find_known_contrast(
-    run: ComparableRun, a: SystemValuesAtPlace, b: SystemValuesAtPlace, seed: int = 1337
+    run: ComparableRun, a: SystemStandingWithItemValues, b: SystemStandingWithItemValues, seed: int = 1337
 ) -> SystemContrast | None:
     """Two sides of one run at one place, as the run itself states their contrast; None where it states none."""
     place = a.standing.place
@@ -184,7 +193,7 @@ def compute_one_sided_p(found: SystemContrast) -> float:
     """
     if found.difference is None or math.isnan(found.error):
         return _NONE
-    score, _ = t_test(found.difference, found.error, _find_larger_magnitude(found), found.df)
+    score, _ = t_test(found.difference, found.error, _find_larger_magnitude_of_contrast(found), found.df)
     # Without any spread a loss is certain, and anything else is no loss.
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
@@ -208,7 +217,7 @@ def correct_contrast_p(found: SystemContrast, p_adjusted: float, tests: int) -> 
     return replace(found, p_adjusted=p_adjusted, tests=tests, smallest=smallest)
 
 
-def _find_larger_magnitude(found: SystemContrast) -> float:
+def _find_larger_magnitude_of_contrast(found: SystemContrast) -> float:
     return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
 
 
@@ -279,9 +288,9 @@ def list_ranked_system_groups(
     run: ComparableRun, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
 ) -> Iterator[RankedSystemGroup]:
     """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
-    check_names_in_run(run, tasks, measures, datasets)
+    check_tasks_measures_datasets_in_run(run, tasks, measures, datasets)
     for place in run.value_places:
-        if not is_named_place(place, tasks, measures) or (datasets and place[1] not in datasets):
+        if not is_value_place_selected(place, tasks, measures) or (datasets and place[1] not in datasets):
             continue
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
@@ -290,7 +299,7 @@ def list_ranked_system_groups(
             how = next((known.method for known in run.known if known.place == place), METHOD)
             yield replace(
                 made,
-                floor=run.find_reference_floor(place, higher=is_higher_measure_better(place[2])),
+                floor=run.find_best_reference_score(place, higher=is_higher_measure_better(place[2])),
                 method=how,
             )
 
@@ -313,18 +322,18 @@ def make_ranked_system_group(
         for standing in standings
         if standing.headline.value is None
     )
-    entrants = tuple(_make_ranked_system(one) for one in known)
+    entrants = tuple(_make_system_rank_at_place(one) for one in known)
     draws, reason = stack_shared_replicates(known)
     reason = reason or no_verdict
     if reason:
         return RankedSystemGroup(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
-    strata = [one.headline.resampled_strata for one in known]
+    strata = [one.headline.list_separately_resampled_strata for one in known]
     tests = list_system_pair_tests(known, run)
     ranges = make_rank_ranges(
         [replace(test, difference=sign * test.difference) for test in tests], len(known), alpha=ALPHA
     )
-    free = freedom_of_all_differences(strata) or freedom_of_difference(strata[0], strata[1])
+    free = pool_freedom_over_pair_differences(strata) or freedom_of_difference(strata[0], strata[1])
     best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
         replace(entrant, rank_low=low, rank_high=high, best=share)
@@ -335,7 +344,7 @@ def make_ranked_system_group(
     )
 
 
-def _make_ranked_system(one: SystemStanding) -> SystemRankAtPlace:
+def _make_system_rank_at_place(one: SystemStanding) -> SystemRankAtPlace:
     low, high = one.headline.interval
     return SystemRankAtPlace(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
 
@@ -356,7 +365,9 @@ def list_system_pair_tests(
     if reason:
         return ()
     values = [one.headline.value or 0.0 for one in known]
-    return compare_replicates(draws, values, strata=[one.headline.resampled_strata for one in known])
+    return compare_replicates(
+        draws, values, strata=[one.headline.list_separately_resampled_strata for one in known]
+    )
 
 
 def find_shared_degrees_of_freedom(standings: Sequence[SystemStanding], group: str) -> float | None:
@@ -364,7 +375,9 @@ def find_shared_degrees_of_freedom(standings: Sequence[SystemStanding], group: s
     known = [
         standing for standing in standings if standing.group == group and standing.headline.value is not None
     ]
-    return degrees_of_all_differences([one.headline.resampled_strata for one in known])
+    return find_pooled_degrees_of_differences(
+        [one.headline.list_separately_resampled_strata for one in known]
+    )
 
 
 def stack_shared_replicates(known: Sequence[SystemStanding]) -> tuple[NDArray[np.float64], str]:
@@ -411,12 +424,12 @@ class SystemPairComparison:
 
     contrasts: tuple[SystemContrast, ...]
     across: tuple[DifferenceAcrossDatasets, ...]
-    pairing: ReplicatePairing
-    among: RankedPairTest | None = None
+    pairing: ReplicatePairingVerdict
+    among: CorrectedTestOfSystemPair | None = None
 
 
 @dataclass(frozen=True)
-class RankedPairTest:
+class CorrectedTestOfSystemPair:
     """The test of the first contrast among all pairs of the systems that a run ranks there: p corrected by Holm over so
     many `pairs`, and whether the ranks tell the two `apart`."""
 
@@ -445,26 +458,30 @@ def compare_systems(
     other.check([b])
     if a == b and second is None:
         raise UsageError(f"{a!r} is compared with itself.", mend="Name two systems, or a second run.")
-    check_names_in_run(first, tasks, measures)
-    how = compare_manifests(first.manifest, other.manifest) if second else ReplicatePairing(True)
+    check_tasks_measures_datasets_in_run(first, tasks, measures)
+    how = (
+        determine_replicate_pairing(first.manifest, other.manifest)
+        if second
+        else ReplicatePairingVerdict(True)
+    )
     found = []
     for place in dict.fromkeys((*first.value_places, *other.value_places)):
         sides = first.find_system_values_at_place(place, a), other.find_system_values_at_place(place, b)
-        if sides[0] is not None and sides[1] is not None and is_named_place(place, tasks, measures):
+        if sides[0] is not None and sides[1] is not None and is_value_place_selected(place, tasks, measures):
             why = first.explain_no_verdict(place) or other.explain_no_verdict(place)
             most = (
                 None if second else find_shared_degrees_of_freedom(first.at(place), sides[0].standing.group)
             )
             stated = None if second else find_known_contrast(first, sides[0], sides[1], seed)
-            paired = compare_manifests_at_place(how, place, first, other).paired if second else True
-            made = stated or contrast_systems_at_place(
+            paired = determine_replicate_pairing_at_place(how, place, first, other).paired if second else True
+            made = stated or contrast_two_systems_by_test(
                 sides[0], sides[1], paired=paired, most=most, seed=seed
             )
             if data := explain_differing_datasets(first, other, place):
                 made = replace(drop_contrast_test(made, data), difference=None, error=_NONE, by_item=None)
             made = drop_contrast_test(made, f"no verdict: {why}") if why and not data else made
             # Within one run the record itself says who is judged less; across two it is worked out here.
-            found.append(_add_run_names(made, first, second) if second else made)
+            found.append(_add_run_names_to_contrast(made, first, second) if second else made)
     if not found:
         raise UsageError(
             f"{a} and {b} have no scores in common.", mend="Give two systems or runs of the same protocol."
@@ -481,7 +498,9 @@ def explain_differing_datasets(first: ComparableRun, second: ComparableRun, plac
     ours, theirs = first.list_task_datasets(task), second.list_task_datasets(task)
     if dataset or ours == theirs:
         return ""
-    runs = zip(shorten_folder_names([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
+    runs = zip(
+        make_distinct_folder_names([first.path, second.path]), (ours - theirs, theirs - ours), strict=True
+    )
     only = [
         f"{', '.join(sorted(names)[:3])}{' ...' * (len(names) > 3)} only in {run}"
         for run, names in runs
@@ -496,7 +515,9 @@ def choose_verdict_contrast(contrasts: Sequence[SystemContrast]) -> SystemContra
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
 
 
-def _find_rank_test(run: ComparableRun, one: SystemContrast, a: str, b: str) -> RankedPairTest | None:
+def _find_rank_test(
+    run: ComparableRun, one: SystemContrast, a: str, b: str
+) -> CorrectedTestOfSystemPair | None:
     """Find the run's rank test of two systems; None where it ranks only these, or not both."""
     place = (one.task, one.dataset, one.measure)
     groups = {own.group for own in run.at(place) if own.system in (a, b)}
@@ -506,16 +527,18 @@ def _find_rank_test(run: ComparableRun, one: SystemContrast, a: str, b: str) -> 
         return None
     found = list_system_pair_tests(known, run)
     here = next((pair for pair in found if {names[pair.a], names[pair.b]} == {a, b}), None)
-    return None if here is None else RankedPairTest(len(found), here.p_adjusted, here.apart())
+    return None if here is None else CorrectedTestOfSystemPair(len(found), here.p_adjusted, here.apart())
 
 
-def _add_run_names(made: SystemContrast, first: ComparableRun, second: ComparableRun) -> SystemContrast:
+def _add_run_names_to_contrast(
+    made: SystemContrast, first: ComparableRun, second: ComparableRun
+) -> SystemContrast:
     """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
     names."""
     less = first.find_less_judged_run(second, made.measure, (made.a, made.b), made.difference)
     a, b = made.a, made.b
     if a == b:
-        before, after = shorten_folder_names([first.path, second.path])
+        before, after = make_distinct_folder_names([first.path, second.path])
         a, b = f"{a} ({before})", f"{b} ({after})"
     return replace(made, a=a, b=b, judged_less={"first": a, "second": b}.get(less, ""))
 
@@ -556,50 +579,52 @@ _SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
 
 
 @dataclass(frozen=True)
-class ReplicatePairing:
+class ReplicatePairingVerdict:
     """`paired` where replicate b of both runs comes from one resample of the same items; else `reason` says why not."""
 
     paired: bool
     reason: str = ""
 
 
-def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> ReplicatePairing:
+def determine_replicate_pairing(
+    first: Mapping[str, Any], second: Mapping[str, Any]
+) -> ReplicatePairingVerdict:
     """Compare the manifests of two runs.
 
     >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
-    >>> compare_manifests(run, run).paired, compare_manifests(run, {**run, "arguments": {"seed": 2}}).reason
-    (True, 'seed differs: 1 and 2')
+    >>> determine_replicate_pairing(run, run).paired, determine_replicate_pairing(run, {**run, "arguments": {"seed":
+    2}}).reason (True, 'seed differs: 1 and 2')
     """
     if first.get("protocol") != second.get("protocol"):
-        return ReplicatePairing(
+        return ReplicatePairingVerdict(
             False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}"
         )
     if first.get("resampling") != second.get("resampling"):
-        return ReplicatePairing(False, "the runs come from releases that draw resamples differently")
+        return ReplicatePairingVerdict(False, "the runs come from releases that draw resamples differently")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
-            return ReplicatePairing(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
+            return ReplicatePairingVerdict(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
     data = [
         {dataset["name"]: dataset.get("fingerprint") for dataset in run.get("datasets", ())}
         for run in (first, second)
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:
-            return ReplicatePairing(False, f"the runs have different data for {name}")
-    return ReplicatePairing(True)
+            return ReplicatePairingVerdict(False, f"the runs have different data for {name}")
+    return ReplicatePairingVerdict(True)
 
 
-def compare_manifests_at_place(
-    how: ReplicatePairing, place: Place, first: ComparableRun, second: ComparableRun
-) -> ReplicatePairing:
+def determine_replicate_pairing_at_place(
+    how: ReplicatePairingVerdict, place: Place, first: ComparableRun, second: ComparableRun
+) -> ReplicatePairingVerdict:
     """Compare the manifests of two runs at one place, to see whether their replicates pair."""
     if not how.paired:
         return how
     if reason := first.unpaired.get(place[2]) or second.unpaired.get(place[2]):
-        return ReplicatePairing(False, reason)
+        return ReplicatePairingVerdict(False, reason)
     if first.groups != second.groups:
-        return ReplicatePairing(False, "the runs group their items differently")
+        return ReplicatePairingVerdict(False, "the runs group their items differently")
     return how
 
 
@@ -675,7 +700,7 @@ def compare(
             f"{names[0]} and {names[1]} are not run folders.",
             mend=f"To compare two systems of a run: embassay compare {run} -a {first} -b {second}.",
         )
-    read = [read_run_values(folder) for folder in folders]
+    read = [read_comparable_run(folder) for folder in folders]
     protocol = read[0].protocol_name
     if a is None and b is None and len(read) == 1:
         return SystemsComparison(
@@ -727,22 +752,22 @@ __all__ = [
     "ItemDifferenceTests",
     "Place",
     "RankedSystemGroup",
-    "ReplicatePairing",
+    "ReplicatePairingVerdict",
     "SystemContrast",
     "SystemPairComparison",
     "SystemRankAtPlace",
-    "SystemValuesAtPlace",
+    "SystemStandingWithItemValues",
     "SystemsComparison",
     "choose_verdict_contrast",
     "compare",
-    "compare_manifests",
-    "compare_manifests_at_place",
     "compare_systems",
     "compute_one_sided_p",
-    "contrast_systems_at_place",
+    "contrast_two_systems_by_test",
     "correct_contrasts_by_holm",
+    "determine_replicate_pairing",
+    "determine_replicate_pairing_at_place",
     "find_run_folder",
     "is_higher_measure_better",
     "list_ranked_system_groups",
-    "read_run_values",
+    "read_comparable_run",
 ]

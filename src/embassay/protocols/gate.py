@@ -13,30 +13,30 @@ from embassay.protocols.compare import (
     ComparableRun,
     HasRunFolder,
     Place,
-    ReplicatePairing,
+    ReplicatePairingVerdict,
     SystemContrast,
-    SystemValuesAtPlace,
-    compare_manifests,
-    compare_manifests_at_place,
+    SystemStandingWithItemValues,
     compute_one_sided_p,
-    contrast_systems_at_place,
+    contrast_two_systems_by_test,
+    determine_replicate_pairing,
+    determine_replicate_pairing_at_place,
     explain_differing_datasets,
     find_run_folder,
     is_higher_measure_better,
-    read_run_values,
+    read_comparable_run,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, make_count_claim, select_claims_of_kind
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.kernel.outcome import render_terminal_view, render_view_as_html
-from embassay.protocols.kernel.quantities import REACH, forecast_difference_detection
+from embassay.protocols.kernel.quantities import REACH, forecast_detection_with_more_items
 from embassay.protocols.kernel.tables import escape_markdown_cell, format_noun_count, strip_control_characters
-from embassay.protocols.run_values import is_named_place
+from embassay.protocols.run_values import is_value_place_selected
 from embassay.protocols.thresholds import (
+    RequiredResultScore,
     ResultsForThresholds,
-    ScoreThreshold,
     parse_score_threshold,
-    read_result_rows,
+    read_results_for_thresholds,
 )
 from embassay.records import ResultRow
 from embassay.runs.folder import find_run_folders
@@ -94,12 +94,13 @@ def make_bar_verdict_claims(verdicts: Sequence[ThresholdVerdict]) -> tuple[Claim
     return (*counts, *tested)
 
 
-def summarise_bar_verdicts(verdicts: Sequence[ThresholdVerdict]) -> str:
+def describe_threshold_verdict_counts(verdicts: Sequence[ThresholdVerdict]) -> str:
     """Summarise how many bars were met; what was not tested counts for neither side.
 
     >>> one = [ThresholdVerdict(None, bar="a", met=met) for met in (True, True, None)]
-    >>> summarise_bar_verdicts(one), summarise_bar_verdicts(one[:2]), summarise_bar_verdicts(one[2:])
-    ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
+    >>> describe_threshold_verdict_counts(one), describe_threshold_verdict_counts(one[:2]),
+    describe_threshold_verdict_counts(one[2:]) ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are
+    met', 'No threshold could be tested')
     """
     every = len(verdicts)
     met, missed, untested = (
@@ -123,7 +124,7 @@ def summarise_bar_verdicts(verdicts: Sequence[ThresholdVerdict]) -> str:
 
 def format_verdict_value(verdict: ThresholdVerdict) -> str:
     """The value with its interval as people read it."""
-    unit = numbers.choose_measure_format(verdict.scale)
+    unit = numbers.choose_measure_format_of_protocol(verdict.scale)
     if verdict.value is None:
         return "n/a"
     text = unit.change(verdict.value) if verdict.is_change else unit.text(verdict.value)
@@ -133,7 +134,7 @@ def format_verdict_value(verdict: ThresholdVerdict) -> str:
 UNPAIRED = "the errors of both runs add up, so only a larger drop is detected"
 
 
-def name_verdict(verdict: ThresholdVerdict) -> str:
+def describe_gate_verdict(verdict: ThresholdVerdict) -> str:
     """Met, missed or not tested (in capitals where the gate fails for it), whether it was near, and whether its test
     was weaker than it could be."""
     return (
@@ -143,17 +144,17 @@ def name_verdict(verdict: ThresholdVerdict) -> str:
     )
 
 
-def advise_more_items(verdict: ThresholdVerdict) -> str:
+def describe_gain_of_more_items(verdict: ThresholdVerdict) -> str:
     """What more items would achieve for a bar that lies inside the interval, or for a fall that is no loss yet: how
     wide it
     would be, and the chance of a decision; empty for others.
 
     >>> near = ThresholdVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
-    >>> advise_more_items(near)
+    >>> describe_gain_of_more_items(near)
     'undecided at n 100; 50 more: ± 0.049, 1% chance of a decision; 400 more: ± 0.027, 33% chance of a decision'
     """
     if verdict.ahead:
-        return _format_outlook_steps(verdict, verdict.ahead)
+        return _format_more_labels_outlook(verdict, verdict.ahead)
     if (
         not verdict.near
         or verdict.is_change
@@ -167,11 +168,11 @@ def advise_more_items(verdict: ThresholdVerdict) -> str:
         abs(verdict.value - parse_score_threshold(verdict.bar).number),
     )
     steps = forecast_extra_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
-    return _format_outlook_steps(verdict, steps) if steps else ""
+    return _format_more_labels_outlook(verdict, steps) if steps else ""
 
 
-def _format_outlook_steps(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
-    unit = numbers.choose_measure_format(verdict.scale)
+def _format_more_labels_outlook(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
+    unit = numbers.choose_measure_format_of_protocol(verdict.scale)
     told = [
         f"{step.more} more: ± {unit.text(step.half)}, {step.chance:.0%} chance of a decision"
         for step in steps
@@ -225,14 +226,14 @@ def _name_junit_outcome(verdict: ThresholdVerdict) -> str:
 def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
     """A heading that says how it went, and a table."""
     lines = [
-        f"### Embassay gate: {summarise_bar_verdicts(verdicts)}",
+        f"### Embassay gate: {describe_threshold_verdict_counts(verdicts)}",
         "",
         "| Threshold | Value, 95% CI | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
         f"| `{escape_markdown_cell(verdict.bar)}` | {format_verdict_value(verdict)} | {verdict.n:,} | "
-        f"{name_verdict(verdict)} | {escape_markdown_cell(explain_bar_not_met(verdict))} |"
+        f"{describe_gate_verdict(verdict)} | {escape_markdown_cell(explain_bar_not_met(verdict))} |"
         for verdict in verdicts
     ]
     lines += ["", "Near: the threshold is inside the interval, so another sample could change the verdict."]
@@ -242,7 +243,7 @@ def format_verdicts_as_markdown(verdicts: Sequence[ThresholdVerdict]) -> str:
 
 
 @dataclass(frozen=True)
-class _PlaceTest:
+class _SystemRegressionTest:
     place: Place
     system: str
     found: SystemContrast | None
@@ -283,12 +284,19 @@ def judge_against_baseline(
             mend="Give runs of the same protocol.",
         )
     base.check(systems)
-    how = compare_manifests(now.manifest, base.manifest)
+    how = determine_replicate_pairing(now.manifest, base.manifest)
     tests = [
-        _test_system_at_place(
-            now, base, place, system, how=compare_manifests_at_place(how, place, now, base), margin=margin
+        _test_system_against_baseline(
+            now,
+            base,
+            place,
+            system,
+            how=determine_replicate_pairing_at_place(how, place, now, base),
+            margin=margin,
         )
-        for place in _split_to_shared_datasets(now, base, _list_headline_places(base, tasks, measures))
+        for place in _split_means_into_shared_datasets(
+            now, base, _list_headline_result_keys(base, tasks, measures)
+        )
         for system in systems or [one.system for one in base.at(place)]
         if _has_system_value(base, place, system) or _has_system_value(now, place, system)
     ]
@@ -302,13 +310,15 @@ def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
     return found is not None and found.headline.value is not None
 
 
-def _list_headline_places(base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
+def _list_headline_result_keys(
+    base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]
+) -> list[Place]:
     """List the headline places over datasets, or a run's own where it has no such places."""
-    named = [place for place in base.value_places if is_named_place(place, tasks, measures)]
+    named = [place for place in base.value_places if is_value_place_selected(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
 
 
-def _split_to_shared_datasets(
+def _split_means_into_shared_datasets(
     now: ComparableRun, base: ComparableRun, places: Sequence[Place]
 ) -> Iterator[Place]:
     """The places, with those over datasets that are not the same in both runs taken apart into the datasets that both
@@ -322,32 +332,36 @@ def _split_to_shared_datasets(
         yield from ((task, name, measure) for name in sorted(shared))
 
 
-def _test_system_at_place(
+def _test_system_against_baseline(
     now: ComparableRun,
     base: ComparableRun,
     place: Place,
     system: str,
     *,
-    how: ReplicatePairing,
+    how: ReplicatePairingVerdict,
     margin: float,
-) -> _PlaceTest:
+) -> _SystemRegressionTest:
     """Test a system at a place in both runs, paired or not as the measure allows."""
-    return replace(_test_both_runs(now, base, place, system, how.paired, margin), unpaired=how.reason)
+    return replace(
+        _test_change_from_earlier_run(now, base, place, system, how.paired, margin), unpaired=how.reason
+    )
 
 
-def _test_both_runs(
+def _test_change_from_earlier_run(
     now: ComparableRun, base: ComparableRun, place: Place, system: str, paired: bool, margin: float
-) -> _PlaceTest:
+) -> _SystemRegressionTest:
     before, after = base.find_system_standing(place, system), now.find_system_standing(place, system)
     if before is None or before.headline.value is None:
-        return _PlaceTest(place, system, None, reason="no value in the earlier run")
+        return _SystemRegressionTest(place, system, None, reason="no value in the earlier run")
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else _NOT_THERE
-        return _PlaceTest(place, system, None, reason=f"no value now: {why}", stops=True)
+        return _SystemRegressionTest(place, system, None, reason=f"no value now: {why}", stops=True)
     if data := explain_differing_datasets(now, base, place):
         shared = base.list_task_datasets(place[0]) & now.list_task_datasets(place[0])
-        return _PlaceTest(place, system, None, reason=data, stops=not shared)
-    found = contrast_systems_at_place(SystemValuesAtPlace(after), SystemValuesAtPlace(before), paired=paired)
+        return _SystemRegressionTest(place, system, None, reason=data, stops=not shared)
+    found = contrast_two_systems_by_test(
+        SystemStandingWithItemValues(after), SystemStandingWithItemValues(before), paired=paired
+    )
     # Turned so that higher is better and moved by the margin: below 0 is a fall.
     sign = 1.0 if is_higher_measure_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
@@ -355,22 +369,22 @@ def _test_both_runs(
     if math.isnan(found.p):
         same = found.error == 0 and found.difference == 0
         if same and None not in (*after.headline.interval, *before.headline.interval):
-            return _PlaceTest(place, system, found, 1.0)
+            return _SystemRegressionTest(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
         why = f"it became worse, but perhaps by chance: {found.reason}" if fell else found.reason
-        return _PlaceTest(place, system, found, reason=why, stops=fell)
+        return _SystemRegressionTest(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
-    return _PlaceTest(
+    return _SystemRegressionTest(
         place,
         system,
         found,
         compute_one_sided_p(shifted),
         fall=fall,
-        ungraded=_explain_unjudged_fall(found, now, base),
+        ungraded=_explain_drop_by_missing_labels(found, now, base),
     )
 
 
-def _explain_unjudged_fall(found: SystemContrast, now: ComparableRun, base: ComparableRun) -> str:
+def _explain_drop_by_missing_labels(found: SystemContrast, now: ComparableRun, base: ComparableRun) -> str:
     """Explain why a fall may come of missing labels; empty where it does not."""
     less = now.find_less_judged_run(base, found.measure, (found.a, found.b), found.difference)
     when = {"first": "are graded now than", "second": "were graded"}.get(less)
@@ -378,7 +392,7 @@ def _explain_unjudged_fall(found: SystemContrast, now: ComparableRun, base: Comp
 
 
 def _make_threshold_verdicts(
-    tests: Sequence[_PlaceTest], alpha: float, margin: float, protocol: str
+    tests: Sequence[_SystemRegressionTest], alpha: float, margin: float, protocol: str
 ) -> Iterator[ThresholdVerdict]:
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
@@ -393,22 +407,24 @@ def _make_threshold_verdicts(
         p = next(corrected) if test.p < 1 else test.p
         made = _make_threshold_verdict(test, bar, p, alpha, protocol)
         yield (
-            replace(made, ahead=_forecast_fall_with_more_items(test, alpha / len(tested)))
+            replace(made, ahead=_forecast_drop_detection_with_more_items(test, alpha / len(tested)))
             if made.met and test.fall
             else made
         )
 
 
-def _forecast_fall_with_more_items(test: _PlaceTest, alpha: float) -> tuple[MoreLabelsOutlook, ...]:
+def _forecast_drop_detection_with_more_items(
+    test: _SystemRegressionTest, alpha: float
+) -> tuple[MoreLabelsOutlook, ...]:
     """What more items would achieve for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
     if test.found is None or not test.found.error > 0:
         return ()
-    return forecast_difference_detection(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
+    return forecast_detection_with_more_items(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
 def _make_threshold_verdict(
-    test: _PlaceTest, bar: str, p: float, alpha: float, protocol: str
+    test: _SystemRegressionTest, bar: str, p: float, alpha: float, protocol: str
 ) -> ThresholdVerdict:
     found = test.found
     made = ThresholdVerdict(
@@ -427,16 +443,16 @@ def _make_threshold_verdict(
     return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 
 
-def judge_score_bars(
-    bars: Sequence[ScoreThreshold], rows: ResultsForThresholds
+def iterate_score_threshold_verdicts(
+    bars: Sequence[RequiredResultScore], rows: ResultsForThresholds
 ) -> Iterator[ThresholdVerdict]:
     """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
     stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
-        yield _judge_score_bar(bar, rows.find(bar))
+        yield _judge_score_against_threshold(bar, rows.find(bar))
 
 
-def _judge_score_bar(bar: ScoreThreshold, row: ResultRow) -> ThresholdVerdict:
+def _judge_score_against_threshold(bar: RequiredResultScore, row: ResultRow) -> ThresholdVerdict:
     verdict = ThresholdVerdict(
         *(row.value, row.ci_low, row.ci_high, row.n), bar=bar.text, met=None, scale=bar.protocol, stops=True
     )
@@ -453,7 +469,7 @@ def _judge_score_bar(bar: ScoreThreshold, row: ResultRow) -> ThresholdVerdict:
     )
 
 
-def describe_judge_offsets(folder: Path) -> Iterator[str]:
+def describe_judge_deviation_from_people(folder: Path) -> Iterator[str]:
     """How far the judge of a run is from the people who corrected it, by their grade and by rank."""
     from embassay.protocols.rag.scoring.correction import CORRECTED, read_judge_corrections
 
@@ -548,14 +564,20 @@ def gate(
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
     folder = find_run_folder(run)
     read = [parse_score_threshold(text) for text in bars]
-    verdicts = list(judge_score_bars(read, read_result_rows(folder))) if read else []
+    verdicts = (
+        list(iterate_score_threshold_verdicts(read, read_results_for_thresholds(folder))) if read else []
+    )
     if no_worse_than is not None:
         verdicts += judge_against_baseline(
-            read_run_values(folder), read_run_values(find_run_folder(no_worse_than)).rename_systems(names), alpha=alpha,
+            read_comparable_run(folder),
+            read_comparable_run(find_run_folder(no_worse_than)).rename_systems(names),
+            alpha=alpha,
             margin=margin,
-            systems=systems, tasks=tasks, measures=measures
-        )  # fmt: skip
-    return QualityGateResult(tuple(verdicts), tuple(describe_judge_offsets(folder)))
+            systems=systems,
+            tasks=tasks,
+            measures=measures,
+        )
+    return QualityGateResult(tuple(verdicts), tuple(describe_judge_deviation_from_people(folder)))
 
 
 __all__ = [
@@ -564,7 +586,7 @@ __all__ = [
     "format_verdicts_as_junit",
     "format_verdicts_as_markdown",
     "gate",
+    "iterate_score_threshold_verdicts",
     "judge_against_baseline",
-    "judge_score_bars",
     "parse_system_renames",
 ]

@@ -40,7 +40,7 @@ _BYTES = {"float16": 2.0, "int8": 1.0, "binary": 0.125}
 """Bytes of a number, by how vectors are quantised."""
 
 
-def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[ResultRow]:
+def iterate_run_time_and_memory_rows(manifest: Mapping[str, Any]) -> Iterator[ResultRow]:
     """What each system took in a run, as rows that a threshold may be set on: the `seconds` of its finished cells, the
     most `memory` (MiB) that a process held for one, and the `bytes_per_vector`."""
     protocol = str(manifest.get("protocol", ""))
@@ -52,16 +52,16 @@ def read_run_costs(manifest: Mapping[str, Any]) -> Iterator[ResultRow]:
             costs["seconds"] = math.fsum(cell["seconds"] for cell in cells)
         if peaks := [cell["peak_bytes"] for cell in cells if cell.get("peak_bytes") is not None]:
             costs["memory"] = max(peaks) / 2**20
-        costs["bytes_per_vector"] = compute_vector_bytes(name, system.get("facts", {}))
+        costs["bytes_per_vector"] = compute_bytes_per_vector(name, system.get("facts", {}))
         for measure, value in costs.items():
             reason = "" if value is not None else "not recorded by the run"
             yield ResultRow(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
 
 
-def compute_vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
+def compute_bytes_per_vector(system: str, facts: Mapping[str, Any]) -> float | None:
     """Compute the bytes an index stores of a text; None for a system that makes no vectors.
 
-    >>> compute_vector_bytes("minilm?quantize=int8", {"dims": 384}), compute_vector_bytes("bm25", {})
+    >>> compute_bytes_per_vector("minilm?quantize=int8", {"dims": 384}), compute_bytes_per_vector("bm25", {})
     (384.0, None)
     """
     if not facts.get("dims"):
@@ -92,7 +92,7 @@ def is_higher_measure_better(measure: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SystemValuesAtPlace:
+class SystemStandingWithItemValues:
     """A system at a place, and the values of its items where the headline is their mean."""
 
     standing: SystemStanding
@@ -141,19 +141,27 @@ class ComparableRun:
 
     def at(self, place: Place) -> tuple[SystemStanding, ...]:
         """List the standings of ranked systems at a place."""
-        return tuple(found for found in self._list_all_standings(place) if found.group != REFERENCE)
+        return tuple(
+            found for found in self._list_system_standings_at_place(place) if found.group != REFERENCE
+        )
 
-    def _list_all_standings(self, place: Place) -> list[SystemStanding]:
+    def _list_system_standings_at_place(self, place: Place) -> list[SystemStanding]:
         """List the standing of every system at a place; over one dataset a headline is that dataset's."""
         task, dataset, measure = place
         found = [own for own in self.standings if own.place == place]
         if found or not dataset or self.list_task_datasets(task) != {dataset}:
             return found
-        return [replace(own, dataset=dataset) for own in self._list_all_standings((task, "", measure))]
+        return [
+            replace(own, dataset=dataset) for own in self._list_system_standings_at_place((task, "", measure))
+        ]
 
-    def find_reference_floor(self, place: Place, *, higher: bool) -> float | None:
+    def find_best_reference_score(self, place: Place, *, higher: bool) -> float | None:
         """Find what the best reference, which knows nothing, scores at a place; None without one."""
-        known = [own.headline.value for own in self._list_all_standings(place) if own.group == REFERENCE]
+        known = [
+            own.headline.value
+            for own in self._list_system_standings_at_place(place)
+            if own.group == REFERENCE
+        ]
         values = [value for value in known if value is not None]
         return (max if higher else min)(values, default=None)
 
@@ -168,7 +176,9 @@ class ComparableRun:
 
     def find_system_standing(self, place: Place, system: str) -> SystemStanding | None:
         """Find the standing of a system at a place; None where it is not there."""
-        return next((found for found in self._list_all_standings(place) if found.system == system), None)
+        return next(
+            (found for found in self._list_system_standings_at_place(place) if found.system == system), None
+        )
 
     def list_task_datasets(self, task: str) -> frozenset[str]:
         """List the datasets that the run has the task on; all for `overall`."""
@@ -178,7 +188,7 @@ class ComparableRun:
             if task == OVERALL or task in (dataset.get("tasks") or {task: 0})
         )
 
-    def find_system_values_at_place(self, place: Place, system: str) -> SystemValuesAtPlace | None:
+    def find_system_values_at_place(self, place: Place, system: str) -> SystemStandingWithItemValues | None:
         """Find a system at a place with the values of its items."""
         found = self.find_system_standing(place, system)
         if found is None:
@@ -188,9 +198,9 @@ class ComparableRun:
         items = (
             None
             if value is None or not name
-            else self.items.find_items_behind_headline(task, name, system, value)
+            else self.items.find_item_values_behind_headline(task, name, system, value)
         )
-        return SystemValuesAtPlace(found, items)
+        return SystemStandingWithItemValues(found, items)
 
     def find_known_contrast(self, place: Place, a: str, b: str) -> StatedSystemContrast | None:
         """Find what the run itself says of `a` minus `b` at a place; None where it says nothing."""
@@ -294,7 +304,7 @@ class StatedSystemContrast:
         return PairTest(a, b, self.difference, low, high, self.error, score, self.p, self.p, self.df)
 
 
-def read_run_values(folder: Path) -> ComparableRun:
+def read_comparable_run(folder: Path) -> ComparableRun:
     """Read a run's values; DataError for a folder without a run, or with nothing to compare."""
     run = RunFolder(folder)
     manifest = run.read_manifest()
@@ -302,19 +312,21 @@ def read_run_values(folder: Path) -> ComparableRun:
         raise DataError("There is no run here", path=folder, mend="Give the folder of a run (its --out).")
     items = ItemValues(folder)
     if (folder / "score.json").is_file():
-        return _read_scoring_values(folder, manifest, items)
+        return _read_comparable_scoring_run(folder, manifest, items)
     standings = read_standings(folder)
     if not standings and manifest.get("protocol") == "rag":
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
-        standings = tuple(make_item_standings(items, run.read_results(), seed))
+        standings = tuple(make_standings_from_item_means(items, run.read_results(), seed))
     if not standings:
         raise DataError(
-            "This run has no headlines to compare", path=folder, mend=_suggest_next_step(manifest)
+            "This run has no headlines to compare",
+            path=folder,
+            mend=_suggest_step_for_incomparable_run(manifest),
         )
     return ComparableRun(folder, manifest, standings, items)
 
 
-def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
+def _suggest_step_for_incomparable_run(manifest: Mapping[str, Any]) -> str:
     """Suggest what to do with a run that has nothing to compare: one that has ended writes none."""
     if manifest.get("kind") == "sweep":
         return "A sweep compares its own stacks. See its report."
@@ -323,7 +335,9 @@ def _suggest_next_step(manifest: Mapping[str, Any]) -> str:
     return "Run its command again with the same --out to write them; finished cells are kept."
 
 
-def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> ComparableRun:
+def _read_comparable_scoring_run(
+    folder: Path, manifest: Mapping[str, Any], items: ItemValues
+) -> ComparableRun:
     """Read the values of a scoring, as its record says, corrected by people's grades or not."""
     from embassay.protocols.rag.scoring.standings import list_run_pair_contrasts, read_scored_runs
 
@@ -335,13 +349,13 @@ def _read_scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemV
     )  # fmt: skip
 
 
-def is_named_place(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
+def is_value_place_selected(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
     """Say whether a place is among those named; none named is all."""
     task, _, measure = place
     return (not tasks or task in tasks) and (not measures or measure in measures)
 
 
-def check_names_in_run(
+def check_tasks_measures_datasets_in_run(
     run: ComparableRun, tasks: Sequence[str], measures: Sequence[str], datasets: Sequence[str] = ()
 ) -> None:
     """Check that the run has the named tasks, measures and datasets; else UsageError."""
@@ -377,10 +391,10 @@ class ItemValues:
         """Find values by (variant, measure) and item; over the repeats of a cell the mean."""
         key = task, dataset, system
         if key not in self._read:
-            self._read[key] = _read_item_measures(self._run.locate_cell_items(*key))
+            self._read[key] = _read_item_measures_over_repeats(self._run.locate_cell_items(*key))
         return self._read[key]
 
-    def find_items_behind_headline(
+    def find_item_values_behind_headline(
         self, task: str, dataset: str, system: str, value: float
     ) -> PerItem | None:
         """The per-item values whose mean is the headline `value`, by item; None where the headline is no such mean.
@@ -396,7 +410,9 @@ class ItemValues:
         return None
 
 
-def make_item_standings(items: ItemValues, rows: list[ResultRow], seed: int) -> Iterator[SystemStanding]:
+def make_standings_from_item_means(
+    items: ItemValues, rows: list[ResultRow], seed: int
+) -> Iterator[SystemStanding]:
     """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
 
     All systems of a dataset are resampled together, over the items that they share.
@@ -430,7 +446,7 @@ def _resample_shared_items(
     return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)
 
 
-def _read_item_measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
+def _read_item_measures_over_repeats(single: Path) -> dict[tuple[str, str], dict[str, float]]:
     if single.is_file():
         return _average_item_tables([_read_items_file(single)])
     repeats = single.with_suffix("")

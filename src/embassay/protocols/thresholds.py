@@ -14,7 +14,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import HasRunFolder, find_run_folder
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.protocols.run_values import is_named_place, read_run_costs
+from embassay.protocols.run_values import is_value_place_selected, iterate_run_time_and_memory_rows
 from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, find_run_folders
 
@@ -32,7 +32,7 @@ _MEND = "Write PROTOCOL.TASK[SYSTEM]>=NUMBER, for example 'sage.overall[minilm]>
 
 
 @dataclass(frozen=True)
-class ScoreThreshold:
+class RequiredResultScore:
     """A row of results, by protocol, task, measure (empty: the task's headline), system and other columns, and what its
     value or an end of its 95% interval must be."""
 
@@ -58,7 +58,7 @@ class ScoreThreshold:
         return OPERATORS[self.sign](value, self.number)
 
 
-def parse_score_threshold(text: str) -> ScoreThreshold:
+def parse_score_threshold(text: str) -> RequiredResultScore:
     """Parse a threshold from its text. Raises UsageError where it is none.
 
     >>> bar = parse_score_threshold("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
@@ -80,7 +80,9 @@ def parse_score_threshold(text: str) -> ScoreThreshold:
         raise UsageError(f"{text!r} does not name a {'system' if task else 'task'}.", mend=_MEND)
     where = {key: value.strip() for key, value in zip(rest[::2], rest[1::2], strict=True)}
     end: End = found["end"] or "value"  # type: ignore[assignment]
-    return ScoreThreshold(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
+    return RequiredResultScore(
+        found["protocol"], task, measure, system.strip(), found["sign"], number, end, where
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class ResultsForThresholds:
         """Whether a threshold that names no measure is on this one."""
         return (row.protocol, row.task, row.measure) in self.headlines or row.measure == row.task
 
-    def find(self, bar: ScoreThreshold) -> ResultRow:
+    def find(self, bar: RequiredResultScore) -> ResultRow:
         """Find the row that a threshold means. Raises UsageError where there is none, or more than one."""
         rows: Sequence[ResultRow] = self.results
         for column in ("protocol", "task", "system"):
@@ -105,7 +107,7 @@ class ResultsForThresholds:
             else self._select_headline_rows(rows, bar)
         )
         for column in KEYS:
-            rows = _narrow_rows_by_column(rows, column, bar)
+            rows = _select_rows_for_threshold_column(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
                 f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang."
@@ -113,12 +115,12 @@ class ResultsForThresholds:
         self._check_threshold_not_in_points(bar, rows[0])
         return rows[0]
 
-    def _check_threshold_not_in_points(self, bar: ScoreThreshold, row: ResultRow) -> None:
+    def _check_threshold_not_in_points(self, bar: RequiredResultScore, row: ResultRow) -> None:
         """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
         if (
             is_headline
-            and numbers.choose_measure_format(bar.protocol) is numbers.POINTS
+            and numbers.choose_measure_format_of_protocol(bar.protocol) is numbers.POINTS
             and abs(bar.number) > 1
         ):
             raise UsageError(
@@ -126,7 +128,9 @@ class ResultsForThresholds:
                 mend=f"Write {bar.number / 100:g}.",
             )
 
-    def _select_headline_rows(self, rows: Sequence[ResultRow], bar: ScoreThreshold) -> Sequence[ResultRow]:
+    def _select_headline_rows(
+        self, rows: Sequence[ResultRow], bar: RequiredResultScore
+    ) -> Sequence[ResultRow]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
         chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline_row(row))) or measures
         if len(chosen) != 1:
@@ -138,7 +142,7 @@ class ResultsForThresholds:
         return [row for row in rows if row.measure == chosen[0]]
 
 
-def read_result_rows(folder: Path) -> ResultsForThresholds:
+def read_results_for_thresholds(folder: Path) -> ResultsForThresholds:
     """The rows of the run in a folder, or of all runs below it. Raises DataError where there is none."""
     runs = list(find_run_folders(folder))
     if not runs:
@@ -153,13 +157,13 @@ def read_result_rows(folder: Path) -> ResultsForThresholds:
         run = RunFolder(path)
         manifest = run.read_manifest() or {}
         protocol = str(manifest.get("protocol", ""))
-        results += [*run.read_results(), *read_run_costs(manifest)]
+        results += [*run.read_results(), *iterate_run_time_and_memory_rows(manifest)]
         headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
     return ResultsForThresholds(tuple(results), frozenset(headlines))
 
 
 def _select_rows_by_column(
-    rows: Sequence[ResultRow], column: str, value: str, bar: ScoreThreshold
+    rows: Sequence[ResultRow], column: str, value: str, bar: RequiredResultScore
 ) -> Sequence[ResultRow]:
     found = [row for row in rows if getattr(row, column) == value]
     if found:
@@ -172,8 +176,8 @@ def _select_rows_by_column(
     )
 
 
-def _narrow_rows_by_column(
-    rows: Sequence[ResultRow], column: str, bar: ScoreThreshold
+def _select_rows_for_threshold_column(
+    rows: Sequence[ResultRow], column: str, bar: RequiredResultScore
 ) -> Sequence[ResultRow]:
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
     # What a threshold does not say is over all, or the only one.
@@ -202,12 +206,12 @@ def list_threshold_scores(
 
     DataError for a folder without a run.
     """
-    rows = read_result_rows(find_run_folder(run))
+    rows = read_results_for_thresholds(find_run_folder(run))
     asked = [
         row
         for row in rows.results
         if (not systems or row.system in systems)
-        and is_named_place((row.task, row.dataset, row.measure), tasks, measures)
+        and is_value_place_selected((row.task, row.dataset, row.measure), tasks, measures)
     ]
     if not (tasks or measures):
         # A run of one task may have no headline: then all that is over everything.
@@ -216,12 +220,12 @@ def list_threshold_scores(
     # Of each task what is over all its datasets, or over each where nothing is.
     whole = {(row.protocol, row.task) for row in asked if not row.dataset}
     kept = (row for row in asked if not row.dataset or (row.protocol, row.task) not in whole)
-    return tuple((_format_score_name(row, rows), row) for row in kept if row.value is not None)
+    return tuple((_format_score_as_threshold_start(row, rows), row) for row in kept if row.value is not None)
 
 
-def _format_score_name(row: ResultRow, rows: ResultsForThresholds) -> str:
+def _format_score_as_threshold_start(row: ResultRow, rows: ResultsForThresholds) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
     measure = "" if rows.is_headline_row(row) else row.measure
-    return ScoreThreshold(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix(
-        "0"
-    )
+    return RequiredResultScore(
+        row.protocol, row.task, measure, row.system, "", 0, where=where
+    ).text.removesuffix("0")

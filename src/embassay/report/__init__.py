@@ -1,4 +1,4 @@
-"""What runs say, for people: one HTML file (`write_report`) and the terminal (`terminal.run_view`)."""
+"""What runs say, for people: one HTML file (`write_report`) and the terminal (`terminal.make_run_terminal_blocks`)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def write_report(
     name = "summary" if summary else "report"
     target = Path(out) if out is not None else _common_folder(folders) / f"{name}.html"
     written: Path = import_attribute(
-        f"embassay.report.{'summary:write_summary_page' if summary else 'html:write_report_page'}"
+        f"embassay.report.{'summary:write_summary_page' if summary else 'html:write_whole_report_html'}"
     )(runs, target)
     for made in () if summary else runs:
-        if why := made.external_page_blocks[1]:
+        if why := made.load_external_page_or_reason[1]:
             tell(f"The page of {made.title} cannot be shown: {why}")
     return written
 

@@ -1,7 +1,7 @@
 """The first screen: the questions a reader comes with, each answered in one line, or said to be open with what would
 decide it.
 
-`answer_report_questions` computes everything that a page, a terminal or a print shows of them,
+`list_report_answers_from_evidence` computes everything that a page, a terminal or a print shows of them,
 once. An answer rests on the
 paired resamples that its run kept: *ahead* is the share of them in which the leader scores clearly above every other
 system (`clear_lead`); it is `sure` where the run's own tests leave the leader the first place alone, `likely` from 80
@@ -25,8 +25,8 @@ from embassay.report.cards.evidence import (
     LEAST_COLLECTIONS,
     LIKELY,
     Basis,
-    RankedSystemEstimate,
     RunEvidenceOnQuestion,
+    SystemEstimateWithRanks,
     collect_question_evidence,
 )
 from embassay.report.runs import ReportRun, read_sweep_findings
@@ -36,7 +36,12 @@ from embassay.stats.intervals import count_items_to_decide
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackSummary
 
-__all__ = ["RankedSystemEstimate", "ReportAnswer", "answer_report_questions", "recommend_systems"]
+__all__ = [
+    "ReportQuestionAnswer",
+    "SystemEstimateWithRanks",
+    "describe_recommended_systems",
+    "list_report_answers_from_evidence",
+]
 
 Level = Literal["sure", "likely", "open", "not run"]
 NEARLY_ALL = 99.5
@@ -93,7 +98,7 @@ PROTOCOLS = ("search", "reworded", "damaged", "groups")
 
 
 @dataclass(frozen=True)
-class ReportAnswer:
+class ReportQuestionAnswer:
     """The answer to one question of a report, as a line.
 
     `all` are the systems that one method scored, best first, and `names` those of them that may be first. `ahead` of
@@ -108,19 +113,19 @@ class ReportAnswer:
     n: int = 0
     ahead: int | None = None
     more: int | None = None
-    all: tuple[RankedSystemEstimate, ...] = ()
+    all: tuple[SystemEstimateWithRanks, ...] = ()
     unit: MeasureFormat = SCORE
     note: str = ""
     slug: str = ""
     percentile: float | None = None
-    people: RankedSystemEstimate | None = None
+    people: SystemEstimateWithRanks | None = None
     beside: str = ""
     caption: str = ""
     basis: Basis = "quality"
     may: tuple[str, ...] = ()
 
     @property
-    def top(self) -> tuple[RankedSystemEstimate, ...]:
+    def top(self) -> tuple[SystemEstimateWithRanks, ...]:
         """The first three systems; with people among them where people answered."""
         if self.people is None:
             return self.all[:3]
@@ -150,7 +155,7 @@ class ReportAnswer:
         return "0", "1" if self.unit.factor == 1 else "100"
 
     @property
-    def is_ranked(self) -> bool:
+    def has_ranked_systems(self) -> bool:
         """Whether its run's tests leave places to anybody."""
         return any(contender.ranks for contender in self.all)
 
@@ -217,52 +222,56 @@ class ReportAnswer:
             "open": f"about {self.more:,} more {noun} needed"
             if self.more
             else _say_more_may_not_decide(self),
-            "likely": _add_sample_size_to_sentence(f"{_format_ahead_of_hundred(self)} of 100", self).replace(
+            "likely": _add_collection_count_if_few(f"{_format_ahead_of_hundred(self)} of 100", self).replace(
                 "from only", "only"
             ),
         }
         return self.note or briefly.get(self.level) or self.how_sure
 
 
-def _say_more_may_not_decide(answer: ReportAnswer) -> str:
+def _say_more_may_not_decide(answer: ReportQuestionAnswer) -> str:
     return (
         _explain_lead_certainty(answer)
-        if _has_few_collections(answer)
+        if _has_evidence_from_few_collections(answer)
         else f"more {answer.question.noun}s may not help"
     )
 
 
-def _explain_lead_certainty(answer: ReportAnswer) -> str:
+def _explain_lead_certainty(answer: ReportQuestionAnswer) -> str:
     if answer.level == "not run":
         return f"embassay {answer.question.command}"
     noun = answer.question.noun
     more = f"about {answer.more:,} more would decide" if answer.more else ""
     if answer.level == "open":
         few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
-        if _has_few_collections(answer) and not more:
+        if _has_evidence_from_few_collections(answer) and not more:
             return few
         return f"{few}; {more}" if more else f"more {noun}s may not help; choose by price or speed"
-    if answer.level == "likely" and more and not _has_few_collections(answer):
+    if answer.level == "likely" and more and not _has_evidence_from_few_collections(answer):
         return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples; {more}"
-    return _add_sample_size_to_sentence(
+    return _add_collection_count_if_few(
         f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer
     )
 
 
-def _format_ahead_of_hundred(answer: ReportAnswer) -> str:
+def _format_ahead_of_hundred(answer: ReportQuestionAnswer) -> str:
     return "over 99" if answer.ahead == 100 else str(answer.ahead)
 
 
-def _has_few_collections(answer: ReportAnswer) -> bool:
+def _has_evidence_from_few_collections(answer: ReportQuestionAnswer) -> bool:
     return answer.question.noun == "collection" and answer.n < LEAST_COLLECTIONS
 
 
-def _add_sample_size_to_sentence(ahead: str, answer: ReportAnswer) -> str:
+def _add_collection_count_if_few(ahead: str, answer: ReportQuestionAnswer) -> str:
     few = tables.format_noun_count(answer.n, answer.question.noun)
-    return f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_few_collections(answer) else ahead
+    return (
+        f"{ahead.removesuffix(' resamples')}, from only {few}"
+        if _has_evidence_from_few_collections(answer)
+        else ahead
+    )
 
 
-def answer_report_questions(runs: Sequence[ReportRun]) -> tuple[ReportAnswer, ...]:
+def list_report_answers_from_evidence(runs: Sequence[ReportRun]) -> tuple[ReportQuestionAnswer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
     # A sweep and a choice are told by their own recommendation, which knows the limits; beside others they answer too.
     if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
@@ -274,14 +283,16 @@ def answer_report_questions(runs: Sequence[ReportRun]) -> tuple[ReportAnswer, ..
     answers = [_answer_from_evidence(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
-    return (*answers, answer_query_time(runs, answers[0]))
+    return (*answers, build_query_time_answer(runs, answers[0]))
 
 
-def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuestion | None) -> ReportAnswer:
+def _answer_from_evidence(
+    question: ReportQuestion, evidence: RunEvidenceOnQuestion | None
+) -> ReportQuestionAnswer:
     if evidence is None:
-        return ReportAnswer(question, "not run")
+        return ReportQuestionAnswer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
-    blank = ReportAnswer(
+    blank = ReportQuestionAnswer(
         question, "not run", all=contenders, unit=evidence.unit, slug=slug, caption=evidence.means,
         basis=evidence.basis
     )  # fmt: skip
@@ -294,7 +305,7 @@ def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuest
             blank, level="open", names=names, n=evidence.n, note=note, may=_list_possible_leaders(contenders)
         )
     names = evidence.may or _list_possible_leaders(contenders, evidence.floor)
-    ahead = _count_resamples_ahead(evidence) if evidence.chance is None else evidence.chance
+    ahead = _compute_percent_of_resamples_ahead(evidence) if evidence.chance is None else evidence.chance
     level = _rate_answer_certainty(question, evidence, ahead)
     told = names if level == "open" else names[:1]
     return replace(
@@ -305,7 +316,7 @@ def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuest
 
 
 def _list_possible_leaders(
-    contenders: Sequence[RankedSystemEstimate], floor: float | None = None
+    contenders: Sequence[SystemEstimateWithRanks], floor: float | None = None
 ) -> tuple[str, ...]:
     """List who may be first; without tests everybody may, but nobody who does not pass a reference."""
     able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
@@ -325,7 +336,7 @@ def _rate_answer_certainty(
     return "likely" if ahead >= LIKELY else "open"
 
 
-def _count_resamples_ahead(evidence: RunEvidenceOnQuestion) -> int | None:
+def _compute_percent_of_resamples_ahead(evidence: RunEvidenceOnQuestion) -> int | None:
     """Of 100 resamples those in which the first is clearly above every other, rounded down; 100 from 99.5 on."""
     defined = evidence.replicates[:, np.isfinite(evidence.replicates).all(axis=0)]
     if defined.shape[1] < 2:
@@ -354,13 +365,13 @@ def _count_items_to_tell_leader(evidence: RunEvidenceOnQuestion, names: Sequence
     return math.ceil(wanted / step) * step
 
 
-def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> ReportAnswer:
+def build_query_time_answer(runs: Sequence[ReportRun], search: ReportQuestionAnswer) -> ReportQuestionAnswer:
     """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
     however fast it is."""
     question = QUESTIONS[-1]
     swept = next(((run, result) for run in runs if (result := read_sweep_findings(run)) is not None), None)
     if swept is None:
-        return ReportAnswer(question, "not run")
+        return ReportQuestionAnswer(question, "not run")
     run, findings = swept
     fastest: dict[str, StackSummary] = {}
     for stack in findings.parts[0].stacks:
@@ -371,7 +382,7 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     kinds = {system.name: system.kind for each in runs for system in each.record.systems}
     ordered = sorted(fastest.items(), key=lambda pair: (pair[1].latency, pair[0]))
     top = tuple(
-        RankedSystemEstimate(
+        SystemEstimateWithRanks(
             *(facts.latency, facts.latency_low, facts.latency_high),
             name=name,
             kind=kinds.get(name, "embedding"),
@@ -380,7 +391,7 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     )
     able = [row for row in top if search.level == "not run" or row.name in search.may]
     if not able:
-        return ReportAnswer(question, "not run")
+        return ReportQuestionAnswer(question, "not run")
     words = _describe_query_times(able, fastest)
     beaten = {row.name for row in search.all} - {*search.may}
     ruled = [row.name for row in top if row.name in beaten and row.point < able[0].point]
@@ -389,10 +400,12 @@ def answer_query_time(runs: Sequence[ReportRun], search: ReportAnswer) -> Report
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _rate_query_time_certainty(able), findings.asked.percentile
-    return ReportAnswer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
+    return ReportQuestionAnswer(
+        question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile
+    )
 
 
-def _rate_query_time_certainty(able: Sequence[RankedSystemEstimate]) -> Level:
+def _rate_query_time_certainty(able: Sequence[SystemEstimateWithRanks]) -> Level:
     if len(able) < 2:
         return "sure"
     first, second = able[:2]
@@ -401,7 +414,7 @@ def _rate_query_time_certainty(able: Sequence[RankedSystemEstimate]) -> Level:
     return "sure" if first.high < second.low else "open"
 
 
-def _describe_query_times(able: Sequence[RankedSystemEstimate], stacks: Mapping[str, StackSummary]) -> str:
+def _describe_query_times(able: Sequence[SystemEstimateWithRanks], stacks: Mapping[str, StackSummary]) -> str:
     times = [
         f"{_format_query_time(able[0])} a query",
         *(f"{contender.name} {_format_query_time(contender)}" for contender in able[1:2]),
@@ -414,7 +427,7 @@ def _describe_query_times(able: Sequence[RankedSystemEstimate], stacks: Mapping[
     )
 
 
-def _format_query_time(contender: RankedSystemEstimate) -> str:
+def _format_query_time(contender: SystemEstimateWithRanks) -> str:
     write = MILLISECONDS.text if contender.point < 10 else MILLISECONDS.format_value_in_text
     return f"{write(contender.point)} ms"
 
@@ -429,15 +442,15 @@ class SystemPlaceInAnswer:
     first: bool = False
 
 
-def place_systems_in_answers(
-    answers: Sequence[ReportAnswer],
-) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]]:
+def list_system_places_per_answer(
+    answers: Sequence[ReportQuestionAnswer],
+) -> tuple[tuple[ReportQuestionAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
     kinds = {contender.name: contender.kind for answer in asked for contender in answer.all}
     by_run = [
-        {contender.name: _make_system_place(answer, contender) for contender in answer.all}
+        {contender.name: _make_system_place_in_answer(answer, contender) for contender in answer.all}
         for answer in asked
     ]
     return asked, tuple(
@@ -446,7 +459,9 @@ def place_systems_in_answers(
     )
 
 
-def _make_system_place(answer: ReportAnswer, contender: RankedSystemEstimate) -> SystemPlaceInAnswer:
+def _make_system_place_in_answer(
+    answer: ReportQuestionAnswer, contender: SystemEstimateWithRanks
+) -> SystemPlaceInAnswer:
     rank = tables.format_rank_range(*contender.ranks) if contender.ranks else ""
     interval = "" if contender.low is None else answer.unit.interval(*contender.ends)
     return SystemPlaceInAnswer(
@@ -457,7 +472,7 @@ def _make_system_place(answer: ReportAnswer, contender: RankedSystemEstimate) ->
     )
 
 
-def recommend_systems(answers: Sequence[ReportAnswer]) -> tuple[str, str]:
+def describe_recommended_systems(answers: Sequence[ReportQuestionAnswer]) -> tuple[str, str]:
     """What to use, or why these runs do not say so; and what they leave open. Both empty without answers.
 
     It goes by the questions of quality that are decided narrowly, and never averages over them.
@@ -468,10 +483,10 @@ def recommend_systems(answers: Sequence[ReportAnswer]) -> tuple[str, str]:
     if not any(answer.level != "not run" for answer in quality):
         return "", ""
     use = _say_which_to_use(quality) or _say_no_system_chosen(quality, answers)
-    return f"{use}.", " ".join(_say_open_and_unasked(left, never))
+    return f"{use}.", " ".join(_say_open_and_untested_questions(left, never))
 
 
-def recommendation_claims(answers: Sequence[ReportAnswer]) -> tuple[Claim, ...]:
+def recommendation_claims(answers: Sequence[ReportQuestionAnswer]) -> tuple[Claim, ...]:
     """What the recommendation rests on: of every system to use, that it leads on a question, or may be first there."""
     quality = [answer for answer in answers if answer.question.name in PROTOCOLS]
     return tuple(
@@ -481,12 +496,14 @@ def recommendation_claims(answers: Sequence[ReportAnswer]) -> tuple[Claim, ...]:
     )
 
 
-def _find_recommended_systems(quality: Sequence[ReportAnswer]) -> dict[str, list[ReportAnswer]]:
+def _find_recommended_systems(
+    quality: Sequence[ReportQuestionAnswer],
+) -> dict[str, list[ReportQuestionAnswer]]:
     """The systems to use, each with the questions that it leads: those that recommend it, then others that it leads. A
     system that the tests rule out for search is not one of them."""
     ruled = {name for answer in quality if answer.question.name == "search" for name in answer.out}
     grounds = [answer for answer in quality if answer.can_recommend_leader and answer.names[0] not in ruled]
-    winners: dict[str, list[ReportAnswer]] = {}
+    winners: dict[str, list[ReportQuestionAnswer]] = {}
     for answer in grounds:
         winners.setdefault(answer.names[0], []).append(answer)
     for answer in quality:
@@ -496,7 +513,7 @@ def _find_recommended_systems(quality: Sequence[ReportAnswer]) -> dict[str, list
     return winners
 
 
-def _say_which_to_use(quality: Sequence[ReportAnswer]) -> str:
+def _say_which_to_use(quality: Sequence[ReportQuestionAnswer]) -> str:
     """What to use, and for what; empty where no question is ground enough."""
     winners = {
         name: [WHERE[answer.question.name] for answer in grounds]
@@ -511,7 +528,9 @@ def _say_which_to_use(quality: Sequence[ReportAnswer]) -> str:
     ) if winners else ""  # fmt: skip
 
 
-def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[ReportAnswer]) -> str:
+def _say_no_system_chosen(
+    quality: Sequence[ReportQuestionAnswer], answers: Sequence[ReportQuestionAnswer]
+) -> str:
     """Say that these data choose no system: who may be first, who is out, and what would decide."""
     answered = [answer for answer in quality if answer.level != "not run"]
     main = next((answer for answer in answered if answer.basis in ("quality", "choice")), None)
@@ -533,7 +552,9 @@ def _say_no_system_chosen(quality: Sequence[ReportAnswer], answers: Sequence[Rep
     return f"These data do not decide {among}{out}{decide}{faster}"
 
 
-def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[ReportAnswer]) -> str:
+def _say_quality_unasked(
+    quality: Sequence[ReportQuestionAnswer], answered: Sequence[ReportQuestionAnswer]
+) -> str:
     """Say that nobody asked how good systems are, who may be first, who is out, and what would decide."""
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
@@ -544,7 +565,7 @@ def _say_quality_unasked(quality: Sequence[ReportAnswer], answered: Sequence[Rep
     return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 
-def _say_possible_leaders(answer: ReportAnswer) -> str:
+def _say_possible_leaders(answer: ReportQuestionAnswer) -> str:
     """Say who may be first, or that nobody leads."""
     return (
         "no system leads"
@@ -568,7 +589,9 @@ IN_GROUPING = "in grouping documents"
 """What a system leads in, which is not what it is used for."""
 
 
-def _say_open_and_unasked(left: Sequence[ReportAnswer], never: Sequence[ReportAnswer]) -> Iterator[str]:
+def _say_open_and_untested_questions(
+    left: Sequence[ReportQuestionAnswer], never: Sequence[ReportQuestionAnswer]
+) -> Iterator[str]:
     if left:
         yield f"Still open: {', '.join(answer.question.name for answer in left)}."
     if never:

@@ -11,13 +11,13 @@ from typing import Literal
 from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     Column,
     Heading,
     LabelledTableRow,
     PageLink,
     ParagraphBlock,
     Sentence,
+    StyledBlockGroup,
     StyledWords,
     SystemNameInSentence,
     Table,
@@ -61,7 +61,7 @@ class BoardTask:
     printed: MeasureFormat = SCORE
 
 
-def has_board_of_tasks(kind: str) -> bool:
+def is_protocol_with_task_board(kind: str) -> bool:
     """Whether a run of this kind has a board of tasks: SAGE, PTEB, HTEB, and every protocol of another package."""
     return kind in PLACES or kind in DECLARED or kind not in KINDS
 
@@ -69,7 +69,9 @@ def has_board_of_tasks(kind: str) -> bool:
 def list_protocol_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return tuple(_list_external_protocol_tasks(record)) if has_board_of_tasks(record.kind) else ()
+        return (
+            tuple(_list_external_protocol_tasks(record)) if is_protocol_with_task_board(record.kind) else ()
+        )
     place = import_module(PLACES[record.kind])
     tasks: tuple[BoardTask, ...] = (
         place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
@@ -103,7 +105,7 @@ def list_run_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     return tuple(task for task in list_protocol_tasks(record) if record.datasets(task.name))
 
 
-def count_task_items(record: RunRecord, task: BoardTask, system: str) -> int:
+def count_items_of_system_score(record: RunRecord, task: BoardTask, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
     rows = (
         record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
@@ -225,7 +227,7 @@ class SystemBoard:
         """The system's name, for a sentence."""
         return name_row_system_in_sentence(self.row(system))
 
-    def sort_rows_by_task(self, name: str) -> tuple[BoardRow, ...]:
+    def sort_rows_by_score_on_task(self, name: str) -> tuple[BoardRow, ...]:
         """The rows by their value on a task, best first; then those without one; references last."""
         place = next(i for i, task in enumerate(self.tasks) if task.name == name)
 
@@ -236,7 +238,9 @@ class SystemBoard:
         return tuple(sorted(self.rows, key=make_sort_key))
 
 
-def list_systems_above_reference(board: SystemBoard, names: Sequence[str], task: str = "") -> tuple[str, ...]:
+def list_possible_leaders_above_reference(
+    board: SystemBoard, names: Sequence[str], task: str = ""
+) -> tuple[str, ...]:
     """Of the systems that the tests let be first, on a task or by the leading score, those that score above every
     reference, which knows nothing; all of them where none does."""
     place = next((i for i, other in enumerate(board.tasks) if other.name == task), None)
@@ -262,8 +266,8 @@ def build_record_board(record: RunRecord) -> SystemBoard:
     complete = _order_board_rows(record, lead, complete)
     aside = (
         ()
-        if record.find_comparison_scope(lead).name.endswith(APART)
-        else record.find_comparison_scope(lead + APART).systems
+        if record.find_task_comparisons(lead).name.endswith(APART)
+        else record.find_task_comparisons(lead + APART).systems
     )
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
     references = [row for row in rows if not row.system.ranked]
@@ -278,7 +282,7 @@ def build_record_board(record: RunRecord) -> SystemBoard:
 
 def _order_board_rows(record: RunRecord, lead: str, rows: list[BoardRow]) -> list[BoardRow]:
     """Complete rows in the order of their scope, then by value."""
-    names = (*record.find_comparison_scope(lead).systems, *record.find_comparison_scope(lead + APART).systems)
+    names = (*record.find_task_comparisons(lead).systems, *record.find_task_comparisons(lead + APART).systems)
     # Backwards, so that a name in both scopes keeps its first place.
     order = {name: place for place, name in reversed(list(enumerate(names)))}
     return sorted(rows, key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
@@ -286,7 +290,7 @@ def _order_board_rows(record: RunRecord, lead: str, rows: list[BoardRow]) -> lis
 
 def choose_leading_scope(record: RunRecord) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
-    tasks, names = list_run_tasks(record), [system.name for system in record.ranked_systems]
+    tasks, names = list_run_tasks(record), [system.name for system in record.list_non_reference_systems]
     beyond = getattr(import_module(PLACES[record.kind]), "BEYOND", ()) if record.kind in PLACES else ()
     counted = {task.name for task in tasks} - {task.name for task in beyond}
     # SAGE's overall score needs all five of its tasks; others have one from two on.
@@ -304,13 +308,15 @@ def find_task_value(record: RunRecord, system: SystemOfRun, task: BoardTask) -> 
     """A system's headline on a task, or the state that stands there instead."""
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
-        best = system.ranked and system.name in record.find_comparison_scope(task.name).best
-        few = count_task_items(record, task, system.name) < FEW
+        best = system.ranked and system.name in record.find_task_comparisons(task.name).best
+        few = count_items_of_system_score(record, task, system.name) < FEW
         return BoardValue("value", row, best, few=few, unit=task.printed)
-    return explain_missing_value(record, record.list_system_task_cells(task.name, system.name), row)
+    return make_missing_board_value(
+        record, record.list_system_cells_of_task_by_dataset(task.name, system.name), row
+    )
 
 
-def explain_missing_value(
+def make_missing_board_value(
     record: RunRecord, cells: Sequence[RunCellStatus], row: ResultRow | None
 ) -> BoardValue:
     """Why there is no value: a failed cell first, then one not done, then the measure's own reason."""
@@ -342,7 +348,7 @@ def _make_board_row(
         return BoardRow(system, label, rank, values[place], values)
     row = record.find(OVERALL, system.name, OVERALL)
     if row is not None and row.value is not None:
-        best = system.ranked and system.name in record.find_comparison_scope(OVERALL).best
+        best = system.ranked and system.name in record.find_task_comparisons(OVERALL).best
         unit = tasks[0].printed if tasks else SCORE
         return BoardRow(system, label, rank, BoardValue("value", row, best, unit=unit), values)
     return BoardRow(
@@ -388,7 +394,7 @@ TOP = 12
 MOST_MISSING = 12
 
 
-def list_missing_values(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
+def make_blocks_of_missing_values(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
     missing = [
         (row, task, value)
@@ -418,7 +424,7 @@ def list_missing_values(record: RunRecord, board: SystemBoard) -> Iterator[Block
         blocks.append(
             ParagraphBlock((StyledWords(command, "command"), " continues from the last finished cell."), "")
         )
-    yield BlockBox("panel", (Heading("Missing here", level=3), *blocks))
+    yield StyledBlockGroup("panel", (Heading("Missing here", level=3), *blocks))
 
 
 def name_row_system_in_sentence(row: BoardRow) -> SystemNameInSentence:
@@ -443,13 +449,13 @@ class WantedColumn:
     is_less_better: bool = False
 
 
-def value_columns_table(
+def make_system_values_table(
     record: RunRecord, board: SystemBoard, task: BoardTask, wanted: Sequence[WantedColumn], *, name: str, title: str,
     is_shaded: bool = False
 ) -> Table | None:  # fmt: skip
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
     ground by their place in the column; None if there is none."""
-    rows = board.sort_rows_by_task(task.name)
+    rows = board.sort_rows_by_score_on_task(task.name)
     shown = [
         column
         for column in wanted
@@ -461,7 +467,7 @@ def value_columns_table(
         for values in zip(*looked_up, strict=True)
     ]
     lines = tuple(
-        make_system_line(
+        make_system_table_row(
             row,
             tuple(
                 _make_shaded_value_cell(value, scale, column) if is_shaded else _make_value_mark_cell(value,
@@ -495,7 +501,7 @@ def _explain_undefined_cells(rows: Sequence[BoardRow], columns: Sequence[Sequenc
     return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in reasons.items())
 
 
-def make_system_line(
+def make_system_table_row(
     row: BoardRow, entries: tuple[TableCell, ...], place: int, rows: Sequence[BoardRow]
 ) -> LabelledTableRow:
     """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
@@ -516,10 +522,10 @@ def _find_column_value(record: RunRecord, task: BoardTask, row: BoardRow, column
         return BoardValue("value", result, unit=task.printed)
     cells = [
         cell
-        for cell in record.list_system_task_cells(task.name, row.system.name)
+        for cell in record.list_system_cells_of_task_by_dataset(task.name, row.system.name)
         if cell.dataset == column.dataset
     ]
-    return explain_missing_value(record, cells, result)
+    return make_missing_board_value(record, cells, result)
 
 
 def _make_value_mark_cell(value: BoardValue, scale: LinearScale, kind: Kind) -> TableCell:

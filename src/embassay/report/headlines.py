@@ -23,9 +23,9 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.records import ResultRow
-from embassay.report.board import BoardValue, collect_values_and_ends, has_board_of_tasks
+from embassay.report.board import BoardValue, collect_values_and_ends, is_protocol_with_task_board
 from embassay.report.record import APART, OVERALL, RunRecord, SystemOfRun
-from embassay.report.runs import ReportRun, number_report_systems, read_hume_summary, read_scoring
+from embassay.report.runs import ReportRun, list_report_systems_with_labels, read_hume_summary, read_scoring
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
@@ -80,13 +80,13 @@ def find_run_headlines(run: ReportRun) -> RunHeadlines | None:
     """Find the headlines of a run; None where it ranks or places nothing."""
     made = (
         _collect_board_headlines(run)
-        if has_board_of_tasks(run.record.kind)
+        if is_protocol_with_task_board(run.record.kind)
         else _collect_scoring_headlines(run) or _collect_hume_headlines(run)
     )
     return made if made is not None and made.leaders else None
 
 
-def list_shared_systems(every: Sequence[RunHeadlines]) -> Mapping[str, Kind]:
+def list_systems_for_table_of_runs(every: Sequence[RunHeadlines]) -> Mapping[str, Kind]:
     """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
     those in two or more. The others are left to the table of their run, unless no two runs share any."""
     kinds: dict[str, list[Kind]] = {}
@@ -121,12 +121,12 @@ def _collect_scoring_headlines(run: ReportRun) -> RunHeadlines | None:
     score = read_scoring(run)
     if score is None:
         return None
-    from embassay.report.rag.tables import TASK, choose_measure_unit
+    from embassay.report.rag.tables import TASK, choose_measure_number_format
 
     record, unit, best = (
         run.record,
-        choose_measure_unit(score.headline),
-        run.record.find_comparison_scope(TASK).best,
+        choose_measure_number_format(score.headline),
+        run.record.find_task_comparisons(TASK).best,
     )
     leaders = {}
     for system in record.systems:
@@ -146,7 +146,7 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
         return None
     from embassay.protocols.hume.results.markdown import POINTS
 
-    record, best = run.record, run.record.find_comparison_scope(OVERALL).best
+    record, best = run.record, run.record.find_task_comparisons(OVERALL).best
     behind = {row.system: row.headline for row in read_standings(record.path) if row.task == OVERALL}
     leaders = {}
     for place in summary.places:
@@ -170,26 +170,26 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
 
 
 def _say_people_score_and_place(summary: Summary) -> str:
-    from embassay.protocols.hume.results.markdown import POINTS, name_answerers
+    from embassay.protocols.hume.results.markdown import POINTS, describe_kind_of_answerers
 
     human = next((place for place in summary.places if place.kind == "human"), None)
     if human is None or human.mean.value is None:
         return ""
     ranked = sum(place.rank is not None for place in summary.places)
     place = "" if human.rank is None else f", rank {human.rank} of {ranked} by the mean"
-    return f"{name_answerers(summary)} {POINTS.text(human.mean.value)}{place}"
+    return f"{describe_kind_of_answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
 
 def _make_system_headline(
     record: RunRecord, scope: str, system: SystemOfRun, value: BoardValue, note: str = ""
 ) -> SystemHeadlineFigure:
     rank = record.rank_range(scope, system.name) if value.value is not None and system.ranked else None
-    main = record.find_comparison_scope(scope)
+    main = record.find_task_comparisons(scope)
     apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
     return SystemHeadlineFigure(system.kind, value, rank, apart, note)
 
 
-def list_run_headlines(runs: Sequence[ReportRun]) -> Iterator[RunHeadlines]:
+def iterate_headlines_of_runs(runs: Sequence[ReportRun]) -> Iterator[RunHeadlines]:
     """List the headlines of those runs that have them."""
     yield from (made for run in runs if (made := find_run_headlines(run)) is not None)
 
@@ -197,15 +197,17 @@ def list_run_headlines(runs: Sequence[ReportRun]) -> Iterator[RunHeadlines]:
 _APART = "*"
 
 
-def headlines_view(found: Sequence[RunHeadlines], width: int = 80) -> Iterator[Block]:
+def make_headline_table_blocks(found: Sequence[RunHeadlines], width: int = 80) -> Iterator[Block]:
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
-    systems = tuple(list_shared_systems(found))
-    yield from (_headlines_table(part, systems) for part in _split_runs_by_width(found, systems, width))
+    systems = tuple(list_systems_for_table_of_runs(found))
+    yield from (
+        _headlines_table(part, systems) for part in _split_runs_to_fit_page_width(found, systems, width)
+    )
     yield BulletList(tuple(_headline_notes(found)))
 
 
-def format_headline_cells(run: RunHeadlines, system: str) -> tuple[str, str]:
+def format_headline_value_and_rank(run: RunHeadlines, system: str) -> tuple[str, str]:
     """Format value with interval, and rank range; a dash for a system that the run has not."""
     leader = run.leaders.get(system)
     if leader is None:
@@ -224,14 +226,14 @@ def _headlines_table(leads: Sequence[RunHeadlines], systems: Sequence[str]) -> T
         column for run in leads for column in (*make_number_columns(_run_column_title(run)), Column("Rank"))
     ]
     rows = (
-        [name, *(cell for run in leads for cell in format_headline_cells(run, name))]
+        [name, *(cell for run in leads for cell in format_headline_value_and_rank(run, name))]
         for name in systems
         if any(name in run.leaders for run in leads)
     )
     return Table.of("headlines", ("System", *heads), rows)
 
 
-def _split_runs_by_width(
+def _split_runs_to_fit_page_width(
     leads: Sequence[RunHeadlines], systems: Sequence[str], width: int
 ) -> Iterator[Sequence[RunHeadlines]]:
     """The runs in as few equal parts as fit."""
@@ -260,7 +262,7 @@ def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
     for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."
-    alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
+    alone = len({name for run in leads for name in run.leaders} - set(list_systems_for_table_of_runs(leads)))
     if alone:
         yield f"Only in a later run: {numbers.format_noun_count(alone, 'system')}; see that run's table."
 
@@ -302,11 +304,11 @@ class HeadlinesTableOfRuns:
 
 def combine_run_headlines(runs: Sequence[ReportRun]) -> HeadlinesTableOfRuns | None:
     """Combine the headlines of runs in a table; None where fewer than two have a figure of a system."""
-    leads = list(list_run_headlines(runs))
+    leads = list(iterate_headlines_of_runs(runs))
     if len(leads) < 2:
         return None
-    kinds = list_shared_systems(leads)
-    labels = {system.name: (label, system.index) for system, label in number_report_systems(runs)}
+    kinds = list_systems_for_table_of_runs(leads)
+    labels = {system.name: (label, system.index) for system, label in list_report_systems_with_labels(runs)}
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]
     return HeadlinesTableOfRuns(

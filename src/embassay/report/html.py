@@ -25,12 +25,12 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.registry import import_attribute
 from embassay.report.board import BoardValue
 from embassay.report.record import APART, KINDS
-from embassay.report.runs import ReportRun, find_declared_kind_page, number_report_systems
+from embassay.report.runs import ReportRun, find_kind_page_entry, list_report_systems_with_labels
 from embassay.runs.folder import write_file_atomically
 
 
 @dataclass(frozen=True)
-class ReportSection:
+class ReportPageDefinition:
     """A page: its place in the address (`#slug`), its name in the navigation, and where its content is made.
 
     `builder` is "module:function". A page of one `kind` of run is called with that run, and whether the report is of it
@@ -48,9 +48,9 @@ class ReportSection:
     group: str = ""
 
     @classmethod
-    def of(cls, kind: str) -> ReportSection:
+    def of(cls, kind: str) -> ReportPageDefinition:
         """That of a kind of run as it is declared in PAGES; of a kind of another package, with what it brings."""
-        entry = find_declared_kind_page(kind)
+        entry = find_kind_page_entry(kind)
         facts = dict(entry.facts) if entry else {}
         builder = (
             str(entry.factory)
@@ -87,7 +87,7 @@ class ReportSection:
 class ReportPage:
     """A section with its content and the run it is of: the first one where it is of all."""
 
-    section: ReportSection
+    section: ReportPageDefinition
     run: ReportRun
     content: Any
 
@@ -116,15 +116,15 @@ class ReportPage:
 
 TEMPLATES = {"pteb": "pteb.html", "sweep": "sweep.html", "hume": "hume.html"}
 """Of the pages of kinds of run that are more than blocks."""
-FIRST = ReportSection(
+FIRST = ReportPageDefinition(
     "overview", "Overview", "embassay.report.overview:make_overview_page", template="overview.html"
 )
 LAST = (
-    ReportSection("watch", "Watch", "embassay.report.watch.timeline:watch_checks_page"),
-    ReportSection("systems", "Systems", "embassay.report.cards.card:make_system_cards", template="systems.html"),
-    ReportSection("items", "Items", "embassay.report.items:make_item_pages", data=True, template="items.html"),
-    ReportSection("reading", "Reading", "embassay.report.kinds:explain_how_to_read_report", group="How to read"),
-    ReportSection("method", "Method", "embassay.report.method:make_methods_page", template="method.html",
+    ReportPageDefinition("watch", "Watch", "embassay.report.watch.timeline:watch_checks_page"),
+    ReportPageDefinition("systems", "Systems", "embassay.report.cards.card:make_system_cards", template="systems.html"),
+    ReportPageDefinition("items", "Items", "embassay.report.items:make_items_page", data=True, template="items.html"),
+    ReportPageDefinition("reading", "Reading", "embassay.report.kinds:explain_how_to_read_report", group="How to read"),
+    ReportPageDefinition("method", "Method", "embassay.report.method:make_methods_page", template="method.html",
         group="How to read")
 )  # fmt: skip
 """The pages of every report, before and after those of its kinds of run."""
@@ -139,17 +139,17 @@ SCRIPTS, COMPARE, SWEEP = ("frame.js", "tables.js", "items.js"), ("compare.js",)
 """Of every report, of one that compares two systems, and of one with a sweep."""
 
 
-def write_report_page(runs: Sequence[ReportRun], target: Path) -> Path:
+def write_whole_report_html(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the report of the runs to `target`, in one step."""
-    write_file_atomically(target, render_report_page(runs))
+    write_file_atomically(target, render_whole_report_as_html(runs))
     return target
 
 
-def list_report_sections(runs: Sequence[ReportRun]) -> tuple[ReportSection, ...]:
+def list_report_page_definitions(runs: Sequence[ReportRun]) -> tuple[ReportPageDefinition, ...]:
     """List the sections of a report, in the order of the navigation: other packages' after ours."""
     kinds = dict.fromkeys(run.record.kind for run in runs)
     ours, others = filter(kinds.__contains__, KINDS), (kind for kind in kinds if kind not in KINDS)
-    return (FIRST, *map(ReportSection.of, (*ours, *others)), *LAST)
+    return (FIRST, *map(ReportPageDefinition.of, (*ours, *others)), *LAST)
 
 
 def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[ReportPage]]:
@@ -160,9 +160,11 @@ def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[Repo
     return {pages[0].title if len(pages) == 1 else name: pages for name, pages in entries.items()}
 
 
-def render_report_page(runs: Sequence[ReportRun]) -> str:
+def render_whole_report_as_html(runs: Sequence[ReportRun]) -> str:
     """Render the whole report as one page."""
-    pages = [page for section in list_report_sections(runs) for page in section.list_section_pages(runs)]
+    pages = [
+        page for section in list_report_page_definitions(runs) for page in section.list_section_pages(runs)
+    ]
     html = minify_html(
         make_template_environment()
         .get_template("frame.html")
@@ -219,13 +221,15 @@ def collect_script_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
         "alpha": runs[0].record.alpha,
         "systems": [
             {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
-            for system, label in number_report_systems(runs)
+            for system, label in list_report_systems_with_labels(runs)
         ],
-        "scopes": [scope for run in runs for scope in _list_scope_comparisons(run, several=len(runs) > 1)],
+        "scopes": [
+            scope for run in runs for scope in _list_run_comparisons_by_scope(run, several=len(runs) > 1)
+        ],
     }
 
 
-def _list_scope_comparisons(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
+def _list_run_comparisons_by_scope(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
     record, board = run.record, run.board
     index = {system.name: system.index for system in record.systems}
     titles = {"overall": "Overall"} | {task.name: task.title for task in board.tasks}

@@ -72,7 +72,7 @@ def describe_edit(edit: str) -> str:
     return f"{100 * size:.0f}% {done} {POSITION_WORDS[position]}"
 
 
-def _similarity_measures(edits: tuple[str, ...]) -> tuple[Measure, ...]:
+def _make_similarity_measure_per_edit(edits: tuple[str, ...]) -> tuple[Measure, ...]:
     return tuple(Measure(("similarity", edit), f"similarity, {describe_edit(edit)}", edit) for edit in edits)
 
 
@@ -88,11 +88,11 @@ KINDS = (
     )),
     ItemKind("robustness", "robustness", "Robustness", "document", (
         Measure(("robustness", ""), "robustness"),
-        *_similarity_measures(("summary", *SUPERFICIAL, *SEMANTIC)),
+        *_make_similarity_measure_per_edit(("summary", *SUPERFICIAL, *SEMANTIC)),
     )),
     ItemKind("sensitivity", "sensitivity", "Sensitivity", "document", (
         Measure(("sensitivity", ""), "sensitivity"),
-        *_similarity_measures(tuple(span[0] for span in SPANS)),
+        *_make_similarity_measure_per_edit(tuple(span[0] for span in SPANS)),
     )),
     ItemKind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
     ItemKind("retrieval", "retrieval", "Retrieval", "query", (
@@ -105,7 +105,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class ItemGroup:
+class DatasetItemValues:
     """The items of one kind on one dataset: ids, and values (measures, systems, items), NaN where missing."""
 
     kind: ItemKind
@@ -126,7 +126,7 @@ class ItemGroup:
         return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
 
 
-def read_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
+def read_item_groups(record: RunRecord) -> tuple[DatasetItemValues, ...]:
     """Every kind of item on every dataset that a ranked system has values for."""
     if record.kind == "pteb":
         from embassay.report.pteb.drops import list_pteb_item_groups
@@ -148,11 +148,12 @@ def read_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
 Columns = dict[tuple[str, str], tuple[list[str], Values]]
 
 
-def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str) -> ItemGroup | None:
+def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str) -> DatasetItemValues | None:
     """The values of a kind of item on a dataset; None where no system has any of its measures."""
     folder = RunFolder(record.path)
     offered = [
-        (system, _read_system_values(folder, kind, dataset, system)) for system in record.ranked_systems
+        (system, _read_system_values(folder, kind, dataset, system))
+        for system in record.list_non_reference_systems
     ]
     if kind.name == "sensitivity":
         from embassay.report.sage.tables import is_linear_curve_expected
@@ -171,7 +172,7 @@ def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str)
         for m, measure in enumerate(measures):
             if measure.key in read:
                 values[m, s] = _align_column_to_item_ids(*read[measure.key], ids, place)
-    return ItemGroup(kind, dataset, lang, tuple(ids), systems, measures, values)
+    return DatasetItemValues(kind, dataset, lang, tuple(ids), systems, measures, values)
 
 
 def _align_column_to_item_ids(
@@ -211,11 +212,11 @@ def _add_sensitivity_scores(read: Columns, *, linear: bool) -> None:
     spans = [span for span in SPANS if ("similarity", span[0]) in read]
     if not spans:
         return
-    from embassay.report.sage.tables import expected_similarity
+    from embassay.report.sage.tables import compute_expected_similarity_after_edit
 
     names = read["similarity", spans[0][0]][0]
     close = [
-        1 - np.abs(read["similarity", edit][1] - expected_similarity(size, linear=linear))
+        1 - np.abs(read["similarity", edit][1] - compute_expected_similarity_after_edit(size, linear=linear))
         for edit, _, size, _ in spans
     ]
     read["sensitivity", ""] = (names, np.mean(close, axis=0))
@@ -278,7 +279,7 @@ def shorten_text(text: str, most: int) -> str:
     return text[: space if space > 0 else most]
 
 
-class JudgedTexts:
+class ItemTextsByField:
     """What a task judged on a dataset: texts by field and item."""
 
     def __init__(self, folder: RunFolder, task: str, dataset: str) -> None:
@@ -305,14 +306,14 @@ Part = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class ItemSource:
+class ItemGroupPageInputs:
     """Where the parts of a group's items come from; `ids` are the items that go into the page."""
 
     record: RunRecord
     folder: RunFolder
-    group: ItemGroup
+    group: DatasetItemValues
     ids: Sequence[str]
-    judged: JudgedTexts
+    judged: ItemTextsByField
     excerpts: ExcerptStore
 
     def texts(self, field: str) -> list[int]:
@@ -347,7 +348,7 @@ class _TaskOnDataset:
     dataset: str
 
 
-def list_measured_item_groups(record: RunRecord) -> Iterator[ItemGroup]:
+def list_measured_item_groups(record: RunRecord) -> Iterator[DatasetItemValues]:
     """The items of every task and dataset that have a value of the measures shown."""
     langs = record.dataset_languages
     pairs = dict.fromkeys(_TaskOnDataset(cell.task, cell.dataset) for cell in record.cells)
@@ -363,7 +364,7 @@ def list_measured_item_groups(record: RunRecord) -> Iterator[ItemGroup]:
                 yield group
 
 
-def make_values_part(source: ItemSource) -> Part:
+def make_values_item_data(source: ItemGroupPageInputs) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
     texts = _read_item_texts(source)
     names = [name for name in texts if any(texts[name].values())]
@@ -372,7 +373,7 @@ def make_values_part(source: ItemSource) -> Part:
         "fields": {
             name: [add(texts[name].get(item, ""), LENGTHS["query"]) for item in source.ids] for name in names
         },
-        "titles": {name: _field_title(name) for name in names},
+        "titles": {name: _make_item_field_title(name) for name in names},
         "note": NOTES.get(source.record.kind, "") + "Every value is in the folder items/.",
     }
 
@@ -381,7 +382,7 @@ def _list_measures_and_variants(record: RunRecord, pair: _TaskOnDataset) -> tupl
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
     measures: dict[tuple[str, str], None] = {}
-    for system in record.ranked_systems:
+    for system in record.list_non_reference_systems:
         path = folder.locate_cell_items(pair.task, pair.dataset, system.name)
         if not path.exists():
             continue
@@ -391,10 +392,10 @@ def _list_measures_and_variants(record: RunRecord, pair: _TaskOnDataset) -> tupl
                 measures.setdefault((measure, variant))
     order = {name: i for i, name in enumerate(wanted or ())}
     keys = sorted(measures, key=lambda key: order.get(key[0], 0))
-    return tuple(Measure(key, _write_measure_title(record.kind, *key)) for key in keys)
+    return tuple(Measure(key, _format_measure_title(record.kind, *key)) for key in keys)
 
 
-def _write_measure_title(kind: str, measure: str, variant: str) -> str:
+def _format_measure_title(kind: str, measure: str, variant: str) -> str:
     name = WORDS.get(measure, measure)
     if not variant:
         return f"{name}, as written" if kind == "names" else name
@@ -402,11 +403,11 @@ def _write_measure_title(kind: str, measure: str, variant: str) -> str:
     return f"{name}, {words}"
 
 
-def _field_title(field: str) -> str:
+def _make_item_field_title(field: str) -> str:
     return {"text1": "Text 1", "text2": "Text 2"}.get(field, field.replace("_", " ").capitalize())
 
 
-def _read_item_texts(source: ItemSource) -> dict[str, dict[str, str]]:
+def _read_item_texts(source: ItemGroupPageInputs) -> dict[str, dict[str, str]]:
     """Read the texts of items, by field and item."""
     if source.record.kind != "hume":
         return {}
@@ -467,7 +468,7 @@ def share_item_budget(
     return room
 
 
-def pick_items_for_page(group: ItemGroup, most: int, seed: int) -> NDArray[np.int64]:
+def pick_item_indices_for_page(group: DatasetItemValues, most: int, seed: int) -> NDArray[np.int64]:
     """Indices of the items that go into the page, in their order.
 
     All of them if they fit. Else one half the worst (measure by measure in turn, lowest mean over systems
@@ -512,7 +513,7 @@ class WorstItem:
 
 
 @dataclass(frozen=True)
-class ItemsPage:
+class ItemExplorerPageContent:
     """The content of the page: what is left out, the worst items, and the data of the explorer."""
 
     facts: tuple[str, ...]
@@ -521,7 +522,7 @@ class ItemsPage:
     data: dict[str, Any]
 
 
-def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
+def make_items_page(runs: Sequence[ReportRun]) -> ItemExplorerPageContent | None:
     """Make the page of items of all runs; None when none kept items."""
     offered = [(run, group) for run in runs for group in read_item_groups(run.record) if group.ids]
     if not offered:
@@ -531,9 +532,11 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
     excerpts = ExcerptStore() if len(runs) == 1 else ExcerptStore(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
     sizes = share_item_budget(needs) if len(runs) == 1 else share_item_budget(needs, SHARED, LEAST)
-    chosen = [pick_items_for_page(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
+    chosen = [
+        pick_item_indices_for_page(group, most, seed) for group, most in zip(groups, sizes, strict=True)
+    ]
     made = [
-        _pack_group_for_script(run, group, rows, excerpts, several=len(runs) > 1)
+        _pack_item_group_for_script(run, group, rows, excerpts, several=len(runs) > 1)
         for (run, group), rows in zip(offered, chosen, strict=True)
     ]
     worst = [
@@ -545,10 +548,10 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
-    return ItemsPage(
+    return ItemExplorerPageContent(
         facts=(numbers.format_noun_count(total, "item"), numbers.format_noun_count(len(systems), "system")),
         left_out=tuple(
-            _describe_partial_groups(groups, chosen)
+            _describe_item_groups_shown_in_part(groups, chosen)
             if len(runs) == 1
             else _summarise_partial_groups(groups, chosen)
         ),
@@ -563,14 +566,19 @@ def make_item_pages(runs: Sequence[ReportRun]) -> ItemsPage | None:
     )
 
 
-def _pack_group_for_script(
-    run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: ExcerptStore, *, several: bool
+def _pack_item_group_for_script(
+    run: ReportRun,
+    group: DatasetItemValues,
+    rows: NDArray[np.int64],
+    excerpts: ExcerptStore,
+    *,
+    several: bool,
 ) -> dict[str, Any]:
     """Pack a group of items as the script reads it."""
     record = run.record
     folder = RunFolder(record.path)
     ids = [group.ids[row] for row in rows.tolist()]
-    judged = JudgedTexts(folder, group.kind.task, group.dataset)
+    judged = ItemTextsByField(folder, group.kind.task, group.dataset)
     return {
         "kind": group.kind.name,
         "title": (f"{run.title}: " if several else "") + f"{group.kind.title}, {group.dataset}",
@@ -581,26 +589,30 @@ def _pack_group_for_script(
         "measures": [{"title": measure.title, "edit": measure.edit} for measure in group.measures],
         "ids": ids,
         "values": [
-            [_scale_to_ten_thousandths(column) for column in measure]
+            [_scale_column_to_ten_thousandths(column) for column in measure]
             for measure in group.values[:, :, rows].tolist()
         ],
-        **_find_item_part_builder(group.kind.name)(ItemSource(record, folder, group, ids, judged, excerpts)),
+        **_find_item_part_builder(group.kind.name)(
+            ItemGroupPageInputs(record, folder, group, ids, judged, excerpts)
+        ),
     }
 
 
-def _find_item_part_builder(name: str) -> Callable[[ItemSource], Part]:
+def _find_item_part_builder(name: str) -> Callable[[ItemGroupPageInputs], Part]:
     """Find what makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
     # Each kind of item has its builder in the module of its page, under its own name.
-    return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
+    return import_attribute(f"embassay.report.{module}:make_{name}_item_data")  # type: ignore[no-any-return]
 
 
-def _scale_to_ten_thousandths(column: Sequence[float]) -> list[int | None]:
+def _scale_column_to_ten_thousandths(column: Sequence[float]) -> list[int | None]:
     """Scale values to whole ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 
 
-def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _describe_item_groups_shown_in_part(
+    groups: Sequence[DatasetItemValues], chosen: Sequence[NDArray[np.int64]]
+) -> list[str]:
     """Describe which groups are shown in part, and which part."""
     return [
         (
@@ -613,7 +625,9 @@ def _describe_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArr
     ]
 
 
-def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _summarise_partial_groups(
+    groups: Sequence[DatasetItemValues], chosen: Sequence[NDArray[np.int64]]
+) -> list[str]:
     """Say in one sentence which groups are shown in part."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
@@ -629,7 +643,7 @@ def _summarise_partial_groups(groups: Sequence[ItemGroup], chosen: Sequence[NDAr
 
 def _find_worst_items(
     index: int,
-    group: ItemGroup,
+    group: DatasetItemValues,
     rows: NDArray[np.int64],
     texts: dict[str, Any],
     excerpts: ExcerptStore,

@@ -266,7 +266,7 @@ OPTIONS = {
     "pteb": "embassay.protocols.tasks.task:PtebOptions",
     "original": "embassay.protocols.tasks.task:PtebOptions",
     "hteb": "embassay.protocols.hteb.options:HtebOptions",
-    "judge": "embassay.protocols.pteb.options:JudgeOptions",
+    "judge": "embassay.protocols.pteb.options:JudgingRunOptions",
     "paraphrasers": "embassay.protocols.pteb.candidates:ParaphraserSelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
     "questions": "embassay.protocols.questions:QuestionsOptions",
@@ -274,7 +274,7 @@ OPTIONS = {
 """Where the options of the other commands say their defaults and what they decide."""
 
 
-def list_option_defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
+def map_options_to_default_and_help(kind: str) -> Mapping[str, tuple[Any, str]]:
     """Every option of a kind of run with its default and what it decides."""
     if kind == "sage":
         return PAPER_DEFAULTS
@@ -495,7 +495,7 @@ def explain_how_to_read_report(runs: Sequence[ReportRun]) -> Iterator[Block]:
         ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
-    yield TermDefinitions(tuple(_explain_value_marks(record.correction.capitalize())))
+    yield TermDefinitions(tuple(_iterate_glossary_of_interval_marks(record.correction.capitalize())))
     yield Heading("Words with one meaning", "reading-verbs")
     yield TermDefinitions(_explain_report_verbs(record.alpha))
     yield Heading("Where a value is missing", "reading-states")
@@ -509,7 +509,7 @@ def explain_how_to_read_report(runs: Sequence[ReportRun]) -> Iterator[Block]:
             yield BulletList(scale.does_not, style="")
 
 
-def _explain_value_marks(correction: str) -> Iterator[DefinedTerm]:
+def _iterate_glossary_of_interval_marks(correction: str) -> Iterator[DefinedTerm]:
     yield _make_glossary_term(
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "

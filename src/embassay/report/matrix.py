@@ -11,7 +11,7 @@ from embassay.document.blocks import (
     Heading,
     ParagraphBlock,
     QuestionGridRow,
-    QuestionSystemGrid,
+    QuestionTopResultsGrid,
     RightOrWrongPassage,
     Table,
     TableCell,
@@ -39,7 +39,7 @@ def question_matrix_blocks(run: Path) -> Iterator[Block]:
     for number, matrix in enumerate(read_question_matrices(run)):
         if not number:
             yield Heading("Question by question", "matrix")
-        yield _make_question_grid(matrix, f"matrix-{number}" if number else "matrix-grid")
+        yield _make_question_by_system_grid(matrix, f"matrix-{number}" if number else "matrix-grid")
 
 
 def question_matrix_view(run: Path) -> Iterator[Block]:
@@ -70,7 +70,7 @@ def _label_systems(matrix: QuestionMatrix) -> dict[str, str]:
     return short
 
 
-def _make_question_grid(matrix: QuestionMatrix, id: str) -> QuestionSystemGrid:
+def _make_question_by_system_grid(matrix: QuestionMatrix, id: str) -> QuestionTopResultsGrid:
     label = _label_systems(matrix)
     names = tuple(label[system] for system in matrix.systems)
     total = sum(matrix.total.values())
@@ -79,11 +79,11 @@ def _make_question_grid(matrix: QuestionMatrix, id: str) -> QuestionSystemGrid:
         for value, words in OUTCOMES.items()
         if not value or matrix.total.get(value)
     ]
-    return QuestionSystemGrid(
+    return QuestionTopResultsGrid(
         id,
         f"Questions by systems on {matrix.dataset}",
         names,
-        tuple(_make_grid_row(row, matrix, names) for row in matrix.rows),
+        tuple(_make_question_grid_row(row, matrix, names) for row in matrix.rows),
         tuple(outcomes),
         " ".join((MEANS, *_describe_left_out_questions(matrix))),
     )
@@ -99,20 +99,24 @@ def _describe_left_out_questions(matrix: QuestionMatrix) -> Iterator[str]:
         yield f"{numbers.format_noun_count(matrix.more_systems, 'more system')} left out."
 
 
-def _make_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]) -> QuestionGridRow:
+def _make_question_grid_row(
+    row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]
+) -> QuestionGridRow:
     right = set(row.right)
 
-    def make_passage(doc: str) -> RightOrWrongPassage:
+    def make_right_or_wrong_passage(doc: str) -> RightOrWrongPassage:
         return RightOrWrongPassage(doc, matrix.passages.get(doc, ""), doc in right)
 
     # Variants of a system often have the same first passages, which are read once.
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, docs in zip(names, row.first, strict=True):
         alike.setdefault(docs, []).append(name)
-    first = tuple((", ".join(of), tuple(map(make_passage, docs))) for docs, of in alike.items())
+    first = tuple(
+        (", ".join(of), tuple(map(make_right_or_wrong_passage, docs))) for docs, of in alike.items()
+    )
     # What nobody has among the first is shown after them.
     is_shown = not right.isdisjoint(chain.from_iterable(row.first))
-    answer = None if is_shown or not row.right else make_passage(row.right[0])
+    answer = None if is_shown or not row.right else make_right_or_wrong_passage(row.right[0])
     ranks = tuple((rank, _pick_rank_shade(rank)) for rank in row.ranks)
     return QuestionGridRow(row.text or row.id, row.outcome, row.tag, row.document, ranks, first, answer)
 

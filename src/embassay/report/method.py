@@ -11,10 +11,10 @@ from typing import Any
 from embassay.document.blocks import convert_sentence_to_text, join_names_with_and
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.outcome import PaperCitation, list_citations
-from embassay.protocols.run_values import read_run_costs
-from embassay.report.board import BoardTask, SystemBoard, has_board_of_tasks
-from embassay.report.kinds import ProtocolWording, choose_protocol_wording, list_option_defaults
+from embassay.protocols.kernel.outcome import PaperCitedByReport, list_paper_citations
+from embassay.protocols.run_values import iterate_run_time_and_memory_rows
+from embassay.report.board import BoardTask, SystemBoard, is_protocol_with_task_board
+from embassay.report.kinds import ProtocolWording, choose_protocol_wording, map_options_to_default_and_help
 from embassay.report.notes import RunNote, list_run_notes
 from embassay.report.record import RunCellStatus, RunRecord, shorten_names_to_labels
 from embassay.report.runs import ReportRun, UnreadFolder
@@ -41,7 +41,7 @@ class SystemResourceUse:
 
 def list_system_time_and_memory(record: RunRecord, board: SystemBoard) -> tuple[SystemResourceUse, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
-    costs = {(cost.system, cost.measure): cost for cost in read_run_costs(record.manifest)}
+    costs = {(cost.system, cost.measure): cost for cost in iterate_run_time_and_memory_rows(record.manifest)}
     rows = []
     for row in board.rows:
         name = row.system.name
@@ -90,7 +90,7 @@ class SystemPlannedAndRealCost:
         return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(parts)}"
 
 
-def list_system_costs(record: RunRecord) -> tuple[SystemPlannedAndRealCost, ...]:
+def list_planned_and_real_system_costs(record: RunRecord) -> tuple[SystemPlannedAndRealCost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
     planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
@@ -103,10 +103,10 @@ def list_system_costs(record: RunRecord) -> tuple[SystemPlannedAndRealCost, ...]
     return tuple(
         SystemPlannedAndRealCost(
             label[name],
-            _compare_plan_with_actual(planned[name], _sum_actual_use(record, name, spent)),
-            _say_server_calls(spent.get(name)),
+            _describe_planned_and_actual_use(planned[name], _sum_usage_of_one_system(record, name, spent)),
+            _say_retries_and_failed_calls(spent.get(name)),
         )
-        for name in (*(system.name for system in record.ranked_systems), *others)
+        for name in (*(system.name for system in record.list_non_reference_systems), *others)
         if name in planned
     )
 
@@ -117,7 +117,7 @@ def say_total_paid(record: RunRecord) -> str:
     return summarise_spending(spent) if spent else ""
 
 
-def _sum_actual_use(record: RunRecord, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
+def _sum_usage_of_one_system(record: RunRecord, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
     cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
     own = spent.get(system, {})
     return {
@@ -129,7 +129,7 @@ def _sum_actual_use(record: RunRecord, system: str, spent: Mapping[str, Any]) ->
     }
 
 
-def _compare_plan_with_actual(
+def _describe_planned_and_actual_use(
     plan: Mapping[str, Any], actual: Mapping[str, Any]
 ) -> tuple[tuple[str, str], ...]:
     def format_planned_and_real(key: str, words: Callable[[Any], str], about: str = "") -> tuple[str, str]:
@@ -157,7 +157,7 @@ def _compare_plan_with_actual(
     )
 
 
-def _say_server_calls(spent: Mapping[str, Any] | None) -> str:
+def _say_retries_and_failed_calls(spent: Mapping[str, Any] | None) -> str:
     if not spent or not spent["requests"]:
         return ""
     parts = [
@@ -265,18 +265,20 @@ class RunMethodPage:
     embassay: str
 
 
-def method_page(record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = "") -> RunMethodPage:
+def make_method_page_of_run(
+    record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = ""
+) -> RunMethodPage:
     """Make the part of the page of methods that is about one run's record."""
     return RunMethodPage(
         title=title,
         mark=mark,
         wording=choose_protocol_wording(record),
-        datasets=tuple(_dataset_facts(dataset) for dataset in record.dataset_entries),
+        datasets=tuple(_dataset_facts(dataset) for dataset in record.list_dataset_manifest_entries),
         notes=list_run_notes(record),
-        tasks=board.tasks if has_board_of_tasks(record.kind) else (),
-        choices=_list_option_choices(record),
-        sessions=tuple(_session_facts(session) for session in record.manifest.get("sessions", ())),
-        costs=list_system_costs(record),
+        tasks=board.tasks if is_protocol_with_task_board(record.kind) else (),
+        choices=_list_choices_on_open_paper_points(record),
+        sessions=tuple(_make_run_session_summary(session) for session in record.manifest.get("sessions", ())),
+        costs=list_planned_and_real_system_costs(record),
         taken=list_system_time_and_memory(record, board),
         lead=board.lead_title,
         paid=say_total_paid(record),
@@ -306,7 +308,7 @@ def _dataset_facts(plain: Mapping[str, Any]) -> DatasetFacts:
     )
 
 
-def _list_option_choices(record: RunRecord) -> tuple[PaperOpenPoint, ...]:
+def _list_choices_on_open_paper_points(record: RunRecord) -> tuple[PaperOpenPoint, ...]:
     options = record.arguments.get("options") or {}
     choices = [
         PaperOpenPoint(
@@ -315,7 +317,7 @@ def _list_option_choices(record: RunRecord) -> tuple[PaperOpenPoint, ...]:
             _format_option_value(options.get(name, default)),
             options.get(name, default) == default,
         )
-        for name, (default, words) in list_option_defaults(record.kind).items()
+        for name, (default, words) in map_options_to_default_and_help(record.kind).items()
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
     if record.kind == "sage" and tokenizer:
@@ -330,7 +332,7 @@ def _format_option_value(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _session_facts(plain: Mapping[str, Any]) -> RunSession:
+def _make_run_session_summary(plain: Mapping[str, Any]) -> RunSession:
     encoded, cached = plain.get("texts_encoded", 0), plain.get("texts_cached", 0)
     return RunSession(
         numbers.format_time(plain.get("started", "")),
@@ -439,7 +441,7 @@ class SentenceOnRuns:
 
 
 @dataclass(frozen=True)
-class SharedDataset:
+class DatasetUsedByRuns:
     """A dataset, and a line per run of what it took of it."""
 
     facts: DatasetFacts
@@ -453,10 +455,10 @@ class AllMethodsPage:
 
     parts: tuple[RunMethodPage, ...]
     left: tuple[UnreadFolder, ...]
-    citations: tuple[PaperCitation, ...]
+    citations: tuple[PaperCitedByReport, ...]
     commands: tuple[SentenceOnRuns, ...]
     quiet: str
-    datasets: tuple[SharedDataset, ...]
+    datasets: tuple[DatasetUsedByRuns, ...]
     intervals: tuple[SentenceOnRuns, ...]
     tests: tuple[SentenceOnRuns, ...]
     files: tuple[SentenceOnRuns, ...]
@@ -464,22 +466,22 @@ class AllMethodsPage:
 
 def make_methods_page(runs: Sequence[ReportRun]) -> AllMethodsPage:
     """The page of all runs."""
-    parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
-    later = [_drop_repeated_facts(parts[0], part) for part in parts[1:]]
+    parts = [make_method_page_of_run(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
+    later = [_drop_method_facts_of_first_page(parts[0], part) for part in parts[1:]]
     return AllMethodsPage(
         parts=(*parts[:1], *later),
         left=runs[0].left,
-        citations=list_citations({run.record.kind for run in runs}),
-        commands=_group_sentences_by_run(parts, lambda page: page.command),
+        citations=list_paper_citations({run.record.kind for run in runs}),
+        commands=_list_distinct_sentences_with_runs(parts, lambda page: page.command),
         quiet=convert_sentence_to_text(join_names_with_and([part.title for part in parts if not part.notes])),
-        datasets=_list_shared_datasets(parts),
-        intervals=_group_sentences_by_run(parts, lambda page: page.wording.intervals),
-        tests=_group_sentences_by_run(parts, _say_test_used),
-        files=_group_sentences_by_run(parts, lambda page: page.wording.files),
+        datasets=_list_distinct_datasets_with_runs(parts),
+        intervals=_list_distinct_sentences_with_runs(parts, lambda page: page.wording.intervals),
+        tests=_list_distinct_sentences_with_runs(parts, _say_test_used),
+        files=_list_distinct_sentences_with_runs(parts, lambda page: page.wording.files),
     )
 
 
-def _drop_repeated_facts(first: RunMethodPage, page: RunMethodPage) -> RunMethodPage:
+def _drop_method_facts_of_first_page(first: RunMethodPage, page: RunMethodPage) -> RunMethodPage:
     """Drop from a part the versions and the machine of the first, where they are the same."""
     machine = {fact for fact in first.facts if fact[0] in MACHINE}
     return replace(
@@ -498,7 +500,7 @@ def _say_test_used(page: RunMethodPage) -> str:
     )
 
 
-def _group_sentences_by_run(
+def _list_distinct_sentences_with_runs(
     parts: Sequence[RunMethodPage], text: Callable[[RunMethodPage], str]
 ) -> tuple[SentenceOnRuns, ...]:
     """The sentences of all parts, each once, with the runs that it is of."""
@@ -509,7 +511,7 @@ def _group_sentences_by_run(
     return tuple(SentenceOnRuns(tuple(titles), words) for words, titles in by_text.items())
 
 
-def _list_shared_datasets(parts: Sequence[RunMethodPage]) -> tuple[SharedDataset, ...]:
+def _list_distinct_datasets_with_runs(parts: Sequence[RunMethodPage]) -> tuple[DatasetUsedByRuns, ...]:
     """The datasets of all parts: one that several took stands once."""
     runs_of: dict[DatasetFacts, list[str]] = {}
     for part in parts:
@@ -519,4 +521,4 @@ def _list_shared_datasets(parts: Sequence[RunMethodPage]) -> tuple[SharedDataset
             runs_of.setdefault(replace(dataset, tasks=()), []).append(
                 ": ".join(filter(None, (*named, tasks)))
             )
-    return tuple(SharedDataset(facts, tuple(taken)) for facts, taken in runs_of.items())
+    return tuple(DatasetUsedByRuns(facts, tuple(taken)) for facts, taken in runs_of.items())

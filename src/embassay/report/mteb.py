@@ -65,7 +65,7 @@ def mteb_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     )
     untested = (
         "Published scores lack item-level results, so there is no interval, no test and no rank."
-        if not record.find_comparison_scope(OVERALL).pairs
+        if not record.find_task_comparisons(OVERALL).pairs
         else f"Ranks are {UNPAIRED}.",
     )
     claims = _state_highest_mean(record)
@@ -143,14 +143,16 @@ def _scores_table(
     label = record.system_labels
     lines = tuple(
         LabelledTableRow(
-            label[name], tuple(_score_entry(row) for row in row_of), record.systems_by_name[name].kind
+            label[name],
+            tuple(_make_published_score_cell(row) for row in row_of),
+            record.systems_by_name[name].kind,
         )
         for name, row_of in rows.items()
     )
     return Table(id, title, "System", tuple(columns), lines, digits=3)
 
 
-def _score_entry(row: ResultRow | None) -> TableCell:
+def _make_published_score_cell(row: ResultRow | None) -> TableCell:
     """A score; with its interval where a run of ours published it with one."""
     if row is None:
         return TableCell("not run", why="not published")

@@ -18,7 +18,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
-from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
+from embassay.protocols.kernel.quantities import forecast_difference_with_more_items
 from embassay.report.board import choose_leading_scope, list_protocol_tasks
 from embassay.report.record import FEW, OVERALL, RunRecord
 from embassay.report.runs import ReportRun
@@ -74,7 +74,7 @@ def gather_run_notes(runs: Sequence[ReportRun]) -> tuple[RunNote, ...]:
     )
 
 
-def put_decisive_notes_first(
+def sort_and_count_decisive_notes(
     notes: Sequence[RunNote], slugs: Collection[str]
 ) -> tuple[tuple[RunNote, ...], int]:
     """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
@@ -94,8 +94,8 @@ def list_run_notes(record: RunRecord) -> tuple[RunNote, ...]:
     if record.kind == "mteb":
         return tuple(_mteb_notes(record))
     return (
-        *_missing_suite_notes(record),
-        *_failed_cell_notes(record), *_waiting_cell_notes(record), *_unwritten_question_notes(record),
+        *_list_notes_of_missing_suite_parts(record),
+        *_failed_cell_notes(record), *_list_notes_of_cells_not_run(record), *_iterate_failed_rewriting_notes(record),
         *_missing_overall_notes(record),
         *_protocol_notes(record),
         *_truncated_text_notes(record),
@@ -113,7 +113,7 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
         yield RunNote("lost", what, "Their scores are missing.", "`embassay import` lists them.")
     warned = [
         f"{dataset['name']}: {warning}"
-        for dataset in record.dataset_entries
+        for dataset in record.list_dataset_manifest_entries
         for facts in (dataset.get("tasks") or {}).values()
         for warning in facts.get("warnings", ())
     ]
@@ -148,10 +148,10 @@ def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
         list(starmap(RunNote, hume_notes(read_summary(record.path)))) if (record.path / FILE).exists() else []
     )
     yield from (note for note in notes if note.kind == "simulated")
-    yield from (*_failed_cell_notes(record), *_waiting_cell_notes(record))
+    yield from (*_failed_cell_notes(record), *_list_notes_of_cells_not_run(record))
     yield from (note for note in notes if note.kind != "simulated")
     yield from _truncated_text_notes(record)
-    yield from _cell_warnings(record)
+    yield from _iterate_cell_warning_notes(record)
 
 
 def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
@@ -170,15 +170,15 @@ def _failed_cell_notes(record: RunRecord) -> Iterator[RunNote]:
         )
 
 
-def _missing_suite_notes(record: RunRecord) -> Iterator[RunNote]:
+def _list_notes_of_missing_suite_parts(record: RunRecord) -> Iterator[RunNote]:
     """Notes on what a run lacks of the suites that it names."""
-    from embassay.protocols.kernel.plan import list_suite_notes
+    from embassay.protocols.kernel.plan import list_incomplete_suite_notes
 
-    for what, consequence, mend in list_suite_notes(record.manifest.get("suites") or ()):
+    for what, consequence, mend in list_incomplete_suite_notes(record.manifest.get("suites") or ()):
         yield RunNote("partial", what, consequence, mend)
 
 
-def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
+def _iterate_failed_rewriting_notes(record: RunRecord) -> Iterator[RunNote]:
     """Notes on noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
         what = numbers.format_noun_count(failed["texts"], "noisy question")
@@ -190,7 +190,7 @@ def _unwritten_question_notes(record: RunRecord) -> Iterator[RunNote]:
         )
 
 
-def _waiting_cell_notes(record: RunRecord) -> Iterator[RunNote]:
+def _list_notes_of_cells_not_run(record: RunRecord) -> Iterator[RunNote]:
     waiting = sum(cell.status == "not run" for cell in record.cells)
     if waiting:
         yield RunNote(
@@ -222,7 +222,7 @@ def _protocol_notes(record: RunRecord) -> Iterator[RunNote]:
 
 def _truncated_text_notes(record: RunRecord) -> Iterator[RunNote]:
     label = record.system_labels
-    for system in record.ranked_systems:
+    for system in record.list_non_reference_systems:
         cells = [cell for cell in record.cells if cell.system == system.name]
         cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
         if not cut:
@@ -274,7 +274,7 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
     over its texts, and its n counts them."""
     rows = [
         record.find("clustering", system.name, "v_measure", dataset=dataset)
-        for system in record.ranked_systems
+        for system in record.list_non_reference_systems
         for dataset in record.datasets("clustering")
     ]
     counts = {
@@ -289,7 +289,7 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
 
 def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
     lost: dict[tuple[str, str, str], int] = {}
-    for dataset in record.dataset_entries:
+    for dataset in record.list_dataset_manifest_entries:
         for task, facts in (dataset.get("tasks") or {}).items():
             for skip in facts.get("skipped", ()):
                 lost[task, dataset["name"], skip["reason"]] = skip["count"]
@@ -326,14 +326,14 @@ def _warning_notes(record: RunRecord) -> Iterator[RunNote]:
     of_run = [str(warning) for warning in record.manifest.get("warnings", ())]
     yield from (RunNote("warning", warning) for warning in dict.fromkeys(of_run))
     where: dict[str, dict[str, None]] = {}
-    for dataset in record.dataset_entries:
+    for dataset in record.list_dataset_manifest_entries:
         for task, facts in (dataset.get("tasks") or {}).items():
             for warning in facts.get("warnings", ()):
                 where.setdefault(warning, {})[f"{task} on {dataset['name']}"] = None
-    yield from _cell_warnings(record, where, of_run)
+    yield from _iterate_cell_warning_notes(record, where, of_run)
 
 
-def _cell_warnings(
+def _iterate_cell_warning_notes(
     record: RunRecord, where: dict[str, dict[str, None]] | None = None, of_run: Collection[str] = ()
 ) -> Iterator[RunNote]:
     """What cells warn of, after what is known already; each once with its places, and what the run says not again."""
@@ -353,7 +353,7 @@ def _missing_ranks_notes(record: RunRecord) -> Iterator[RunNote]:
             yield RunNote("no ranks", f"No ranks on {name}: {scope.reason}.")
 
 
-def sample_size_outlook_table(
+def make_more_labels_outlook_table(
     title: str,
     of: str,
     rows: Sequence[MoreLabelsOutlook],
@@ -406,11 +406,11 @@ def undecided_outlook_table(
     steps = [
         (gap, step)
         for gap in nearest
-        for step in forecast_gain_of_more_items(gap.difference, gap.half, gap.n, gap.tests)
+        for step in forecast_difference_with_more_items(gap.difference, gap.half, gap.n, gap.tests)
     ]
     labelled = all(gap.labels for gap in nearest)
     names = [gap.name for gap, _ in steps if gap.name]
-    return sample_size_outlook_table(
+    return make_more_labels_outlook_table(
         title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
         labels=[gap.labels for gap, _ in steps] if labelled else None, price=price if labelled else None
     )  # fmt: skip

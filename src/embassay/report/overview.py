@@ -36,11 +36,11 @@ from embassay.protocols.kernel.tables import POINTS, MeasureFormat
 from embassay.registry import import_attribute
 from embassay.report.answers import (
     LEAST_ITEMS,
-    ReportAnswer,
+    ReportQuestionAnswer,
     SystemPlaceInAnswer,
-    answer_report_questions,
-    place_systems_in_answers,
-    recommend_systems,
+    describe_recommended_systems,
+    list_report_answers_from_evidence,
+    list_system_places_per_answer,
 )
 from embassay.report.board import (
     BoardRow,
@@ -48,15 +48,15 @@ from embassay.report.board import (
     SystemBoard,
     WantedColumn,
     collect_values_and_ends,
-    has_board_of_tasks,
-    list_systems_above_reference,
+    is_protocol_with_task_board,
+    list_possible_leaders_above_reference,
+    make_system_values_table,
     name_row_system_in_sentence,
-    value_columns_table,
 )
 from embassay.report.headlines import HeadlinesTableOfRuns, combine_run_headlines
-from embassay.report.notes import RunNote, gather_run_notes, put_decisive_notes_first
-from embassay.report.record import OVERALL, ComparisonScope, PairedComparison, RunRecord
-from embassay.report.runs import ReportRun, find_declared_kind_page
+from embassay.report.notes import RunNote, gather_run_notes, sort_and_count_decisive_notes
+from embassay.report.record import OVERALL, PairedComparison, RunRecord, TaskSystemComparisons
+from embassay.report.runs import ReportRun, find_kind_page_entry
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class BoardView:
     groups: tuple[tuple[str, tuple[BoardRow, ...]], ...]
 
 
-def make_board_view(board: SystemBoard) -> BoardView:
+def make_board_table_view(board: SystemBoard) -> BoardView:
     """What the board's table shows."""
     factor = board.unit.factor
     within = (0.0, 1.0) if factor == 1 else (-1.0, 1.0)
@@ -101,7 +101,7 @@ def make_board_view(board: SystemBoard) -> BoardView:
 
 
 @dataclass(frozen=True)
-class LeaderComparisonRow:
+class ComparisonWithLeaderRow:
     """A system compared with the first one: `pair` is its value minus that one's."""
 
     row: BoardRow
@@ -110,31 +110,31 @@ class LeaderComparisonRow:
 
 
 @dataclass(frozen=True)
-class LeaderForest:
+class LeaderDifferenceForest:
     """All systems against `base` in the scope `title`, printed in `unit`."""
 
     base: BoardRow
     title: str
     scale: LinearScale
-    rows: tuple[LeaderComparisonRow, ...]
+    rows: tuple[ComparisonWithLeaderRow, ...]
     unit: MeasureFormat
 
 
-def make_leader_forest_plot(record: RunRecord, board: SystemBoard) -> LeaderForest | None:
+def make_leader_forest_plot(record: RunRecord, board: SystemBoard) -> LeaderDifferenceForest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
-    scope = record.find_comparison_scope(board.lead)
+    scope = record.find_task_comparisons(board.lead)
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
     pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
     rows = [
-        LeaderComparisonRow(row, pair, choose_comparison_verb(pair, record.alpha))
+        ComparisonWithLeaderRow(row, pair, choose_comparison_verb(pair, record.alpha))
         for row, pair in pairs
         if pair is not None
     ]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = fit_axis_scale([*edges, 0.0], within=None, factor=board.unit.factor)
-    return LeaderForest(base, board.lead_title, scale, tuple(rows), board.unit)
+    return LeaderDifferenceForest(base, board.lead_title, scale, tuple(rows), board.unit)
 
 
 def choose_comparison_verb(pair: PairedComparison, alpha: float) -> str:
@@ -149,14 +149,14 @@ VERDICTS = {
     "hteb": "hteb.profile:hteb_verdict",
     "judge": "pteb.models:judge_verdict",
     "paraphrasers": "pteb.models:selection_verdict",
-    "validation": "pteb.models:validation_verdict",
+    "validation": "pteb.models:make_paraphrase_validation_verdict",
     "golden": "rag.golden:golden_verdict",
-    "questions": "rag.questions:questions_verdict",
+    "questions": "rag.questions:make_question_count_verdict",
     "score": "rag.scoring:scoring_verdict",
     "sweep": "rag.sweep:sweep_verdict",
     "names": "rag.name_probe:name_probe_verdict",
     "noise": "rag.probes:noise_verdict",
-    "sessions": "rag.scoring:session_evidence_verdict",
+    "sessions": "rag.scoring:make_most_evidence_stack_verdict",
     "versions": "rag.probes:passage_versions_verdict",
     "trace": "rag.trace:worst_stage_verdict",
     "hume": "hume.conclusions:hume_verdict",
@@ -166,14 +166,14 @@ VERDICTS = {
     "sage": "sage.tables:sage_verdict",
 }
 """Where the verdict of a kind of run is made, if it is not that of its board."""
-PAGELESS = {"answer": "rag.questions:answer_correctness_verdict"}
+PAGELESS = {"answer": "rag.questions:make_right_answer_share_verdict"}
 """Runs with a verdict of their own and no page."""
 
 
 def build_external_protocol_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page that another package brings for its protocol, under the verdict of the board where it has none; without
     one, that of its tasks, and in a note why what it brings cannot be shown."""
-    blocks, why = run.external_page_blocks
+    blocks, why = run.load_external_page_or_reason
     if not blocks:
         facts, verdict, *rest = build_external_tasks_page(run, alone)
         yield from (
@@ -194,7 +194,7 @@ def build_external_protocol_page(run: ReportRun, alone: bool) -> Iterator[Block]
 def build_external_tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a protocol of another package: its finding, its tasks by dataset, and the tables it wrote."""
     record, board = run.record, run.board
-    tasks, systems = len(board.tasks), len(record.ranked_systems)
+    tasks, systems = len(board.tasks), len(record.list_non_reference_systems)
     yield PageFactsLine.of(
         "", run.title, numbers.format_noun_count(tasks, "task"), numbers.format_noun_count(systems, "system")
     )
@@ -216,7 +216,9 @@ def _score_tables_by_dataset(
             WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
         ]
         name = f"{record.kind}-{task.name}"
-        table = value_columns_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
+        table = make_system_values_table(
+            record, board, task, wanted, name=name, title=f"{task.title} by dataset"
+        )
         if table is not None:
             yield task.title, (table,)
 
@@ -254,10 +256,10 @@ class OverviewPage:
     together: HeadlinesTableOfRuns | None
     shown: BoardView
     cards: tuple[ProtocolVerdictCard, ...]
-    forest: LeaderForest | None
+    forest: LeaderDifferenceForest | None
     unrounded: bool
     footer: tuple[str, ...]
-    answers: tuple[ReportAnswer, ...] = ()
+    answers: tuple[ReportQuestionAnswer, ...] = ()
     use: tuple[str, str] = ("", "")
     changing: int = 0
     conditions: tuple[Sentence, ...] = ()
@@ -265,9 +267,11 @@ class OverviewPage:
     @property
     def by_question(
         self,
-    ) -> tuple[tuple[ReportAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]]:
+    ) -> tuple[
+        tuple[ReportQuestionAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]
+    ]:
         """Every system's place in every answer."""
-        return place_systems_in_answers(self.answers)
+        return list_system_places_per_answer(self.answers)
 
 
 def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
@@ -276,13 +280,15 @@ def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
 
     first = runs[0]
     notes = gather_run_notes(runs)
-    answers = answer_report_questions(runs)
+    answers = list_report_answers_from_evidence(runs)
     asked = tuple(answer for answer in answers if answer.level != "not run")
     if len(runs) == 1:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
         answers = answers if len(asked) > 1 else ()
     notes, changing = (
-        put_decisive_notes_first(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
+        sort_and_count_decisive_notes(notes, {answer.slug for answer in asked})
+        if len(runs) > 1
+        else (notes, 0)
     )
     # More names than NAMED would fill the head of the page.
     return OverviewPage(
@@ -292,13 +298,13 @@ def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
         more_notes=len(notes),
         names=tuple(run.record.manifest.get("name", "") for run in runs) if len(runs) <= NAMED else (),
         together=combine_run_headlines(runs) if len(runs) > 1 else None,
-        shown=make_board_view(first.board),
-        cards=tuple(card for run in runs for card in _make_overview_cards(run, several=len(runs) > 1)),
+        shown=make_board_table_view(first.board),
+        cards=tuple(card for run in runs for card in _make_verdict_cards_of_run(run, several=len(runs) > 1)),
         forest=make_leader_forest_plot(first.record, first.board),
         unrounded=_rounding_hides_difference(first.board),
         footer=_page_footer(runs),
         answers=answers if len(runs) > 1 else asked if answers else (),
-        use=recommend_systems(answers),
+        use=describe_recommended_systems(answers),
         changing=changing,
         conditions=describe_recommendation_limits(runs, answers) if len(runs) > 1 and answers else (),
     )
@@ -327,7 +333,7 @@ def _other_protocol_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
             None,
         )
         if run is not None:
-            verdict = _load_verdict_of_kind(run)
+            verdict = _make_verdict_by_run_kind(run)
             yield (f"{run.title}: ", *_lowercase_heading(verdict.heading), ".")
             yield from verdict.lede[:1] if run.record.kind == "sweep" else ()
 
@@ -344,18 +350,22 @@ def run_verdict(run: ReportRun) -> VerdictText:
     """What a run says: of SAGE its ranking, of the others the verdict of their page."""
     if run.record.kind == "sage" or not run.record.rows:
         return board_verdict(run.record, run.board)
-    return _load_verdict_of_kind(run)
+    return _make_verdict_by_run_kind(run)
 
 
-def _load_verdict_of_kind(run: ReportRun) -> VerdictText:
+def _make_verdict_by_run_kind(run: ReportRun) -> VerdictText:
     record, board = run.record, run.board
     if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
-        return _qualify_by_suites(record, import_attribute(f"embassay.report.{place}")(record, board))
-    verdicts = (verdict for verdict in run.external_page_blocks[0] if isinstance(verdict, VerdictText))
+        return _qualify_verdict_by_missing_sets(
+            record, import_attribute(f"embassay.report.{place}")(record, board)
+        )
+    verdicts = (
+        verdict for verdict in run.load_external_page_or_reason[0] if isinstance(verdict, VerdictText)
+    )
     return next(verdicts, None) or board_verdict(record, board)
 
 
-def _qualify_by_suites(record: RunRecord, verdict: VerdictText) -> VerdictText:
+def _qualify_verdict_by_missing_sets(record: RunRecord, verdict: VerdictText) -> VerdictText:
     """Qualify the verdict by what it rests on where the run lacks sets of a suite."""
     lacking = [
         suite["said"]
@@ -370,10 +380,12 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     systems = {
         system.name
         for record in records
-        if has_board_of_tasks(record.kind)
-        for system in record.ranked_systems
+        if is_protocol_with_task_board(record.kind)
+        for system in record.list_non_reference_systems
     }
-    datasets = list(dict.fromkeys(data["name"] for record in records for data in record.dataset_entries))
+    datasets = list(
+        dict.fromkeys(data["name"] for record in records for data in record.list_dataset_manifest_entries)
+    )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_noun_count(len(datasets), "dataset")
     suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
@@ -391,17 +403,19 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _make_overview_cards(run: ReportRun, *, several: bool) -> list[ProtocolVerdictCard]:
+def _make_verdict_cards_of_run(run: ReportRun, *, several: bool) -> list[ProtocolVerdictCard]:
     """Make the card of a run; its verdict is that of its page."""
-    page = find_declared_kind_page(run.record.kind)
+    page = find_kind_page_entry(run.record.kind)
     if page is None or not (run.record.rows or several):
         return []
     question = page.summary
     if run.record.kind == "original":  # its board is all there is
-        return [ProtocolVerdictCard("", run.title, question, _load_verdict_of_kind(run))] if several else []
+        return (
+            [ProtocolVerdictCard("", run.title, question, _make_verdict_by_run_kind(run))] if several else []
+        )
     if not run.record.rows:
         return [ProtocolVerdictCard("", run.title, question, board_verdict(run.record, run.board))]
-    return [ProtocolVerdictCard(run.slug, run.title, question, _load_verdict_of_kind(run))]
+    return [ProtocolVerdictCard(run.slug, run.title, question, _make_verdict_by_run_kind(run))]
 
 
 def _rounding_hides_difference(board: SystemBoard) -> bool:
@@ -435,13 +449,13 @@ NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "langua
 
 def board_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict on the whole run."""
-    return _qualify_by_suites(record, _ranked_verdict(record, board))
+    return _qualify_verdict_by_missing_sets(record, _choose_ranking_verdict(record, board))
 
 
-def _ranked_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
+def _choose_ranking_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     if not board.ranked:
         return _unfinished_verdict(record)
-    scope = record.find_comparison_scope(board.lead)
+    scope = record.find_task_comparisons(board.lead)
     if len(board.ranked) == 1:
         return _single_system_verdict(board)
     if not board.has_ranks:
@@ -450,13 +464,13 @@ def _ranked_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
         return _too_few_items_verdict(record, board, items)
     first, gap = state_possible_leaders(record, board), _state_gap_to_second(record, board, scope)
     classical, leaders = (
-        _state_classical_beaten(board, scope, first),
-        _state_task_leaders(record, board, first),
+        _claim_classical_metrics_beaten(board, scope, first),
+        _make_claims_of_other_task_leaders(record, board, first),
     )
-    every = name_system_group(board.ranked) if board.apart else "system"
-    noun = name_system_group([board.row(claim.subject) for claim in first])
+    every = choose_noun_for_system_group(board.ranked) if board.apart else "system"
+    noun = choose_noun_for_system_group([board.row(claim.subject) for claim in first])
     heading = describe_first_ranked(
-        first, board.name_system_in_sentence, _say_where_ranked(record, board), every=every, noun=noun
+        first, board.name_system_in_sentence, _describe_ranking_scope(record, board), every=every, noun=noun
     )
     lede = [
         _say_gap_to_second(board, scope, gap, first),
@@ -469,15 +483,17 @@ def _ranked_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
 
 def state_possible_leaders(record: RunRecord, board: SystemBoard, task: str = "") -> tuple[Claim, ...]:
     """Who may be first, on a task or by the leading score."""
-    scope = record.find_comparison_scope(task or board.lead)
-    first = list_systems_above_reference(board, scope.first, task)
+    scope = record.find_task_comparisons(task or board.lead)
+    first = list_possible_leaders_above_reference(board, scope.first, task)
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     ranked = scope.systems if task else [row.system.name for row in board.ranked]
     below = len(scope.first) - len(first)
     return make_leader_claims(task or board.lead, first, ranked, alone=alone, below=below)
 
 
-def _state_gap_to_second(record: RunRecord, board: SystemBoard, scope: ComparisonScope) -> tuple[Claim, ...]:
+def _state_gap_to_second(
+    record: RunRecord, board: SystemBoard, scope: TaskSystemComparisons
+) -> tuple[Claim, ...]:
     """What the test says of the two best by value; none where it says nothing."""
     best, second = (row.system.name for row in board.ranked[:2])
     pair = scope.pair(best, second)
@@ -491,8 +507,8 @@ def _state_gap_to_second(record: RunRecord, board: SystemBoard, scope: Compariso
     )
 
 
-def _state_classical_beaten(
-    board: SystemBoard, scope: ComparisonScope, first: Sequence[Claim]
+def _claim_classical_metrics_beaten(
+    board: SystemBoard, scope: TaskSystemComparisons, first: Sequence[Claim]
 ) -> tuple[Claim, ...]:
     """That the first systems beat every classical metric, when the tests say so for each pair."""
     metrics = [row.system.name for row in board.ranked if row.system.kind == "classical"]
@@ -506,7 +522,9 @@ def _state_classical_beaten(
     return tuple(Claim(name, "beats", board.lead, tuple(metrics), kind="classical") for name in names)
 
 
-def _state_task_leaders(record: RunRecord, board: SystemBoard, first: Sequence[Claim]) -> tuple[Claim, ...]:
+def _make_claims_of_other_task_leaders(
+    record: RunRecord, board: SystemBoard, first: Sequence[Claim]
+) -> tuple[Claim, ...]:
     """Who alone may be first on a task, when it is not who is first over all."""
     names = [claim.subject for claim in first]
     alone: dict[str, list[Claim]] = {}
@@ -519,17 +537,18 @@ def _state_task_leaders(record: RunRecord, board: SystemBoard, first: Sequence[C
 
 def _count_measured_items(record: RunRecord, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
-    datasets = record.dataset_entries
+    datasets = record.list_dataset_manifest_entries
     return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
 def _too_few_items_verdict(record: RunRecord, board: SystemBoard, items: int) -> VerdictText:
     """The verdict where items are too few: the ranks stay, but no system is said to beat another."""
     said = f"{numbers.format_noun_count(items, 'item')} {'is' if items == 1 else 'are'}"
-    heading = f"{said} too few to show which system is first{_say_where_ranked(record, board)}"
+    heading = f"{said} too few to show which system is first{_describe_ranking_scope(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [
-        replace(_state_system_score(board, row), relation="most", others=rest) for row in board.ranked[:2]
+        replace(_make_system_score_claim(board, row), relation="most", others=rest)
+        for row in board.ranked[:2]
     ]
     values = [
         (
@@ -547,13 +566,13 @@ def _too_few_items_verdict(record: RunRecord, board: SystemBoard, items: int) ->
     return VerdictText((heading,), (lede,), tuple(claims))
 
 
-def name_system_group(rows: Sequence[BoardRow]) -> str:
+def choose_noun_for_system_group(rows: Sequence[BoardRow]) -> str:
     """What a group of systems is called: by its kind when they share one, else systems."""
     kinds = {row.system.kind for row in rows}
     return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
 
 
-def _say_where_ranked(record: RunRecord, board: SystemBoard) -> str:
+def _describe_ranking_scope(record: RunRecord, board: SystemBoard) -> str:
     """Say what a ranking is on; nothing for SAGE's overall."""
     task = "" if board.lead == OVERALL else board.lead_title
     if record.kind == "pteb":
@@ -562,7 +581,7 @@ def _say_where_ranked(record: RunRecord, board: SystemBoard) -> str:
 
 
 def _say_gap_to_second(
-    board: SystemBoard, scope: ComparisonScope, gap: Sequence[Claim], first: Sequence[Claim]
+    board: SystemBoard, scope: TaskSystemComparisons, gap: Sequence[Claim], first: Sequence[Claim]
 ) -> Sentence:
     """Say the difference between the two best by value, with what the test says of it."""
     if not gap:
@@ -583,7 +602,9 @@ def _say_gap_to_second(
 def _say_classical_beaten(claims: Sequence[Claim]) -> Sentence:
     if not claims:
         return ()
-    who = {1: "It beats", 2: "Both beat"}.get(len(claims), f"All {numbers.spell_count(len(claims))} beat")
+    who = {1: "It beats", 2: "Both beat"}.get(
+        len(claims), f"All {numbers.format_small_count_in_words(len(claims))} beat"
+    )
     what = "the classical metric" if len(claims[0].others) == 1 else "every classical metric"
     return (f"{who} {what}.",)
 
@@ -611,11 +632,11 @@ def _single_system_verdict(board: SystemBoard) -> VerdictText:
     interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
     heading = (name_row_system_in_sentence(row), f" scores {row.lead.text} {on}")
     return VerdictText(
-        heading, ((f"{interval}Add a second system to compare.",),), (_state_system_score(board, row),)
+        heading, ((f"{interval}Add a second system to compare.",),), (_make_system_score_claim(board, row),)
     )
 
 
-def _state_system_score(board: SystemBoard, row: BoardRow, relation: Relation = "is") -> Claim:
+def _make_system_score_claim(board: SystemBoard, row: BoardRow, relation: Relation = "is") -> Claim:
     """What a system scores, alone or as the highest or lowest of the ranked ones."""
     result = row.lead.row
     ends = (None, None) if result is None else (result.ci_low, result.ci_high)
@@ -626,13 +647,13 @@ def _state_system_score(board: SystemBoard, row: BoardRow, relation: Relation = 
     )  # fmt: skip
 
 
-def _unranked_verdict(board: SystemBoard, scope: ComparisonScope) -> VerdictText:
+def _unranked_verdict(board: SystemBoard, scope: TaskSystemComparisons) -> VerdictText:
     values = sorted(board.ranked, key=lambda row: row.lead.value or 0.0)
     low, high = values[0], values[-1]
     title = board.lead_title.lower()
     reason = scope.reason or "no test compares them"
     lede = (f"Values lie between {low.lead.text} and {high.lead.text}, but {reason}.",)
-    claims = (_state_system_score(board, low, "least"), _state_system_score(board, high, "most"))
+    claims = (_make_system_score_claim(board, low, "least"), _make_system_score_claim(board, high, "most"))
     return VerdictText((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from embassay.contracts import Kind
 from embassay.errors import DataError
-from embassay.limits import parse_record_json, read_bounded_file
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 from embassay.records import ResultRow
-from embassay.runs.folder import RunFolder, shorten_folder_names
+from embassay.runs.folder import RunFolder, make_distinct_folder_names
 
 OVERALL = "overall"
 _KINDS_IN_WORDS = """
@@ -64,7 +64,7 @@ class PairedComparison:
 
 
 @dataclass(frozen=True)
-class ComparisonScope:
+class TaskSystemComparisons:
     """The comparisons of one task or overall: who can be told apart; `reason` says why there are none."""
 
     name: str
@@ -118,7 +118,7 @@ class RunRecord:
     systems: tuple[SystemOfRun, ...]
     cells: tuple[RunCellStatus, ...]
     rows: Mapping[Key, ResultRow]
-    scopes: Mapping[str, ComparisonScope]
+    scopes: Mapping[str, TaskSystemComparisons]
     alpha: float = 0.05
     correction: str = "holm"
     test: str = ""
@@ -126,7 +126,7 @@ class RunRecord:
     """All of comparisons.json, for what only one protocol has."""
 
     @property
-    def ranked_systems(self) -> tuple[SystemOfRun, ...]:
+    def list_non_reference_systems(self) -> tuple[SystemOfRun, ...]:
         """All systems but the references."""
         return tuple(system for system in self.systems if system.ranked)
 
@@ -146,7 +146,7 @@ class RunRecord:
         return shorten_names_to_labels([system.name for system in self.systems])
 
     @property
-    def dataset_entries(self) -> Sequence[Any]:
+    def list_dataset_manifest_entries(self) -> Sequence[Any]:
         """What the manifest says of each dataset."""
         entries: Sequence[Any] = self.manifest.get("datasets", ())
         return entries
@@ -154,7 +154,7 @@ class RunRecord:
     @property
     def dataset_languages(self) -> dict[str, str]:
         """The language of each dataset, by name; empty where it is not known."""
-        return {dataset["name"]: dataset.get("lang", "") for dataset in self.dataset_entries}
+        return {dataset["name"]: dataset.get("lang", "") for dataset in self.list_dataset_manifest_entries}
 
     @property
     def paraphraser_entries(self) -> Sequence[Any]:
@@ -176,7 +176,7 @@ class RunRecord:
     @cached_property
     def kind(self) -> str:
         """The kind of the run: the protocol, or for PTEB and RAG the command that made it."""
-        return find_run_kind(
+        return find_run_kind_in_manifest(
             {**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols_with_results[0]}
         )
 
@@ -206,22 +206,22 @@ class RunRecord:
         """The datasets of a task, in the order of the run."""
         return self._datasets_by_task.get(task, ())
 
-    def find_comparison_scope(self, name: str) -> ComparisonScope:
+    def find_task_comparisons(self, name: str) -> TaskSystemComparisons:
         """The comparisons of a task or `overall`; without any when there are none."""
         tested = self.scopes.get(name)
         # Everybody may have been scored by the other method, and the scope itself be empty.
         if tested is None or not tested.systems:
             tested = self.scopes.get(name + APART) or tested
-        return tested or ComparisonScope(name, reason="the run has no comparisons yet")
+        return tested or TaskSystemComparisons(name, reason="the run has no comparisons yet")
 
     def rank_range(self, name: str, system: str) -> tuple[int, int] | None:
         """The places that the tests allow a system: among all of the scope, or among those compared its way."""
-        for scope in (self.find_comparison_scope(name), self.find_comparison_scope(name + APART)):
+        for scope in (self.find_task_comparisons(name), self.find_task_comparisons(name + APART)):
             if system in scope.ranges:
                 return scope.ranges[system]
         return None
 
-    def list_system_task_cells(self, task: str, system: str) -> tuple[RunCellStatus, ...]:
+    def list_system_cells_of_task_by_dataset(self, task: str, system: str) -> tuple[RunCellStatus, ...]:
         """The cells of a system for a task, one per dataset."""
         return self._cells_by_task_and_system.get((task, system), ())
 
@@ -233,10 +233,10 @@ class RunRecord:
         return {key: tuple(cells) for key, cells in groups.items()}
 
 
-def find_run_kind(manifest: Mapping[str, Any]) -> str:
+def find_run_kind_in_manifest(manifest: Mapping[str, Any]) -> str:
     """The protocol, or for PTEB and RAG the command that made the run.
 
-    >>> find_run_kind({"protocol": "sage"}), find_run_kind({"protocol": "rag", "kind": "score"})
+    >>> find_run_kind_in_manifest({"protocol": "sage"}), find_run_kind_in_manifest({"protocol": "rag", "kind": "score"})
     ('sage', 'score')
     """
     protocol = str(manifest["protocol"])
@@ -266,10 +266,10 @@ def read_run_record(path: Path) -> RunRecord:
                 )
                 for i, system in enumerate(manifest["systems"])
             ),
-            cells=tuple(_read_cell_status(cell) for cell in manifest["cells"]),
+            cells=tuple(_parse_cell_status(cell) for cell in manifest["cells"]),
             rows=index_rows_by_key(folder.read_results()),
             scopes={
-                name: _read_comparison_scope(name, scope)
+                name: _parse_task_comparisons(name, scope)
                 for name, scope in compared.get("scopes", {}).items()
             },
             alpha=compared.get("alpha", 0.05),
@@ -303,7 +303,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return dict(parse_record_json(read_bounded_file(path).decode("utf-8")))
+        return dict(parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8")))
     except (ValueError, TypeError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
@@ -311,17 +311,19 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
         ) from error  # fmt: skip
 
 
-def _read_comparison_scope(name: str, plain: Mapping[str, Any]) -> ComparisonScope:
+def _parse_task_comparisons(name: str, plain: Mapping[str, Any]) -> TaskSystemComparisons:
     systems = tuple(plain["systems"])
     ranges = {
         system: (int(low), int(high))
         for system, low, high in zip(systems, plain["rank_low"], plain["rank_high"], strict=False)
     }
     pairs = tuple(PairedComparison(**pair) for pair in plain["pairs"])
-    return ComparisonScope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
+    return TaskSystemComparisons(
+        name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", "")
+    )
 
 
-def _read_cell_status(plain: Mapping[str, Any]) -> RunCellStatus:
+def _parse_cell_status(plain: Mapping[str, Any]) -> RunCellStatus:
     return RunCellStatus(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
@@ -390,15 +392,15 @@ def _strip_organisation(name: str) -> str:
     return target.rstrip("/").rpartition("/")[2] + (question + kept if kept else "")
 
 
-def name_runs_by_folder(kind: str, folders: Sequence[Path]) -> list[str]:
+def list_run_names_from_folders(kind: str, folders: Sequence[Path]) -> list[str]:
     """A name per run of one kind: that of its folder, with as many of the folders above it as tell them apart.
 
-    >>> name_runs_by_folder("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
+    >>> list_run_names_from_folders("sage", [Path("runs/sage-news"), Path("runs/sage-law")])
     ['news', 'law']
-    >>> name_runs_by_folder("sage", [Path("may/sage"), Path("june/sage")])
+    >>> list_run_names_from_folders("sage", [Path("may/sage"), Path("june/sage")])
     ['may/sage', 'june/sage']
     """
-    names = list(shorten_folder_names(folders))
+    names = list(make_distinct_folder_names(folders))
     deep = any("/" in name for name in names)
     short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
     return short if len(set(short)) == len(set(names)) else names

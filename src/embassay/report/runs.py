@@ -12,12 +12,12 @@ from embassay.contracts import Kind
 from embassay.document.blocks import Block, VerdictText
 from embassay.errors import DataError, EmbassayError
 from embassay.registry import Registry, RegistryEntry
-from embassay.report.board import BoardRow, SystemBoard, build_record_board, has_board_of_tasks
+from embassay.report.board import BoardRow, SystemBoard, build_record_board, is_protocol_with_task_board
 from embassay.report.record import (
     KINDS,
     RunRecord,
     SystemOfRun,
-    name_runs_by_folder,
+    list_run_names_from_folders,
     read_run_record,
     shorten_names_to_labels,
 )
@@ -93,20 +93,20 @@ PAGES: Registry[Iterable[Block]] = Registry("page")
 stand together under its name. Another package brings that of its protocol by the entry-point group `embassay.pages`."""
 for _kind, _page, _asks, _facts in (
     ("sage", "sage.similarity:sage_page", "Similarity under change", {"title": "SAGE"}),
-    ("pteb", "pteb.drops:pteb_page", "Paraphrased at evaluation time", {"title": "PTEB", "group": "PTEB"}),
+    ("pteb", "pteb.drops:make_pteb_page_content", "Paraphrased at evaluation time", {"title": "PTEB", "group": "PTEB"}),
     ("hteb", "hteb.profile:hteb_page", "Style, length and language", {"title": "HTEB", "group": "PTEB"}),
     ("original", "overview:build_external_tasks_page", "Scores on the original texts",
         {"title": "PTEB, original texts"}),
     ("judge", "pteb.models:judge_page", "Language models that rate", {"title": "Judges", "group": "PTEB"}),
-    ("paraphrasers", "pteb.models:selection_page", "Language models that paraphrase",
+    ("paraphrasers", "pteb.models:make_paraphraser_selection_page", "Language models that paraphrase",
         {"title": "Paraphrasers", "group": "PTEB"}),
-    ("validation", "pteb.models:validation_page", "People on the paraphrases",
+    ("validation", "pteb.models:make_human_validation_page", "People on the paraphrases",
         {"title": "Validation", "group": "PTEB"}),
     ("golden", "rag.golden:golden_page", "Judgements of passages", {"title": "Golden set", "group": "RAG"}),
     ("questions", "rag.questions:questions_page", "Questions about documents",
         {"title": "Questions", "group": "RAG"}),
-    ("score", "rag.scoring:scoring_page", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
-    ("sweep", "rag.sweep:sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
+    ("score", "rag.scoring:make_scoring_page_blocks", "Evidence among the first K", {"title": "RAG", "group": "RAG"}),
+    ("sweep", "rag.sweep:read_sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
     ("names", "rag.name_probe:name_probe_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
     ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
     ("sessions", "rag.scoring:search_sessions_page", "Sessions of many searches",
@@ -121,7 +121,7 @@ for _kind, _page, _asks, _facts in (
     PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
 
 
-def find_declared_kind_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
+def find_kind_page_entry(kind: str) -> RegistryEntry[Iterable[Block]] | None:
     """Find what is declared as the page of a kind of run; None where nobody brings one."""
     try:
         if kind not in KINDS:
@@ -133,7 +133,7 @@ def find_declared_kind_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
 
 def run_kind_title(kind: str) -> str:
     """What a kind of run is called."""
-    entry = find_declared_kind_page(kind)
+    entry = find_kind_page_entry(kind)
     return dict(entry.facts).get("title", kind) if entry else kind
 
 
@@ -171,7 +171,7 @@ class ReportRun:
         return "" if self.place == 1 else f"-{self.place}"
 
     @cached_property
-    def external_page_blocks(self) -> tuple[tuple[Block, ...], str]:
+    def load_external_page_or_reason(self) -> tuple[tuple[Block, ...], str]:
         """The blocks of the page that another package brings for this kind of run, or why there are none."""
         from embassay.document import html, terminal  # nobody else here has a use for templates
 
@@ -189,7 +189,7 @@ class ReportRun:
                 if sum(isinstance(block, VerdictText) for block in blocks) > 1:
                     raise ValueError("a page can have only one VerdictText")
                 html.render_blocks_as_html(blocks)
-                terminal.draw_terminal_blocks(terminal.select_drawable_blocks(blocks))
+                terminal.draw_terminal_blocks(terminal.select_blocks_for_terminal(blocks))
             return blocks, ""
         except Exception as error:  # whatever is wrong with it, the others' pages are shown
             return (), getattr(error, "message", "") or f"{type(error).__name__}: {error}"
@@ -216,7 +216,7 @@ def attach_boards_to_records(records: Sequence[RunRecord]) -> tuple[ReportRun, .
     """The records with their boards. A system has the same number and label in all of them."""
     names = dict.fromkeys(system.name for record in records for system in record.systems)
     numbered = {name: i for i, name in enumerate(names)}
-    called = _run_titles(records)
+    called = _list_distinguishing_run_names(records)
     kinds = {
         system.name: system.kind for record in records for system in record.systems if system.kind != "run"
     }
@@ -252,13 +252,13 @@ def _find_system_kind(system: SystemOfRun, known: Mapping[str, Kind]) -> Kind:
 KINDS_OF_RANKINGS: tuple[Kind, ...] = ("embedding", "classical", "hybrid", "llm")
 
 
-def _run_titles(records: Sequence[RunRecord]) -> list[str]:
+def _list_distinguishing_run_names(records: Sequence[RunRecord]) -> list[str]:
     """What each run is called among those of its kind; nothing where it is the only one."""
     called = [""] * len(records)
     for kind in {record.kind for record in records}:
         places = [i for i, record in enumerate(records) if record.kind == kind]
         if len(places) > 1:
-            names = name_runs_by_folder(kind, [records[i].path for i in places])
+            names = list_run_names_from_folders(kind, [records[i].path for i in places])
             for i, name in zip(places, names, strict=True):
                 called[i] = name
     return called
@@ -269,7 +269,7 @@ def _is_same_run(first: RunRecord, second: RunRecord) -> bool:
     return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
 
-def number_report_systems(runs: Sequence[ReportRun]) -> tuple[tuple[SystemOfRun, str], ...]:
+def list_report_systems_with_labels(runs: Sequence[ReportRun]) -> tuple[tuple[SystemOfRun, str], ...]:
     """Every system of the report by its number, with its label."""
     by_index = {system.index: system for run in reversed(runs) for system in run.record.systems}
     label = shorten_names_to_labels([by_index[index].name for index in sorted(by_index)])
@@ -288,14 +288,14 @@ def list_board_rows(runs: Sequence[ReportRun]) -> tuple[BoardRow, ...]:
 def _run_sort_key(record: RunRecord) -> tuple[bool, int, str, str]:
     """Runs that have finished something first, then by kind, then by folder."""
     known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
-    return not _can_lead_report(record), known, record.kind, str(record.path.absolute())
+    return not _can_run_lead_report(record), known, record.kind, str(record.path.absolute())
 
 
-def _can_lead_report(record: RunRecord) -> bool:
+def _can_run_lead_report(record: RunRecord) -> bool:
     """Whether it can lead a report: of SAGE and PTEB a ranked system has a score over its datasets."""
-    if not has_board_of_tasks(record.kind):
+    if not is_protocol_with_task_board(record.kind):
         return bool(record.rows)
-    ranked = {system.name for system in record.ranked_systems}
+    ranked = {system.name for system in record.list_non_reference_systems}
     return any(not key[1] and key[4] in ranked and row.value is not None for key, row in record.rows.items())
 
 
@@ -316,7 +316,7 @@ def read_scoring(run: ReportRun) -> ScoringRecord | None:
     """The record of a scoring; None for another run, or where it is not written yet."""
     path = run.record.path / SCORE
     return (
-        _read_score_cached(path, *_stat_time_and_size(path))
+        _read_scoring_record_cached(path, *_stat_time_and_size(path))
         if run.record.kind == "score" and path.is_file()
         else None
     )
@@ -345,7 +345,7 @@ def _read_summary_cached(folder: Path, _written: int, _size: int) -> Summary:
 
 
 @lru_cache(maxsize=4)
-def _read_score_cached(path: Path, _written: int, _size: int) -> ScoringRecord:
+def _read_scoring_record_cached(path: Path, _written: int, _size: int) -> ScoringRecord:
     from embassay.protocols.rag.scoring.score import read_scoring_record
 
     return read_scoring_record(path)

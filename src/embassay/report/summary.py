@@ -35,11 +35,11 @@ from embassay.document.marks import CLASSES, LinearScale, LogTimeScale, fit_axis
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.answers import (
     QUESTIONS,
-    RankedSystemEstimate,
-    ReportAnswer,
-    answer_query_time,
-    answer_report_questions,
-    recommend_systems,
+    ReportQuestionAnswer,
+    SystemEstimateWithRanks,
+    build_query_time_answer,
+    describe_recommended_systems,
+    list_report_answers_from_evidence,
 )
 from embassay.report.board import BoardValue
 from embassay.report.html import POLICY_PLACE, STYLE_PLACE, build_security_policy, make_template_environment
@@ -86,7 +86,7 @@ class Summary:
     head: str
     systems: str
     foot: str
-    answers: tuple[ReportAnswer, ...]
+    answers: tuple[ReportQuestionAnswer, ...]
     use: tuple[str, str]
     first: tuple[Block, ...]
     second: tuple[Block, ...]
@@ -112,7 +112,7 @@ class Summary:
 class EncoderSpeedQuality:
     """An encoder by its fastest stack: how long it takes, and how good it is."""
 
-    system: RankedSystemEstimate
+    system: SystemEstimateWithRanks
     quality: float
     low: float | None
     high: float | None
@@ -136,12 +136,12 @@ def render_summary_page(runs: Sequence[ReportRun]) -> str:
 
 def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
     """Summarise runs: what both pages show."""
-    answers = answer_report_questions(runs)
+    answers = list_report_answers_from_evidence(runs)
     manifest = runs[0].record.manifest
     names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
     updated = max(run.record.manifest.get("updated", "") for run in runs)
     title = next(iter(names)) if len(names) == 1 else numbers.format_noun_count(len(runs), "run")
-    systems = {system.name for run in runs for system in run.record.ranked_systems}
+    systems = {system.name for run in runs for system in run.record.list_non_reference_systems}
     notes = len(gather_run_notes(runs))
     return Summary(
         head=f"{title} · {numbers.format_date(updated)}",
@@ -152,14 +152,14 @@ def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
         foot=f"Embassay {manifest.get('embassay', '')}"
         + (f" · {numbers.format_noun_count(notes, 'note')} in the full report" if notes else ""),
         answers=answers,
-        use=recommend_systems(answers) if answers else _find_lone_run_finding(runs),
-        first=tuple(_first_page_blocks(runs, answers)),
+        use=describe_recommended_systems(answers) if answers else _describe_findings_without_answer(runs),
+        first=tuple(_iterate_blocks_below_answers(runs, answers)),
         second=tuple(_second_page_blocks(runs, answers)),
         labels=_label_answer_systems(answers),
     )
 
 
-def _label_answer_systems(answers: Sequence[ReportAnswer]) -> Mapping[str, str]:
+def _label_answer_systems(answers: Sequence[ReportQuestionAnswer]) -> Mapping[str, str]:
     return shorten_names_to_labels(
         tuple(dict.fromkeys(contender.name for answer in answers for contender in answer.all))
     )
@@ -171,18 +171,20 @@ def _shorten_names_in_text(said: str, names: Mapping[str, str]) -> str:
     return said
 
 
-def _find_lone_run_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
+def _describe_findings_without_answer(runs: Sequence[ReportRun]) -> tuple[str, str]:
     """Find the finding of the only run, which stands in for a recommendation."""
     if len(runs) > 1:
         return "No run compares two systems on the six questions of this page. Findings of the runs:", ""
     return f"{convert_sentence_to_text(run_verdict(runs[0]).heading)}.", ""
 
 
-def _first_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
+def _iterate_blocks_below_answers(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Iterator[Block]:
     """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on. Where nothing
     is answered: what the runs found, with their tables."""
     if answers:
-        traded = _find_encoders_fastest_stacks(runs, answers[-1])
+        traded = _find_fastest_stack_per_encoder(runs, answers[-1])
         yield _time_quality_figure(runs, traded) if len(traded) > 1 else _top_scores_by_answer_table(answers)
         return
     for run in runs:
@@ -190,19 +192,19 @@ def _first_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer
         if len(runs) > 1:
             yield Heading((f"{run.title}: ", *verdict.heading))
         yield BulletList(verdict.lede)
-        yield from _terminal_tables(run)
-    traded = _find_encoders_fastest_stacks(
-        runs, answer_query_time(runs, ReportAnswer(QUESTIONS[0], "not run"))
+        yield from _iterate_terminal_blocks_of_run(run)
+    traded = _find_fastest_stack_per_encoder(
+        runs, build_query_time_answer(runs, ReportQuestionAnswer(QUESTIONS[0], "not run"))
     )
     if len(traded) > 1:
         yield _time_quality_figure(runs, traded)
 
 
-def _terminal_tables(run: ReportRun) -> Iterator[Block]:
+def _iterate_terminal_blocks_of_run(run: ReportRun) -> Iterator[Block]:
     """What a terminal shows of the run, as far as it fits across a page, and what its signs mean."""
-    from embassay.report.terminal import run_view
+    from embassay.report.terminal import make_run_terminal_blocks
 
-    for table in run_view(run.record.path, wide=True):
+    for table in make_run_terminal_blocks(run.record.path, wide=True):
         if isinstance(table, CautionNotes) and table.more:
             yield ParagraphBlock(
                 " ".join(
@@ -243,8 +245,8 @@ def _list_terminal_row_cells(
     return tuple(parts)
 
 
-def _find_encoders_fastest_stacks(
-    runs: Sequence[ReportRun], price: ReportAnswer
+def _find_fastest_stack_per_encoder(
+    runs: Sequence[ReportRun], price: ReportQuestionAnswer
 ) -> tuple[EncoderSpeedQuality, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((swept for run in runs if (swept := read_sweep_findings(run)) is not None), None)
@@ -295,20 +297,21 @@ def _draw_time_quality_chart(traded: Sequence[EncoderSpeedQuality], across: str)
         for tick in y.tick_values
     )
     ticks = "".join(
-        f'<text x="{_chart_x_position(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
+        f'<text x="{_compute_x_position_of_time(x, tick):.2f}%" y="{TOP + TALL + 18}" '
+        f'text-anchor="middle">{tick:g}</text>'
         for tick in x.tick_values
     )
     middle = (
         f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     )
-    bars = "".join(_draw_system_bar(row, x, y) for row in traded)
+    bars = "".join(_draw_speed_quality_mark(row, x, y) for row in traded)
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _draw_system_bar(row: EncoderSpeedQuality, x: LogTimeScale, y: LinearScale) -> str:
+def _draw_speed_quality_mark(row: EncoderSpeedQuality, x: LogTimeScale, y: LinearScale) -> str:
     """Bar, tick, name and value of a system."""
     at, down, style = (
-        f"{_chart_x_position(x, row.system.point):.2f}%",
+        f"{_compute_x_position_of_time(x, row.system.point):.2f}%",
         _chart_y_position(y, row.quality),
         CLASSES[row.system.kind],
     )
@@ -324,7 +327,7 @@ def _draw_system_bar(row: EncoderSpeedQuality, x: LogTimeScale, y: LinearScale) 
     )
 
 
-def _chart_x_position(x: LogTimeScale, value: float) -> float:
+def _compute_x_position_of_time(x: LogTimeScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
@@ -332,42 +335,49 @@ def _chart_y_position(y: LinearScale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * TALL, 1)
 
 
-def _top_scores_by_answer_table(answers: Sequence[ReportAnswer]) -> Table:
+def _top_scores_by_answer_table(answers: Sequence[ReportQuestionAnswer]) -> Table:
     """A table of the first systems of each answer: fewer where long names take the rows."""
     label, asked = _label_answer_systems(answers), sum(bool(answer.all) for answer in answers)
     long = sum(max(0, len(_shorten_names_in_text(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
         LabelledTableRow(
             label[top.name],
-            (_value_entry(answer, top),),
+            (_make_score_with_interval_cell(answer, top),),
             kind=None if top.kind == "human" else top.kind,
             group=answer.question.asks,
         )
         for answer in answers
         for top in answer.all[: max(3, (MOST_LINES - 2 * long) // asked)]
     ]
-    return _plain_table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
+    return _make_unsortable_plain_table(
+        "Scores behind these answers", "System", ("Score, 95% interval",), lines
+    )
 
 
-def _value_entry(answer: ReportAnswer, top: RankedSystemEstimate) -> TableCell:
+def _make_score_with_interval_cell(answer: ReportQuestionAnswer, top: SystemEstimateWithRanks) -> TableCell:
     unit = answer.unit
     if top.low is None:
         return TableCell(unit.text(top.point))
     return TableCell(f"{unit.text(top.point)} ({' to '.join(map(unit.text, top.ends))})")
 
 
-def _plain_table(
+def _make_unsortable_plain_table(
     title: str, heading: str, columns: Sequence[str], lines: Sequence[LabelledTableRow]
 ) -> Table:
     heads = tuple(Column(column, style="") for column in columns)
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
 
-def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
+def _second_page_blocks(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Iterator[Block]:
     """Conditions, data and cost; then as much as there is room for of a single run's tasks, and of the notes."""
-    head, tail = tuple(_condition_blocks(runs, answers)), tuple(_cost_and_rerun_blocks(runs, answers))
+    head, tail = (
+        tuple(_iterate_recommendation_condition_blocks(runs, answers)),
+        tuple(_cost_and_rerun_blocks(runs, answers)),
+    )
     room = ROOM - sum(map(_estimate_block_rows, (*head, *tail)))
-    tasks = tuple(_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
+    tasks = tuple(_make_system_by_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
     notes = gather_run_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
     care = BulletList(
         tuple(_shorten_names_in_text(note.plain, _label_answer_systems(answers)) for note in notes)
@@ -380,7 +390,9 @@ def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
     yield from tail
 
 
-def _condition_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
+def _iterate_recommendation_condition_blocks(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Iterator[Block]:
     yield Heading("The recommendation holds if" if answers else "This holds if")
     yield BulletList(tuple(_list_test_conditions(runs, answers)))
     if answers:
@@ -389,19 +401,23 @@ def _condition_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]
             tuple((StyledWords(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
             style="levels",
         )
-    yield _tested_items_table(runs, answers)
+    yield _make_tested_item_counts_table(runs, answers)
     if untested := tuple(_untested_bullets(runs, answers)):
         yield Heading("What was not tested")
         yield BulletList(untested)
 
 
-def _cost_and_rerun_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[Block]:
-    yield _plain_table("What it costs", "Of", ("Time and money",), tuple(_cost_lines(runs, answers)))
+def _cost_and_rerun_blocks(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Iterator[Block]:
+    yield _make_unsortable_plain_table(
+        "What it costs", "Of", ("Time and money",), tuple(_list_run_cost_rows(runs, answers))
+    )
     yield Heading("Run it again", level=3)
     yield from _rerun_commands(runs)
 
 
-def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
+def _make_system_by_task_tables(run: ReportRun, room: int) -> Iterator[Table]:
     """Every system on every task, as many as fit: those that may be first on a task are bold, by its paired tests."""
     board = run.board
     rows = [row for row in board.rows if row.system.ranked][: min(MOST_LINES, room)]
@@ -411,16 +427,19 @@ def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
     lines = tuple(
         LabelledTableRow(
             row.label,
-            tuple(_bold_entry(value) for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]),
+            tuple(
+                _make_value_cell_bold_if_best(value)
+                for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]
+            ),
         )
         for row in rows
     )
     columns = (*overall, *(task.short for task in board.tasks))[:MOST_TASKS]
-    table = _plain_table("Every task", "System", columns, lines)
+    table = _make_unsortable_plain_table("Every task", "System", columns, lines)
     yield replace(table, note="Bold: may be first on the task, according to its paired tests.")
 
 
-def _bold_entry(value: BoardValue) -> TableCell:
+def _make_value_cell_bold_if_best(value: BoardValue) -> TableCell:
     return TableCell(value.text, bold=value.best)
 
 
@@ -442,7 +461,7 @@ def _estimate_block_rows(block: Block) -> int:
 
 
 def describe_recommendation_limits(
-    runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
 ) -> tuple[Sentence, ...]:
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
     held = ((f"It holds if {condition}.",) for condition in _list_test_conditions(runs, answers))
@@ -453,7 +472,9 @@ def describe_recommendation_limits(
     return (*held, *never)
 
 
-def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[str]:
+def _list_test_conditions(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Iterator[str]:
     """List the conditions of the tests: whose texts, how many questions, how long, what machine."""
     sample = ", this project’s small sample, which shows how Embassay works but decides nothing for you"
     yield (
@@ -463,7 +484,7 @@ def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAns
     for answer in answers:
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
-    for name, limit in _list_system_token_limits(runs):
+    for name, limit in _list_token_limits_of_answer_systems(runs):
         yield f"your texts are shorter than {numbers.format_count(limit)} tokens; {name} cuts longer texts"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
@@ -473,7 +494,9 @@ def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportAns
 
 
 def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
-    return list(dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.dataset_entries))
+    return list(
+        dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.list_dataset_manifest_entries)
+    )
 
 
 def _join_some_names(names: Sequence[str]) -> str:
@@ -489,13 +512,13 @@ def _join_some_names(names: Sequence[str]) -> str:
 
 
 def _is_sample_data_only(runs: Sequence[ReportRun]) -> bool:
-    sources = {dataset.get("source") for run in runs for dataset in run.record.dataset_entries}
+    sources = {dataset.get("source") for run in runs for dataset in run.record.list_dataset_manifest_entries}
     return sources == {"sample"}
 
 
-def _list_system_token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
+def _list_token_limits_of_answer_systems(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
-    leading = {name for answer in answer_report_questions(runs) for name in answer.names}
+    leading = {name for answer in list_report_answers_from_evidence(runs) for name in answer.names}
     counts: dict[str, int] = {}
     for run in runs:
         for system in run.record.systems:
@@ -504,7 +527,9 @@ def _list_system_token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]
     return list(counts.items())
 
 
-def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Table:
+def _make_tested_item_counts_table(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Table:
     by_slug = {run.slug: run for run in runs}
     lines = []
     for answer in answers:
@@ -512,17 +537,18 @@ def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
             noun = "stack" if answer.question.name == "price" else answer.question.noun
             items, source = (
                 numbers.format_noun_count(answer.n, noun),
-                _describe_dataset_source(by_slug[answer.slug]),
+                _describe_dataset_and_licence(by_slug[answer.slug]),
             )
             lines.append(LabelledTableRow(answer.question.asks, (TableCell(items), TableCell(source))))
     if not answers:
         lines = [
             LabelledTableRow(
-                run.title, (TableCell(_describe_items_by_task(run)), TableCell(_describe_dataset_source(run)))
+                run.title,
+                (TableCell(_describe_items_by_task(run)), TableCell(_describe_dataset_and_licence(run))),
             )
             for run in runs
         ]
-    return _plain_table(
+    return _make_unsortable_plain_table(
         "What it was tested on", "Question" if answers else "Run", ("Items", "Data, licence"), lines
     )
 
@@ -530,7 +556,7 @@ def _tested_items_table(runs: Sequence[ReportRun], answers: Sequence[ReportAnswe
 def _describe_items_by_task(run: ReportRun) -> str:
     """Items by task, of all datasets."""
     counts: dict[str, int] = {}
-    for dataset in run.record.dataset_entries:
+    for dataset in run.record.list_dataset_manifest_entries:
         for task, facts in (dataset.get("tasks") or {}).items():
             counts[task] = counts.get(task, 0) + facts.get("n", 0)
     if len(counts) == 1:
@@ -541,9 +567,9 @@ def _describe_items_by_task(run: ReportRun) -> str:
 WHOSE = {OWN: "own data", SAMPLE: "Embassay’s sample"}
 
 
-def _describe_dataset_source(run: ReportRun) -> str:
+def _describe_dataset_and_licence(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
-    datasets: Sequence[Mapping[str, Any]] = run.record.dataset_entries
+    datasets: Sequence[Mapping[str, Any]] = run.record.list_dataset_manifest_entries
     if len(datasets) != 1:
         return numbers.format_noun_count(len(datasets), "dataset")
     licence = find_dataset_licence(datasets[0].get("source", ""))
@@ -551,14 +577,15 @@ def _describe_dataset_source(run: ReportRun) -> str:
 
 
 def _untested_bullets(
-    runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
 ) -> Iterator[str | tuple[str | StyledWords, ...]]:
     for answer in answers:
         if answer.level == "not run":
             asks = answer.question.asks[:1].lower() + answer.question.asks[1:]
             yield (f"{asks} (", answer.note or StyledWords(answer.how_sure, "command"), ")")
     languages = sorted(
-        {dataset.get("lang") for run in runs for dataset in run.record.dataset_entries} - {"", None}
+        {dataset.get("lang") for run in runs for dataset in run.record.list_dataset_manifest_entries}
+        - {"", None}
     )
     if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
@@ -569,7 +596,9 @@ def _untested_bullets(
         yield "larger collections, in which search gets slower and harder"
 
 
-def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[ReportAnswer]) -> Iterator[LabelledTableRow]:
+def _list_run_cost_rows(
+    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
+) -> Iterator[LabelledTableRow]:
     manifests = [run.record.manifest for run in runs]
     seconds = sum(
         session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())

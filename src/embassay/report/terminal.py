@@ -26,11 +26,11 @@ from embassay.document.blocks import (
 )
 from embassay.document.claims import describe_first_ranked
 from embassay.document.marks import fit_axis_scale
-from embassay.document.terminal import fold_text_to_width, select_drawable_blocks
+from embassay.document.terminal import fold_text_to_width, select_blocks_for_terminal
 from embassay.protocols.compare import (
     METHOD,
+    CorrectedTestOfSystemPair,
     DifferenceAcrossDatasets,
-    RankedPairTest,
     RankedSystemGroup,
     SystemContrast,
     SystemPairComparison,
@@ -42,14 +42,14 @@ from embassay.protocols.compare_claims import make_contrast_claim, make_first_pl
 from embassay.protocols.gate import (
     UNPAIRED,
     ThresholdVerdict,
-    advise_more_items,
+    describe_gain_of_more_items,
+    describe_gate_verdict,
+    describe_threshold_verdict_counts,
     format_verdict_value,
     make_bar_verdict_claims,
-    name_verdict,
-    summarise_bar_verdicts,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_beating_baselines
+from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_leaders_beating_baselines
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 from embassay.records import ResultRow
 from embassay.report.record import RunRecord, read_run_record
@@ -75,7 +75,7 @@ TABLES_ALONE = ("sessions", "versions")
 """Kinds of ours whose page is tables, which a terminal shows as they are."""
 
 
-def run_view(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
+def make_run_terminal_blocks(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
     """A run: verdict, table, notes, where its report is; what more labels would cost at a `price` each. DataError where
     the folder holds no run."""
     from embassay.report.notes import list_run_notes
@@ -103,20 +103,22 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     yield run_verdict(shown)
     yield from _main_table_of_run(record, board, wide)
     if record.kind == "sage":
-        from embassay.report.sage.guards import damage_guard_blocks
+        from embassay.report.sage.guards import iterate_text_damage_guard_blocks
 
-        yield from damage_guard_blocks(Path(run))
+        yield from iterate_text_damage_guard_blocks(Path(run))
     if record.kind == "pteb":
-        from embassay.report.pteb.validity import paraphrase_validity_blocks
+        from embassay.report.pteb.validity import show_change_on_valid_paraphrases
 
-        yield from paraphrase_validity_blocks(record, board)
+        yield from show_change_on_valid_paraphrases(record, board)
     if wide:
         yield from _time_and_memory_blocks(record, board)
-    blocks, why = shown.external_page_blocks
+    blocks, why = shown.load_external_page_or_reason
     if record.kind in TABLES_ALONE:
         blocks = tuple(PAGES.get(record.kind).load()(shown, True))
     yield from (
-        block for block in select_drawable_blocks(blocks) if not isinstance(block, VerdictText | CautionNotes)
+        block
+        for block in select_blocks_for_terminal(blocks)
+        if not isinstance(block, VerdictText | CautionNotes)
     )
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
@@ -136,7 +138,7 @@ def say_where_report_is(run: Path, otherwise: str = "") -> Iterator[ParagraphBlo
         yield ParagraphBlock(("Tables: ", CommandInSentence(str(run / otherwise))))
 
 
-def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
+def iterate_run_verdict_blocks(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     """What a run of any kind found: the heading of its verdict and the first sentences below.
 
     Raises DataError when the folder holds no run.
@@ -159,16 +161,16 @@ def render_report_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode
     """The answers that runs give, a line each, and what to use; empty where they give none."""
     from rich.text import Text as Styled
 
-    from embassay.report.answers import answer_report_questions, recommend_systems
+    from embassay.report.answers import describe_recommended_systems, list_report_answers_from_evidence
 
-    answers = answer_report_questions(runs)
+    answers = list_report_answers_from_evidence(runs)
     if not answers:
         return Styled("")
     asks = max(len(answer.question.short) for answer in answers) + 4
     names = min(max(len(answer.answer) for answer in answers), MOST_NAMES) + 2
     lines = [
         Styled("Answers", style="bold").append(
-            _describe_asked_scope(runs, " · " if unicode else " - "), style="not bold dim"
+            _describe_system_and_dataset_counts(runs, " · " if unicode else " - "), style="not bold dim"
         )
     ]
     for answer in answers:
@@ -189,7 +191,7 @@ def render_report_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode
             head.append_text(said[0]),
             *(Styled(" " * (asks + names)).append_text(line) for line in said[1:]),
         ]
-    use, rest = recommend_systems(answers)
+    use, rest = describe_recommended_systems(answers)
     lines += (
         [Styled(""), *fold_text_to_width(use, width, unicode), *fold_text_to_width(rest, width, unicode)]
         if use
@@ -198,10 +200,10 @@ def render_report_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode
     return Styled("\n").join(lines)
 
 
-def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
+def _describe_system_and_dataset_counts(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
-    systems = {system.name for run in runs for system in run.record.ranked_systems}
-    datasets = {dataset["name"] for run in runs for dataset in run.record.dataset_entries}
+    systems = {system.name for run in runs for system in run.record.list_non_reference_systems}
+    datasets = {dataset["name"] for run in runs for dataset in run.record.list_dataset_manifest_entries}
     told = [numbers.format_noun_count(len(systems), "system")] if systems else []
     told += (
         [*datasets]
@@ -215,11 +217,11 @@ def _describe_asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
 
 def gravest_notes_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     """Show the first notes of all runs, those that can change an answer first, and count them."""
-    from embassay.report.answers import answer_report_questions
-    from embassay.report.notes import gather_run_notes, put_decisive_notes_first
+    from embassay.report.answers import list_report_answers_from_evidence
+    from embassay.report.notes import gather_run_notes, sort_and_count_decisive_notes
 
-    asked = {answer.slug for answer in answer_report_questions(runs) if answer.level != "not run"}
-    notes, _ = put_decisive_notes_first(gather_run_notes(runs), asked)
+    asked = {answer.slug for answer in list_report_answers_from_evidence(runs) if answer.level != "not run"}
+    notes, _ = sort_and_count_decisive_notes(gather_run_notes(runs), asked)
     if notes:
         yield VerdictText(
             (f"Read with care ({min(most, len(notes))} of {numbers.format_noun_count(len(notes), 'note')})",)
@@ -237,12 +239,12 @@ def _main_table_of_run(record: RunRecord, board: SystemBoard, wide: bool) -> Ite
     if record.kind != "pteb" and board.tasks:
         yield _board_table(board, wide)
         return
-    from embassay.report.pteb.conclusions import paraphrase_check_table, paraphrase_drop_table
+    from embassay.report.pteb.conclusions import make_table_of_paraphraser_study, paraphrase_drop_table
 
     yield from (
         (paraphrase_drop_table(record, board, wide),)
         if record.kind == "pteb"
-        else paraphrase_check_table(record, board)
+        else make_table_of_paraphraser_study(record, board)
     )
 
 
@@ -308,7 +310,7 @@ _FEW = 5
 
 def compared_pair_view(pair: SystemPairComparison, protocol: str) -> Iterator[Block]:
     """Two systems, place by place."""
-    unit = numbers.choose_measure_format(protocol)
+    unit = numbers.choose_measure_format_of_protocol(protocol)
     first = choose_verdict_contrast(pair.contrasts)
     claims = () if math.isnan(first.p) else (make_contrast_claim(first),)
     yield VerdictText((contrast_verdict(first, unit, pair.among),), claims=claims)
@@ -336,7 +338,7 @@ def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFor
 
 
 def contrast_verdict(
-    contrast: SystemContrast, unit: numbers.MeasureFormat, among: RankedPairTest | None = None
+    contrast: SystemContrast, unit: numbers.MeasureFormat, among: CorrectedTestOfSystemPair | None = None
 ) -> str:
     """The finding in a sentence: *beats* is an adjusted p below 0.05. Where the run's ranks answer otherwise, it names
     their family.
@@ -359,7 +361,7 @@ def contrast_verdict(
             f"{_explain_not_declared_worse(contrast)}"
         )
     claim = make_contrast_claim(contrast)
-    other = _say_if_run_test_differs(claim.relation == "beats", among)
+    other = _describe_differing_test_over_all_pairs(claim.relation == "beats", among)
     if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
@@ -400,7 +402,7 @@ def _describe_p_value(contrast: SystemContrast) -> str:
     return f"{corrected} for {contrast.tests} tests (Holm){alone}"
 
 
-def _say_if_run_test_differs(told: bool, among: RankedPairTest | None) -> str:
+def _describe_differing_test_over_all_pairs(told: bool, among: CorrectedTestOfSystemPair | None) -> str:
     if among is None or among.apart == told:
         return ""
     answer = "significant" if among.apart else "not significant"
@@ -421,12 +423,12 @@ def _explain_rank_tests(found: Sequence[RankedSystemGroup]) -> str:
 
 def ranked_groups_view(found: Sequence[RankedSystemGroup], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
-    unit = numbers.choose_measure_format(protocol)
+    unit = numbers.choose_measure_format_of_protocol(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
         yield VerdictText((_ranked_group_headline(field),), claims=make_first_place_claims(field))
         yield _ranked_group_table(field, unit)
-        yield BulletList(tuple(_note_missing_systems(field)))
+        yield BulletList(tuple(_explain_missing_systems(field)))
     yield ParagraphBlock(_explain_rank_tests(found))
 
 
@@ -541,7 +543,10 @@ def _ranked_group_headline(field: RankedSystemGroup) -> str:
     if len(claims) == 1:
         return f"{title}. {convert_sentence_to_text(describe_first_ranked(claims, str, ''))}."
     names = [claim.subject for claim in claims]
-    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_beating_baselines(claims[0])}."
+    return (
+        f"{title}. {', '.join(names[:-1])} and {names[-1]} may be "
+        f"first{describe_leaders_beating_baselines(claims[0])}."
+    )
 
 
 def _ranked_group_table(field: RankedSystemGroup, unit: numbers.MeasureFormat) -> Table:
@@ -566,13 +571,13 @@ def _ranked_group_row(
     letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
         _format_entrant_rank(entrant), entrant.system,
-        TableCell(_format_entrant_score(entrant, unit), bold=entrant.system in first),
+        TableCell(_format_system_score_with_interval(entrant, unit), bold=entrant.system in first),
         numbers.NONE if entrant.best is None else numbers.format_percent(entrant.best), "".join(letters),
         numbers.format_count(entrant.n)
     ]  # fmt: skip
 
 
-def _note_missing_systems(field: RankedSystemGroup) -> Iterable[str]:
+def _explain_missing_systems(field: RankedSystemGroup) -> Iterable[str]:
     return [f"{system} has no value: {reason}." for system, reason in field.missing]
 
 
@@ -582,7 +587,7 @@ def _format_entrant_rank(entrant: SystemRankAtPlace) -> str:
     return numbers.format_rank_range(entrant.rank_low, entrant.rank_high)
 
 
-def _format_entrant_score(entrant: SystemRankAtPlace, unit: numbers.MeasureFormat) -> str:
+def _format_system_score_with_interval(entrant: SystemRankAtPlace, unit: numbers.MeasureFormat) -> str:
     text = unit.text(entrant.point)
     return text if entrant.low is None else f"{text} {unit.interval(*entrant.ends)}"
 
@@ -597,27 +602,29 @@ def _format_p(p: float) -> str:
 
 def gate_verdicts_view(verdicts: Sequence[ThresholdVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield VerdictText((f"{summarise_bar_verdicts(verdicts)}.",), claims=make_bar_verdict_claims(verdicts))
+    yield VerdictText(
+        (f"{describe_threshold_verdict_counts(verdicts)}.",), claims=make_bar_verdict_claims(verdicts)
+    )
     heads: list[str | Column] = ["Threshold", "Verdict", *make_number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | TableCell]] = [
         [
             row.bar,
-            TableCell(name_verdict(row), style=stops[row.stops]),
+            TableCell(describe_gate_verdict(row), style=stops[row.stops]),
             format_verdict_value(row),
             numbers.format_count(row.n),
         ]
         for row in verdicts
     ]
     yield Table.of("gate", heads, rows)
-    yield BulletList((*_gate_notes(verdicts), *judge))
+    yield BulletList((*_iterate_threshold_verdict_notes(verdicts), *judge))
 
 
 def gateable_scores_view(scores: Sequence[tuple[str, ResultRow]]) -> Iterator[Block]:
     """Show the scores that a threshold can be on, a row each."""
     rows: list[list[Said | TableCell]] = []
     for name, row in scores:
-        unit = numbers.choose_measure_format(row.protocol)
+        unit = numbers.choose_measure_format_of_protocol(row.protocol)
         value = "n/a" if row.value is None else unit.text(row.value)
         ends = ""
         if row.ci_low is not None and row.ci_high is not None:
@@ -629,10 +636,12 @@ def gateable_scores_view(scores: Sequence[tuple[str, ResultRow]]) -> Iterator[Bl
     )
 
 
-def _gate_notes(verdicts: Sequence[ThresholdVerdict]) -> Iterator[str]:
+def _iterate_threshold_verdict_notes(verdicts: Sequence[ThresholdVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
         yield "Near: the threshold is inside the interval, so another sample could give another verdict."
-    yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := advise_more_items(verdict)))
+    yield from (
+        f"{verdict.bar}: {told}." for verdict in verdicts if (told := describe_gain_of_more_items(verdict))
+    )
     reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

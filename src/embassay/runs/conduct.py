@@ -52,7 +52,7 @@ class EncoderVectorFaults:
         self._texts += len(filled)
         lengths = np.sqrt(np.einsum("nd,nd->n", filled, filled, dtype=np.float64))
         self._note_lengths(lengths)
-        self._note_directions(filled, lengths)
+        self._note_equal_or_parallel_vectors(filled, lengths)
 
     def _note_lengths(self, lengths: NDArray[np.float64]) -> None:
         there = lengths[lengths > 0]
@@ -60,7 +60,7 @@ class EncoderVectorFaults:
         self._odd_lengths += int(((there < _SHORT) | (there > _LONG)).sum())
         self.are_units = self.are_units and bool((np.abs(there - 1) <= _UNIT).all())
 
-    def _note_directions(self, filled: Vectors, lengths: NDArray[np.float64]) -> None:
+    def _note_equal_or_parallel_vectors(self, filled: Vectors, lengths: NDArray[np.float64]) -> None:
         if self._first is None:
             # A copy, because a row of the block would keep all of it in memory.
             self._first = filled[0].copy()
@@ -85,12 +85,12 @@ class EncoderVectorFaults:
         costs money."""
         faults = [*getattr(encoder, "faults", ()), *self._list_vector_warnings(encoder.name)]
         if self._made is not None and not hasattr(encoder, "price"):
-            faults += self._check_repeatability(encoder, *self._made)
+            faults += self._warn_of_unrepeatable_vectors(encoder, *self._made)
             self._made = None
         return tuple(faults)
 
     @property
-    def no_score_reason(self) -> str:
+    def explain_why_vectors_give_no_score(self) -> str:
         """Why no score can be made of the vectors; empty where they tell any two texts apart."""
         if self._texts < 2 or self._first is None or not self._equal:
             return ""
@@ -101,8 +101,8 @@ class EncoderVectorFaults:
         if self._texts < 2 or self._first is None:
             return
         n = f"{self._texts:,}"
-        if self.no_score_reason:
-            yield f"{name}: {self.no_score_reason}, so there is nothing to score"
+        if self.explain_why_vectors_give_no_score:
+            yield f"{name}: {self.explain_why_vectors_give_no_score}, so there is nothing to score"
             return
         if self._parallel and len(self._first) > 1:
             yield f"{name}: the vectors of all {n} texts have the same direction, so every cosine is 1 or -1"
@@ -119,14 +119,14 @@ class EncoderVectorFaults:
             )
 
     @staticmethod
-    def _check_repeatability(
+    def _warn_of_unrepeatable_vectors(
         encoder: Encoder, texts: Sequence[str], role: Role | None, before: Vectors
     ) -> Iterator[str]:
         # A half shows both faults for a third of the price; all of them are asked for again only to tell which it is.
         half = max(1, len(texts) // 2)
-        if not _have_different_answers(before[:half], encoder.encode(texts[:half], role=role)):
+        if not _have_different_vectors(before[:half], encoder.encode(texts[:half], role=role)):
             return
-        if half == len(texts) or _have_different_answers(before, encoder.encode(texts, role=role)):
+        if half == len(texts) or _have_different_vectors(before, encoder.encode(texts, role=role)):
             yield (
                 f"{encoder.name}: the same {len(texts)} texts got different vectors when encoded "
                 "again, so its scores are not reproducible"
@@ -138,7 +138,7 @@ class EncoderVectorFaults:
             )
 
 
-def _have_different_answers(before: Any, after: Any) -> bool:
+def _have_different_vectors(before: Any, after: Any) -> bool:
     before, after = before.astype(np.float64), after.astype(np.float64)
     apart = np.linalg.norm(before - after, axis=1)
     # 1e-30: two zero vectors do not differ

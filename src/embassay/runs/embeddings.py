@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, EncoderStandIn, Ragged, Role, make_ragged_array
+from embassay.contracts import Encoder, EncoderFactsWrapper, Ragged, Role, make_ragged_array
 from embassay.errors import ModelError, TextRefused
 from embassay.runs.conduct import EncoderVectorFaults, RaggedVectorFaults
 from embassay.runs.memory import WorkMemoryEstimate, check_memory_fits
-from embassay.runs.store import SqliteStore, compute_keyed_content_hash
+from embassay.runs.store import BaseSqliteFileStore, compute_keyed_content_hash
 
 
-class RememberedEncoder(EncoderStandIn):
+class RememberedEncoder(EncoderFactsWrapper):
     """`encoder`, which is not asked for texts whose vectors are all remembered. Attributes that it has beside its
     contract are reached through `encoder`."""
 
@@ -32,7 +32,7 @@ class RememberedEncoder(EncoderStandIn):
         self.encoder = encoder
         self._known: dict[Role | None, dict[str, NDArray[np.float32]]] = {}
 
-    def make_and_remember_calls(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
+    def encode_and_remember_calls(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
         """Make these calls of `encode` and remember what they give; texts that failed too, as NaN. Ragged vectors are
         kept text by text, so that a part of a call finds its own in the cache."""
         for texts, role in () if hasattr(self.encoder, "stream") else calls:
@@ -78,7 +78,7 @@ class EmbeddingCacheInfo:
     encoders: Mapping[str, int]
 
 
-class EmbeddingCache(SqliteStore):
+class EmbeddingCache(BaseSqliteFileStore):
     """Chunks of vectors by key. Safe to share between threads, and between processes that open it each."""
 
     title = "embedding cache"
@@ -140,7 +140,7 @@ class EmbeddingCache(SqliteStore):
             encoders={encoder: texts for encoder, _, texts in rows},
         )
 
-    def _delete_orphan_rows(self) -> None:
+    def _delete_cuts_of_missing_chunks(self) -> None:
         self._execute_change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
 
 
@@ -163,14 +163,14 @@ class EncodingCounts:
 
 
 @dataclass(frozen=True)
-class RemoteEncodingCounts:
+class OtherMachineEncodingCounts:
     """What an encoder did on another machine, to be counted here."""
 
     counts: EncodingCounts
     failures: Mapping[str, str]
 
 
-class CachedEncoder(EncoderStandIn):
+class CachedEncoder(EncoderFactsWrapper):
     """`encoder` behind `cache`.
 
     The encoder may have attributes beside its contract: `chunk_size`, texts per chunk (64 without it);
@@ -215,15 +215,15 @@ class CachedEncoder(EncoderStandIn):
         # A copy cannot reach the progress display or the tally of the process that has the original.
         self._away = True
 
-    def account(self) -> RemoteEncodingCounts | None:
+    def account(self) -> OtherMachineEncodingCounts | None:
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
         # A copy starts at 0 again, so that nothing is counted twice.
         counts, self.counts = self.counts, EncodingCounts()
-        return RemoteEncodingCounts(counts, dict(self.failures))
+        return OtherMachineEncodingCounts(counts, dict(self.failures))
 
-    def add_encoding_counts(self, account: RemoteEncodingCounts) -> None:
+    def add_encoding_counts(self, account: OtherMachineEncodingCounts) -> None:
         """Count what a copy did, and tell of it."""
         done, mine = account.counts, self.counts
         mine.encoded += done.encoded
@@ -242,7 +242,7 @@ class CachedEncoder(EncoderStandIn):
         when a limit is reached, UsageError where the vectors would break a promise of memory; finished chunks are kept.
         """
         role = role if self.uses_roles else None
-        distinct, chunks = self._cut_texts_into_chunks(texts)
+        distinct, chunks = self._group_distinct_texts_into_batches(texts)
         vectors = self._allocate_vectors(len(distinct), len(texts))
         for position, answer in self._iterate_chunk_vectors(chunks, role):
             start = position * self.chunk_size
@@ -278,9 +278,9 @@ class CachedEncoder(EncoderStandIn):
             waiting.setdefault(role, {}).update(self.missing(texts, role=role))
         for role, chunks in waiting.items():
             keys, wanted = list(chunks), list(chunks.values())
-            for position, answer in self._time_encoding(self._ask_encoder(wanted, role)):
+            for position, answer in self._iterate_with_encoding_time(self._ask_encoder(wanted, role)):
                 if not isinstance(answer, TextRefused):
-                    self._keep_vectors(keys[position], wanted[position], answer, role)
+                    self._check_and_cache_vectors(keys[position], wanted[position], answer, role)
                     self._fetched.add(keys[position])
 
     def missing(
@@ -288,16 +288,20 @@ class CachedEncoder(EncoderStandIn):
     ) -> Iterator[tuple[bytes, Sequence[str]]]:
         """The missing chunks, which `encode` would have to make, with their keys."""
         role = role if self.uses_roles else None
-        for chunk in self._cut_texts_into_chunks(texts)[1]:
+        for chunk in self._group_distinct_texts_into_batches(texts)[1]:
             key = make_chunk_cache_key(self.identity, role, chunk)
             if not self.cache.holds(key):
                 yield key, chunk
 
-    def _cut_texts_into_chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
+    def _group_distinct_texts_into_batches(
+        self, texts: Sequence[str]
+    ) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""
         # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
-        return distinct, _LazyChunks(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
+        return distinct, _LazyTextChunks(
+            lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size)
+        )
 
     def _iterate_chunk_vectors(
         self, chunks: Sequence[Sequence[str]], role: Role | None
@@ -315,13 +319,13 @@ class CachedEncoder(EncoderStandIn):
                 refused.append((position, TextRefused(self.failures[failed])))
             else:
                 waiting.append((position, key))
-        lazy = _LazyChunks(lambda i: chunks[waiting[i][0]], len(waiting))
-        for i, answer in self._time_encoding(self._ask_encoder(lazy, role)):
+        lazy = _LazyTextChunks(lambda i: chunks[waiting[i][0]], len(waiting))
+        for i, answer in self._iterate_with_encoding_time(self._ask_encoder(lazy, role)):
             position, key = waiting[i]
             if isinstance(answer, TextRefused):
                 refused.append((position, answer))
             else:
-                yield position, self._keep_vectors(key, chunks[position], answer, role)
+                yield position, self._check_and_cache_vectors(key, chunks[position], answer, role)
         yield from self._retry_refused_in_halves(chunks, refused, role)
 
     def _ask_encoder(
@@ -370,7 +374,7 @@ class CachedEncoder(EncoderStandIn):
         if len(self.failures) >= _HOPELESS and not self.counts.encoded + self.counts.cached:
             raise ModelError(f"The model refuses every text: {refusal.message}")
 
-    def _time_encoding(
+    def _iterate_with_encoding_time(
         self, steps: Iterator[tuple[int, Vectors | TextRefused]]
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
         started = perf_counter()
@@ -392,7 +396,9 @@ class CachedEncoder(EncoderStandIn):
         if self.progress is not None:
             self.progress(texts)
 
-    def _keep_vectors(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
+    def _check_and_cache_vectors(
+        self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None
+    ) -> Vectors:
         vectors = self._check_vectors(answer, len(texts))
         self.conduct.note_vector_faults(texts, vectors)
         self.conduct.note_encode_call(texts, role, vectors)
@@ -483,7 +489,7 @@ class CachedRaggedEncoder(CachedEncoder):
         places: dict[str, list[int]] = defaultdict(list)
         for i, text in enumerate(texts):
             places[text].append(i)
-        _, chunks = self._cut_texts_into_chunks(texts)
+        _, chunks = self._group_distinct_texts_into_batches(texts)
         for position, of_chunk in self._iterate_chunk_vectors(chunks, role):
             rows = [
                 (i, vector)
@@ -516,7 +522,7 @@ class CachedRaggedEncoder(CachedEncoder):
         return make_ragged_array([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
 
 
-class _LazyChunks(Sequence[Sequence[str]]):
+class _LazyTextChunks(Sequence[Sequence[str]]):
     """`n` chunks, each cut when it is asked for."""
 
     def __init__(self, cut: Callable[[int], Sequence[str]], n: int) -> None:

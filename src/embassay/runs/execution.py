@@ -25,12 +25,12 @@ from embassay.contracts import CellPartExecutor, Encoder
 from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
 from embassay.machine import HANGUP
 from embassay.records import TaskOutcome
-from embassay.registry import locate_error_in_plugin
+from embassay.registry import describe_error_place_in_plugin
 from embassay.runs.folder import (
     CellRecord,
     RunCell,
     RunFolder,
-    make_failed_record,
+    make_failed_cell_record,
     make_finished_record,
     write_parquet_columns,
 )
@@ -62,7 +62,7 @@ class ModelLossDetector:
         """The model did its work, if only to refuse a text."""
         self._answered, self._failures = perf_counter(), 0
 
-    def note_failed_call(self, begun: float) -> bool:
+    def is_model_lost_after_failure(self, begun: float) -> bool:
         """Note a call that was begun at this `perf_counter` and failed for no reason of its own."""
         self._failures += begun > self._answered
         return self._failures >= _HOPELESS
@@ -92,7 +92,7 @@ async def run_concurrent_jobs(
             # After an error nothing is begun any more, but what is in flight may be paid for: it is heard out.
             if stop.error is None:
                 for position, job in islice(waiting, at_once - len(running)):
-                    task: asyncio.Task[T] = asyncio.ensure_future(_await_job(job))
+                    task: asyncio.Task[T] = asyncio.ensure_future(_call_and_await(job))
                     task.add_done_callback(ended.put_nowait)
                     running[task] = position, perf_counter()
             if not running:
@@ -114,7 +114,7 @@ async def run_concurrent_jobs(
         raise stop.error
 
 
-async def _await_job(job: Callable[[], Awaitable[T]]) -> T:
+async def _call_and_await(job: Callable[[], Awaitable[T]]) -> T:
     return await job()  # what a job raises as it is called is its task's, too
 
 
@@ -136,7 +136,7 @@ class _WorkStopSignal(Generic[T]):
             return None
         if isinstance(error, TextRefused):
             self._hope.answered()
-        elif self._hope.note_failed_call(begun):
+        elif self._hope.is_model_lost_after_failure(begun):
             self.error = self.error or error
         return CallFailure(str(error), error)
 
@@ -192,7 +192,7 @@ Workers = int | ProcessWorkers | RayWorkers
 """Who does the cells; a number is so many processes of this machine."""
 
 
-def normalise_workers(workers: Workers) -> ProcessWorkers | RayWorkers:
+def convert_workers_to_settings(workers: Workers) -> ProcessWorkers | RayWorkers:
     """The same in its long form. UsageError for fewer than one process."""
     chosen = ProcessWorkers(workers) if isinstance(workers, int) else workers
     if isinstance(chosen, ProcessWorkers) and chosen.count < 1:
@@ -240,12 +240,12 @@ def save_cell_attempt(cell: RunCell, tried: CellAttempt, folder: RunFolder) -> C
         except Exception as error:
             tried = _make_failed_attempt(error, tried.seconds)
     folder.write_cell_failure_log(cell, tried.log)
-    record = make_failed_record(cell, tried.reason, tried.seconds)
+    record = make_failed_cell_record(cell, tried.reason, tried.seconds)
     folder.write_cell_record(cell, record)
     return record
 
 
-def make_lost_attempt(reason: str) -> CellAttempt:
+def make_attempt_of_dead_cell_process(reason: str) -> CellAttempt:
     """Make the attempt of a cell whose process died, or whose machines did, without a word."""
     return CellAttempt(None, reason, f"{reason}\n", 0.0)
 
@@ -269,10 +269,11 @@ def describe_error(error: BaseException) -> str:
         return "out of memory"
     if isinstance(error, SystemExit):
         return (
-            f"it called exit({'' if error.code is None else repr(error.code)}){locate_error_in_plugin(error)}"
+            "it called "
+            f"exit({'' if error.code is None else repr(error.code)}){describe_error_place_in_plugin(error)}"
         )
     first_line = str(error).strip().partition("\n")[0]
-    where = locate_error_in_plugin(error)
+    where = describe_error_place_in_plugin(error)
     return (f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__) + where
 
 
@@ -336,7 +337,7 @@ class LazyCellEngine:
         files: Sequence[Path] = (),
         identities: Mapping[str, str] = _NONE,
     ) -> None:
-        self.chosen, self._folder = normalise_workers(workers), folder
+        self.chosen, self._folder = convert_workers_to_settings(workers), folder
         self._files, self._identities = files, identities
         self._facts: dict[str, Any] = {}
         self._held = ExitStack()
@@ -353,7 +354,7 @@ class LazyCellEngine:
         """
         if free := [cell for cell in cells if not cell.remote]:
             # Closed at once where the caller stops: workers would go on until a collection of garbage.
-            with closing(self._open_engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
+            with closing(self._open_cell_engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
                 yield from done
         paid = [cell for cell in cells if cell.remote]
         yield from InProcessCellEngine(self._folder).do(paid, remote or work, listener)
@@ -376,7 +377,7 @@ class LazyCellEngine:
         """How many cells the workers do side by side; 0 where that is not known yet."""
         return self._facts.get("cpus", 0) if isinstance(self.chosen, RayWorkers) else self.chosen.count
 
-    def _open_engine(self, cells: int) -> CellEngine:
+    def _open_cell_engine(self, cells: int) -> CellEngine:
         chosen = self.chosen
         if isinstance(chosen, RayWorkers):
             if self._cluster is None:
@@ -416,7 +417,7 @@ class MultiProcessCellEngine:
                     yield record
             if pool.broken and size == 1:
                 cell = todo.pop(0)
-                record = save_cell_attempt(cell, make_lost_attempt(DIED), self._folder)
+                record = save_cell_attempt(cell, make_attempt_of_dead_cell_process(DIED), self._folder)
                 listener.ended(cell, record)
                 yield record
             size = 1 if pool.broken else size
@@ -461,7 +462,7 @@ class _CellProcessPool:
     def do(self, cells: Sequence[RunCell]) -> Iterator[tuple[RunCell, CellRecord]]:
         pending: dict[Future[CellRecord], RunCell] = {}
         try:
-            pending = {self._executor.submit(_run_cell_in_worker, cell): cell for cell in cells}
+            pending = {self._executor.submit(_evaluate_and_save_cell_in_worker, cell): cell for cell in cells}
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -517,7 +518,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run_cell_in_worker(cell: RunCell) -> CellRecord:
+def _evaluate_and_save_cell_in_worker(cell: RunCell) -> CellRecord:
     events = _worker["events"]
     events.put((cell.key, None))
     tried = attempt_cell_evaluation(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))

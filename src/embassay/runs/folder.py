@@ -26,7 +26,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file, walk_bounded_folder
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file, walk_bounded_folder
 from embassay.records import HeadlineComponent, ResultRow, Score, SkippedItems, TaskOutcome
 
 MANIFEST = "manifest.json"
@@ -35,13 +35,13 @@ RANKINGS = ".rankings"
 _PARQUET = b"PAR1"
 
 
-def shorten_folder_names(folders: Sequence[Path]) -> tuple[str, ...]:
+def make_distinct_folder_names(folders: Sequence[Path]) -> tuple[str, ...]:
     """The name of each folder, with as many of the folders above it as tell them apart; equal for a folder that is
     given twice.
 
-    >>> shorten_folder_names([Path("runs/may"), Path("runs/june")])
+    >>> make_distinct_folder_names([Path("runs/may"), Path("runs/june")])
     ('may', 'june')
-    >>> shorten_folder_names([Path("may/sage"), Path("june/sage")])
+    >>> make_distinct_folder_names([Path("may/sage"), Path("june/sage")])
     ('may/sage', 'june/sage')
     """
     parts = [folder.absolute().parts for folder in folders]
@@ -65,7 +65,7 @@ def is_run_folder(folder: Path) -> bool:
     """Whether the manifest of a folder is that of a run, or too damaged to say: reading it says what is wrong. Sets of
     paraphrases and the stages of a golden set have manifests too, but of no protocol."""
     try:
-        manifest = parse_record_json(read_bounded_file(folder / MANIFEST).decode("utf-8"))
+        manifest = parse_json_written_by_embassay(read_bounded_file(folder / MANIFEST).decode("utf-8"))
     except FileNotFoundError:
         return False
     except (DataError, OSError, ValueError):
@@ -103,14 +103,14 @@ def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
     write_file_atomically(path, format_json_lines(rows))
 
 
-def make_private_folder(path: Path) -> Path:
+def create_private_folder(path: Path) -> Path:
     """The folder, made where it is missing: each one that is made is for its owner only."""
     for folder in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
     return path
 
 
-def make_private_file(path: Path) -> Path:
+def create_private_file(path: Path) -> Path:
     """The file, made empty where it is missing: for its owner only, unless its folder is one that a group writes."""
     if not path.exists() and not path.parent.stat().st_mode & stat.S_IWGRP:
         # Another process may have made it meanwhile, which is as good.
@@ -202,7 +202,7 @@ def make_finished_record(
     )  # fmt: skip
 
 
-def make_failed_record(cell: RunCell, reason: str, seconds: float) -> CellRecord:
+def make_failed_cell_record(cell: RunCell, reason: str, seconds: float) -> CellRecord:
     """The record of a cell that could not be evaluated, with the reason in plain words."""
     return CellRecord(
         cell.key,
@@ -247,7 +247,7 @@ def read_cell_record_from_json(plain: Mapping[str, Any]) -> CellRecord:
         name: HeadlineComponent(
             part["value"],
             part["n"],
-            convert_numbers_from_json(part["replicates"]),
+            convert_none_to_nan_array(part["replicates"]),
             part["reason"],
             part.get("units"),
         )
@@ -272,7 +272,7 @@ def convert_numbers_to_json(values: np.ndarray[Any, np.dtype[np.float64]]) -> li
     return [value if value == value else None for value in values.tolist()]
 
 
-def convert_numbers_from_json(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def convert_none_to_nan_array(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The same numbers, NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
@@ -399,7 +399,7 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            manifest = dict(parse_record_json(read_bounded_file(path).decode("utf-8")))
+            manifest = dict(parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8")))
             schema = manifest["schema"]
             if schema == SCHEMA:
                 check_manifest_types(manifest)
@@ -450,9 +450,11 @@ class RunFolder:
     def read_cell_record(self, cell: RunCell) -> CellRecord | None:
         """The record of a cell if it is there and as it was written, failed ones included. None otherwise, with a
         warning where there is something else in its place."""
-        path = self.locate_cell_record(cell)
+        path = self.get_cell_record_path(cell)
         try:
-            record = read_cell_record_from_json(parse_record_json(read_bounded_file(path).decode("utf-8")))
+            record = read_cell_record_from_json(
+                parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))
+            )
             if (damaged := self._find_damaged_file(cell)) is None:
                 return record
             path = damaged
@@ -479,10 +481,10 @@ class RunFolder:
     def write_cell_record(self, cell: RunCell, record: CellRecord) -> None:
         """Write a cell's record: from here on it counts as done."""
         write_file_atomically(
-            self.locate_cell_record(cell), format_value_as_json(convert_cell_record_to_json(record)) + "\n"
+            self.get_cell_record_path(cell), format_value_as_json(convert_cell_record_to_json(record)) + "\n"
         )
 
-    def locate_cell_record(self, cell: RunCell) -> Path:
+    def get_cell_record_path(self, cell: RunCell) -> Path:
         """Where the record of a cell is."""
         return self.path / "cells" / f"{cell.key}.json"
 
@@ -528,7 +530,7 @@ class RunFolder:
         rows = []
         for number, line in enumerate(read_bounded_file(self.results, WHOLE).splitlines(), start=1):
             try:
-                rows.append(_parse_result_row(parse_record_json(line)))
+                rows.append(_parse_result_row(parse_json_written_by_embassay(line)))
             except (ValueError, TypeError) as error:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
@@ -602,7 +604,7 @@ def read_json_record(path: Path, cls: type[T], *, schema: int, what: str, mend: 
     """The record, called `what`, that a JSON file of a run holds; DataError, with the `mend`, if it holds none or one
     of another schema."""
     try:
-        plain = parse_record_json(read_bounded_file(path).decode("utf-8"))
+        plain = parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))
         written = plain["schema"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(

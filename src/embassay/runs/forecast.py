@@ -19,7 +19,7 @@ from embassay.contracts import (
     RankedCandidates,
     RemoteEncoder,
     Role,
-    ShardSearch,
+    ShardedCorpusSearcher,
     Tokenizer,
 )
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
@@ -138,7 +138,7 @@ class WorkCostForecast:
     low: float
     high: float
 
-    def format_outlook_line(self, most: float | None = None) -> str:
+    def format_cost_forecast_line(self, most: float | None = None) -> str:
         """A line of it, and where a limit of `most` dollars will end the work."""
         line = (
             f"{self.done:,} of {self.total:,} cost {format_dollars(self.usd)}; expected total: "
@@ -151,7 +151,7 @@ class WorkCostForecast:
         return f"{line}. The limit of {format_dollars(most)} may stop the run after {about}"
 
 
-def estimate_cost_outlook(costs: Sequence[float], total: int, usd: float) -> WorkCostForecast:
+def forecast_cost_of_remaining_parts(costs: Sequence[float], total: int, usd: float) -> WorkCostForecast:
     """Of `total` parts, the first of which cost `usd` dollars. `costs` are those of the answers to each, as far
     as they can be told apart: they say how much parts vary."""
     done = len(costs)
@@ -309,7 +309,7 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
         f"of embeddings, {money}."
     )
     if most := max((cell.memory_bytes for cell in forecasts.cells), default=0):
-        yield from _describe_cell_memory(most)
+        yield from _describe_cell_memory_and_limit(most)
     if paid:
         yield (
             f"Nothing was sent. A server's time is based on its rpm and tpm if given, and otherwise on "
@@ -320,7 +320,7 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
         )
 
 
-def _describe_cell_memory(most: int) -> Iterator[str]:
+def _describe_cell_memory_and_limit(most: int) -> Iterator[str]:
     """Describe what memory a cell holds at most, and whether that is what was promised."""
     promised = read_promised_memory()
     holds = f"A cell uses at most {size_in_words(most)} of memory"
@@ -335,7 +335,7 @@ def _describe_cell_memory(most: int) -> Iterator[str]:
 Hear = Callable[[Sequence[str], Role | None], None]
 
 
-class RehearsalSimilarityStandIn(ShardSearch):
+class CallRecordingSimilarity(ShardedCorpusSearcher):
     """Stands in for an embedding model compared by cosine: `hear` gets the texts and the role of every call that
     its encoder would get. All texts are equally similar."""
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
 from embassay.runs.folder import format_value_as_json, write_file_atomically
 
 FILE = "matrix.json"
@@ -59,7 +59,7 @@ class QuestionMatrixRow:
         return "fail" if bands == {len(BANDS)} else "alike"
 
     @property
-    def system_score_spread(self) -> float:
+    def compute_best_to_worst_gain_gap(self) -> float:
         """How much the best gains over the worst, by nDCG of one passage."""
         gains = [1 / (1 + rank) if rank else 0.0 for rank in self.ranks]
         return max(gains, default=0.0) - min(gains, default=0.0)
@@ -97,9 +97,9 @@ def build_question_matrix(
     """The matrix of a dataset. `lists` has the ranking of each question by system, best first; `ranks` the places of
     their first right passages where these are known to a greater depth than the lists."""
     systems = tuple(lists)[:MOST_SYSTEMS]
-    rows = [_make_matrix_row(question, systems, lists, ranks or {}) for question in questions]
+    rows = [_make_question_rank_row(question, systems, lists, ranks or {}) for question in questions]
     # Those that tell systems apart come first, the widest gap before the others; then those that nobody answers.
-    rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.system_score_spread, row.id))
+    rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.compute_best_to_worst_gain_gap, row.id))
     total = Counter[str](row.outcome for row in rows)
     kept = tuple(rows[: min(MOST_QUESTIONS, MOST_CELLS // max(len(systems), 1))])
     named = set[str]()
@@ -109,7 +109,7 @@ def build_question_matrix(
     return QuestionMatrix(dataset, systems, kept, clipped, dict(total), len(lists) - len(systems))
 
 
-def _make_matrix_row(
+def _make_question_rank_row(
     question: QuestionWithRightPassages,
     systems: Sequence[str],
     lists: Mapping[str, Mapping[str, Sequence[str]]],
@@ -154,7 +154,7 @@ def read_question_matrices(run: Path) -> tuple[QuestionMatrix, ...]:
     """The matrices of a run; none where there is no file."""
     if not (run / FILE).is_file():
         return ()
-    plain: Any = parse_record_json(read_bounded_file(run / FILE, WHOLE))
+    plain: Any = parse_json_written_by_embassay(read_bounded_file(run / FILE, WHOLE))
     return tuple(
         QuestionMatrix(
             **{

@@ -45,12 +45,15 @@ class PeakMemory:
         """So far; None where the system does not tell."""
         # Some sandboxes tell what is held now in the place of the peak.
         self._most = max(
-            self._most, (_measure_peak_since_start() if self._begun else None) or _measure_peak_memory() or 0
+            self._most,
+            (_read_linux_peak_resident_memory() if self._begun else None)
+            or _measure_process_lifetime_peak_memory()
+            or 0,
         )
         return self._most or None
 
 
-def _measure_peak_since_start() -> int | None:
+def _read_linux_peak_resident_memory() -> int | None:
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
@@ -60,7 +63,7 @@ def _measure_peak_since_start() -> int | None:
     return next((int(kib) * 1024 for kib in peaks), None)
 
 
-def _measure_peak_memory() -> int | None:
+def _measure_process_lifetime_peak_memory() -> int | None:
     try:
         import resource
     except ImportError:  # not POSIX
@@ -91,7 +94,7 @@ class MemoryWatch:
         self.most = 0
         self._period, self._over = period, Event()
         self._limit, self._beyond = limit, beyond
-        self._thread = Thread(target=self._watch_until_over, daemon=True)
+        self._thread = Thread(target=self._watch_memory_until_stopped, daemon=True)
 
     def __enter__(self) -> MemoryWatch:
         self._thread.start()
@@ -101,7 +104,7 @@ class MemoryWatch:
         self._over.set()
         self._thread.join()
 
-    def measure_memory(self) -> None:
+    def update_peak_memory(self) -> None:
         """Measure once the memory that the processes hold together."""
         below = sum(
             measure_resident_memory(process) or 0 for process in _list_child_processes(Path("/proc/self"))
@@ -110,12 +113,14 @@ class MemoryWatch:
         self.most = max(
             self.most,
             (measure_resident_memory() or 0) + below,
-            (_measure_peak_since_start() or _measure_peak_memory() or 0) if not below else 0,
+            (_read_linux_peak_resident_memory() or _measure_process_lifetime_peak_memory() or 0)
+            if not below
+            else 0,
         )
 
-    def _watch_until_over(self) -> None:
+    def _watch_memory_until_stopped(self) -> None:
         while True:
-            self.measure_memory()
+            self.update_peak_memory()
             if self._beyond is not None and self._limit is not None and self.most > self._limit:
                 self._beyond()
                 self._beyond = None
@@ -149,13 +154,13 @@ class ProcessMemoryClaims:
     def write(self, amount: int) -> None:
         """Claim so much for this process."""
         with self._open_claims_file() as file:
-            self._write_claims(file, {**self._read_claims(file), self._own: amount})
+            self._write_claims(file, {**self._read_memory_claims_of_live_processes(file), self._own: amount})
 
     def try_claim_memory(self, amount: int, most: int) -> bool:
         """Claim so much for this process if it fits beside the others."""
         with self._open_claims_file() as file:
-            claims = self._read_claims(file)
-            fits = amount + self._sum_claims(claims) <= most
+            claims = self._read_memory_claims_of_live_processes(file)
+            fits = amount + self._sum_memory_held_or_claimed_by_others(claims) <= most
             if fits:
                 self._write_claims(file, {**claims, self._own: amount})
             return fits
@@ -164,15 +169,19 @@ class ProcessMemoryClaims:
         """Whether no other process is in a cell."""
         with self._open_claims_file() as file:
             return not any(
-                claim for process, claim in self._read_claims(file).items() if process != self._own
+                claim
+                for process, claim in self._read_memory_claims_of_live_processes(file).items()
+                if process != self._own
             )
 
     def others(self) -> int:
         """What the other processes hold or have claimed."""
         with self._open_claims_file() as file:
-            return self._sum_claims(self._read_claims(file))
+            return self._sum_memory_held_or_claimed_by_others(
+                self._read_memory_claims_of_live_processes(file)
+            )
 
-    def _sum_claims(self, claims: dict[str, int]) -> int:
+    def _sum_memory_held_or_claimed_by_others(self, claims: dict[str, int]) -> int:
         return sum(
             max(claim, measure_resident_memory(int(process)) or 0)
             for process, claim in claims.items()
@@ -180,7 +189,7 @@ class ProcessMemoryClaims:
         )
 
     @staticmethod
-    def _read_claims(file: IO[str]) -> dict[str, int]:
+    def _read_memory_claims_of_live_processes(file: IO[str]) -> dict[str, int]:
         """The claims of processes that live."""
         claims: dict[str, int] = json.loads(file.read() or "{}")
         return {
@@ -303,10 +312,12 @@ def enforce_memory_limit(most: int | None, *, stop: bool = False) -> Iterator[No
     except (KeyboardInterrupt, Interrupted) as error:
         if not stopper.stopped:
             raise
-        raise _make_broken_promise_error(watch.most, most, kept=isinstance(error, Interrupted)) from None
+        raise _make_memory_limit_exceeded_error(
+            watch.most, most, kept=isinstance(error, Interrupted)
+        ) from None
     else:
         if stopper.stopped:  # a server that has come down
-            raise _make_broken_promise_error(watch.most, most)
+            raise _make_memory_limit_exceeded_error(watch.most, most)
     finally:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
@@ -343,7 +354,7 @@ class _MainThreadInterrupter:
             self._ended = True
 
 
-def _make_broken_promise_error(held: int, most: int, *, kept: bool = False) -> UsageError:
+def _make_memory_limit_exceeded_error(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
         f"The run reached {format_memory_size(held)}, over the limit of {format_memory_size(most)}, "
         "and was stopped." + (" Finished work is kept." if kept else ""),
@@ -398,7 +409,7 @@ def _make_memory_error(need: WorkMemoryEstimate, held: int, most: int) -> UsageE
     )
 
 
-def report_memory_against_promise() -> dict[str, Any] | None:
+def find_memory_use_and_promise() -> dict[str, Any] | None:
     """What was promised, and the most that the processes of this run have held together so far; None without a
     promise."""
     most = read_promised_memory()

@@ -17,7 +17,7 @@ from types import NoneType
 from typing import Any
 
 from embassay.contracts import Usage
-from embassay.limits import parse_record_json
+from embassay.limits import parse_json_written_by_embassay
 from embassay.runs.folder import format_value_as_json, write_json_lines
 
 _PATIENCE = 40
@@ -45,14 +45,14 @@ class CallSpendingTotals:
     estimated: int = 0
 
     def __add__(self, other: CallSpendingTotals) -> CallSpendingTotals:
-        return _combine_spent_amounts(self, other, 1)
+        return _add_or_subtract_spending_totals(self, other, 1)
 
     def subtract_earlier_amounts(self, before: CallSpendingTotals) -> CallSpendingTotals:
         """What was spent after `before`, an earlier state of the same account."""
-        return _combine_spent_amounts(self, before, -1)
+        return _add_or_subtract_spending_totals(self, before, -1)
 
 
-def _combine_spent_amounts(
+def _add_or_subtract_spending_totals(
     spent: CallSpendingTotals, other: CallSpendingTotals, sign: int
 ) -> CallSpendingTotals:
     """Combine amounts spent, field by field; an unknown price makes an unknown sum."""
@@ -80,7 +80,7 @@ class RunSpendingJournal:
     def __init__(self, path: Path, session: str) -> None:
         self.path, self.session = path, session
         self.account = ""
-        self._book: Book = _sum_journal_lines(_read_journal_lines(path))
+        self._book: Book = _sum_spending_by_session_and_account(_read_journal_lines(path))
         self._open: dict[int, tuple[str, float]] = {}
         self._file: int | None = None
         self._begun = False
@@ -134,19 +134,21 @@ class RunSpendingJournal:
             possible_usd=usage.possible_usd,
             estimated=usage.estimated,
         )
-        self._close_request(number, model, spent, seconds)
+        self._record_request_spending(number, model, spent, seconds)
 
     def note_request_unanswered(
         self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float
     ) -> None:
         """Note that a request was sent and brought nothing that can be used."""
         spent = CallSpendingTotals(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
-        self._close_request(number, model, spent, seconds)
+        self._record_request_spending(number, model, spent, seconds)
 
-    def _close_request(self, number: int, model: str, spent: CallSpendingTotals, seconds: float) -> None:
+    def _record_request_spending(
+        self, number: int, model: str, spent: CallSpendingTotals, seconds: float
+    ) -> None:
         account, _ = self._open.pop(number, (model, 0.0))
         whole = replace(spent, seconds=round(seconds, 4))
-        self._enter_journal_line({"closed": number, "account": account, **asdict(whole)})
+        self._count_and_write_journal_line({"closed": number, "account": account, **asdict(whole)})
 
     def note_request_released(self, number: int) -> None:
         """Note that a reserved request was never sent."""
@@ -155,11 +157,11 @@ class RunSpendingJournal:
 
     def note_call_failed(self, model: str) -> None:
         """Note that a call has failed for good."""
-        self._enter_journal_line({"account": self.account or model, "failed": 1})
+        self._count_and_write_journal_line({"account": self.account or model, "failed": 1})
 
-    def note_texts_encoded(self, texts: int) -> None:
+    def journal_encoded_text_count(self, texts: int) -> None:
         """So many texts have their vectors, and these are kept."""
-        self._enter_journal_line({"account": self.account, "texts": texts})
+        self._count_and_write_journal_line({"account": self.account, "texts": texts})
 
     def close(self) -> None:
         """End the session: one line per session and account is left, unless a request is still in flight."""
@@ -180,7 +182,7 @@ class RunSpendingJournal:
                 for (session, account), spent in self._book.items())  # fmt: skip
         write_json_lines(self.path, rows)
 
-    def _enter_journal_line(self, line: dict[str, Any]) -> None:
+    def _count_and_write_journal_line(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]
         with self._lock:
             self._book[key] = self._book.get(key, CallSpendingTotals()) + _read_spent_amounts(line)
@@ -203,7 +205,7 @@ def _read_journal_lines(path: Path) -> Iterator[dict[str, Any]]:
         return
     for line in path.read_bytes().splitlines():
         try:
-            row = parse_record_json(line)
+            row = parse_json_written_by_embassay(line)
             whole = isinstance(row, dict) and _is_complete_journal_entry(row)
         except ValueError:  # the end of a full disk
             continue
@@ -221,17 +223,17 @@ def _is_complete_journal_entry(line: Mapping[str, Any]) -> bool:
     return "open" not in line or {"account", "usd"} <= line.keys()
 
 
-def _sum_journal_lines(lines: Iterable[Mapping[str, Any]]) -> Book:
+def _sum_spending_by_session_and_account(lines: Iterable[Mapping[str, Any]]) -> Book:
     """The book that the lines of dead sessions add up to."""
     book: Book = {}
     session, in_flight = "", dict[int, Mapping[str, Any]]()
 
-    def add_spent(account: str, spent: CallSpendingTotals) -> None:
+    def add_spending_to_account(account: str, spent: CallSpendingTotals) -> None:
         book[session, account] = book.get((session, account), CallSpendingTotals()) + spent
 
-    def settle_dead_session() -> None:
+    def book_in_flight_calls_of_dead_session() -> None:
         for line in in_flight.values():
-            add_spent(
+            add_spending_to_account(
                 line["account"], CallSpendingTotals(requests=1, possible_usd=line["usd"] or 0.0, unsettled=1)
             )
         in_flight.clear()
@@ -239,15 +241,15 @@ def _sum_journal_lines(lines: Iterable[Mapping[str, Any]]) -> Book:
     for line in lines:
         # Numbers of requests begin anew with a session: what is open then was of one that died.
         if line.get("begun"):
-            settle_dead_session()
+            book_in_flight_calls_of_dead_session()
         session = line.get("session", session)
         if "open" in line:
             in_flight[line["open"]] = line
             continue
         in_flight.pop(line.get("closed", 0), None)
         if "account" in line:
-            add_spent(line["account"], _read_spent_amounts(line))
-    settle_dead_session()
+            add_spending_to_account(line["account"], _read_spent_amounts(line))
+    book_in_flight_calls_of_dead_session()
     return book
 
 

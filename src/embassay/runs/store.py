@@ -27,12 +27,12 @@ from embassay.contracts import ChatMessage, ChatModel, Completion, Reranker, Sam
 from embassay.errors import ModelError, Unanswered, Why
 from embassay.machine import find_cache_folder
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
-from embassay.runs.folder import make_private_file, make_private_folder
+from embassay.runs.folder import create_private_file, create_private_folder
 
 _BUSY_SECONDS = 60
 
 
-def find_index_folder() -> Path:
+def find_kept_indexes_folder() -> Path:
     """Where built indexes are kept between runs."""
     return find_cache_folder() / "indexes"
 
@@ -52,7 +52,7 @@ class SelfClosingConnection(sqlite3.Connection):
             self.close()
 
 
-class SqliteStore:
+class BaseSqliteFileStore:
     """One file, its first table the main one. Safe to share between threads, and between processes that open it
     each. A subclass says what it is called, its file and its tables, and which column of the `main` one has the
     identity of the model that a row is of (`owner`)."""
@@ -75,8 +75,8 @@ class SqliteStore:
         """The store in the file `path`, made when absent; by default in `find_cache_folder()`."""
         file = Path(path) if path is not None else find_cache_folder() / cls.file
         try:
-            make_private_folder(file.parent)
-            return cls(file, cls._connect_to_file(make_private_file(file)))
+            create_private_folder(file.parent)
+            return cls(file, cls._connect_to_file(create_private_file(file)))
         # SQLite words its complaint of a damaged file with what it found there, which need be no text.
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             store = cls(file, cls._connect_read_only(file))
@@ -84,7 +84,7 @@ class SqliteStore:
             return store
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open_store, (type(self), self.path)
+        return _open_store_once_by_path, (type(self), self.path)
 
     def drop(self, key: bytes) -> None:
         """Forget what is kept under `key`."""
@@ -147,7 +147,7 @@ class SqliteStore:
             # What was kept last lies in the spare one.
             for connection in (self._spare, self._connection):
                 if connection is not None and (
-                    rows := self._try_statement(connection, "read", statement, values)
+                    rows := self._fetch_rows_or_warn(connection, "read", statement, values)
                 ):
                     return rows
         return []
@@ -158,7 +158,7 @@ class SqliteStore:
         with self._lock:
             connection = self._connection
             if self._closed or (
-                connection and self._try_statement(connection, "written", statement, values) is not None
+                connection and self._fetch_rows_or_warn(connection, "written", statement, values) is not None
             ):
                 return
             try:
@@ -167,9 +167,9 @@ class SqliteStore:
             except sqlite3.Error as error:
                 self._warn_of_store_failure("written", error)
                 return
-            self._try_statement(self._spare, "written", statement, values)
+            self._fetch_rows_or_warn(self._spare, "written", statement, values)
 
-    def _try_statement(
+    def _fetch_rows_or_warn(
         self, connection: sqlite3.Connection, what: str, statement: str, values: Sequence[Any]
     ) -> list[tuple[Any, ...]] | None:
         """The statement's rows; None, with a warning, where it fails."""
@@ -243,7 +243,7 @@ class SqliteStore:
 
 
 @lru_cache(maxsize=4)
-def _open_store(kind: type[SqliteStore], path: Path) -> SqliteStore:
+def _open_store_once_by_path(kind: type[BaseSqliteFileStore], path: Path) -> BaseSqliteFileStore:
     """The store that was sent to this process as its path, opened once."""
     return kind.open(path)
 
@@ -272,7 +272,7 @@ class RerankCacheInfo:
     rerankers: Mapping[str, int]
 
 
-class RerankScoreCache(SqliteStore):
+class RerankScoreCache(BaseSqliteFileStore):
     """Scores by key. Safe to share between threads, and between processes that open it each."""
 
     title = "cache of rerankers' scores"
@@ -381,7 +381,7 @@ class CachedReranker:
         if not documents:
             return np.empty(0, dtype=np.float32)
         if not self.pairwise:
-            return self._score_list(query, documents)
+            return self._score_documents_through_cache(query, documents)
         sent = [text for text in dict.fromkeys(documents) if self._is_sent_to_reranker(text)]
         scores = self._score_pairs(query, sent)
         # What was not sent stands below all that was.
@@ -417,7 +417,7 @@ class CachedReranker:
             scores |= zip(chunk, new, strict=True)
         return scores
 
-    def _score_list(self, query: str, documents: Sequence[str]) -> Scores:
+    def _score_documents_through_cache(self, query: str, documents: Sequence[str]) -> Scores:
         """The scores of documents that were scored together."""
         key = make_rerank_score_key(self.identity, query, documents)
         cached = self.cache.read([key], len(documents)).get(key)
@@ -462,7 +462,7 @@ class AnswerCacheInfo:
     models: Mapping[str, int]
 
 
-class ChatAnswerCache(SqliteStore):
+class ChatAnswerCache(BaseSqliteFileStore):
     """Answers by key. Safe to share between threads, and between processes that open it each."""
 
     title = "answer cache"
@@ -481,7 +481,7 @@ class ChatAnswerCache(SqliteStore):
             self.drop(key)
             return None
         try:
-            return _read_completion(json.loads(content))
+            return _parse_cached_completion(json.loads(content))
         except (ValueError, LookupError, TypeError, RecursionError):
             self.drop(key)  # sealed by something that is not this class
             return None
@@ -509,7 +509,7 @@ class ChatAnswerCache(SqliteStore):
         return AnswerCacheInfo(self.path, self._measure_file_size(), sum(n for _, n in rows), dict(rows))
 
 
-def _read_completion(kept: Any) -> Completion:
+def _parse_cached_completion(kept: Any) -> Completion:
     """The answer that was written; LookupError, TypeError or ValueError for anything else."""
     words = kept["text"], kept["model"], kept["finish"]
     if not all(isinstance(word, str) for word in words):
@@ -595,26 +595,26 @@ class CachedChatModel:
             # The same draw is in flight. Then the cache is asked, since that one may fail; waiting on the future itself
             # would cancel it with this task.
             await asyncio.wait([asking])
-        cached = self._read_answer(key, schema)
+        cached = self._read_cached_completion(key, schema)
         if cached is not None:
             self.counts.cached += 1
             if isinstance(cached, Unanswered):
                 raise cached
             return cached
-        return await self._ask_for_new_answer(key, ChatQuestion(messages, sampling, schema, attempt))
+        return await self._ask_model_and_cache_answer(key, ChatQuestion(messages, sampling, schema, attempt))
 
     def is_answer_cached(self, question: ChatQuestion) -> bool:
         """Whether the cache has the answer, or that there is none."""
-        return self.find_known_answer(question) is not None
+        return self.find_cached_answer(question) is not None
 
-    def find_known_answer(self, question: ChatQuestion) -> Completion | Unanswered | None:
+    def find_cached_answer(self, question: ChatQuestion) -> Completion | Unanswered | None:
         """The answer that the cache has, or that there is none; None where it was not asked for yet."""
         key = make_answer_cache_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
-        return self._read_answer(key, question.schema)
+        return self._read_cached_completion(key, question.schema)
 
-    async def _ask_for_new_answer(self, key: bytes, question: ChatQuestion) -> Completion:
+    async def _ask_model_and_cache_answer(self, key: bytes, question: ChatQuestion) -> Completion:
         # Whoever asks the same meanwhile waits for this.
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
@@ -634,7 +634,7 @@ class CachedChatModel:
         self.counts.asked += 1
         return answer
 
-    def _read_answer(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
+    def _read_cached_completion(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
         answer = self.cache.read(key)
         if answer is None:
             return None
@@ -669,12 +669,12 @@ async def ask_all_questions(
     model that cannot be had (8 since the last answer that are no matter of their question), are raised after what is in
     flight has been yielded.
     """
-    jobs = (partial(_ask_model, chat, question) for question in questions)
+    jobs = (partial(_request_chat_completion, chat, question) for question in questions)
     async for position, outcome in run_concurrent_jobs(jobs, at_once=at_once, progress=progress):
         yield position, outcome
 
 
-async def _ask_model(chat: CachedChatModel, question: ChatQuestion) -> Completion:
+async def _request_chat_completion(chat: CachedChatModel, question: ChatQuestion) -> Completion:
     return await chat.complete(
         question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
     )

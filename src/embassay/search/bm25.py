@@ -62,7 +62,7 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+")
 
 
-class _DocumentWordNumbers(Sequence[Sequence[int]]):
+class _WordIdsOfDocuments(Sequence[Sequence[int]]):
     """The words of each document as numbers, in the order of `places`: 4 bytes a word. `vocab` has them by word; a
     word beside those `asked` about counts as "", so that a document stays as long as it is."""
 
@@ -90,7 +90,7 @@ class _DocumentWordNumbers(Sequence[Sequence[int]]):
         return (self[row] for row in range(len(self)))
 
     @property
-    def ids(self) -> _DocumentWordNumbers:
+    def ids(self) -> _WordIdsOfDocuments:
         """The words as numbers, which the library calls ids: the sequence itself."""
         return self
 
@@ -142,7 +142,7 @@ class BM25Index:
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         kept = None if asked is None else frozenset(word for query in asked for word in split_words(query))
-        rows = _DocumentWordNumbers(texts, order, kept, hear)
+        rows = _WordIdsOfDocuments(texts, order, kept, hear)
         index = None
         if rows.has_words:
             index = BM25(k1=k1, b=b, method="lucene", dtype="float64")

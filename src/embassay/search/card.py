@@ -131,20 +131,20 @@ def _load_blocks_on_gpu(device: str, vectors: Floats, cells: int) -> Iterator[_R
     for part in cut_range_into_blocks(len(vectors), size):
         rows = _move_vectors_to_gpu(vectors[part], device)
         scale = float(_choose_row_scales(rows).max(initial=0.0)) or 1.0
-        halves, lengths, lost = _round_rows_to_float16(rows, 1 / scale)
+        halves, lengths, lost = _round_rows_and_measure_float16_error(rows, 1 / scale)
         yield _RoundedVectorBlock(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
 
 
-def _move_queries_to_gpu(device: Any, queries: Floats) -> _RoundedQueryBlock:
+def _move_and_round_queries_on_gpu(device: Any, queries: Floats) -> _RoundedQueryBlock:
     import torch
 
     rows = _move_vectors_to_gpu(queries, device)
     scales = torch.from_numpy(_choose_row_scales(rows)).to(device)
-    return _RoundedQueryBlock(rows, *_round_scaled_rows(rows, scales))
+    return _RoundedQueryBlock(rows, *_round_scaled_rows_to_float16(rows, scales))
 
 
-def _round_scaled_rows(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    halves, lengths, lost = _round_rows_to_float16(rows, (1 / scales).float()[:, None])
+def _round_scaled_rows_to_float16(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    halves, lengths, lost = _round_rows_and_measure_float16_error(rows, (1 / scales).float()[:, None])
     return halves, scales, lengths, lost
 
 
@@ -167,7 +167,7 @@ def _choose_row_scales(rows: Tensor) -> NDArray[np.float64]:
     return np.asarray(np.ldexp(1.0, np.where(largest > 0, exponents, 0)))
 
 
-def _round_rows_to_float16(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _round_rows_and_measure_float16_error(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Rows times a power of two as float16, and for each, rounded up, its length there and how far it is from the
     float16: float64."""
     import torch
@@ -193,11 +193,11 @@ def _search_blocks_on_gpu(
     parts: list[slice] = []
     for block in stored if len(queries) else ():
         if asked is None:
-            asked = _move_queries_to_gpu(block.rows.device, queries)
+            asked = _move_and_round_queries_on_gpu(block.rows.device, queries)
             parts = list(cut_range_into_blocks(len(queries), max(1, cells // len(block.rows))))
             whole = _move_best_to_gpu(before, block.rows.device)
             best = [_BestCandidates(whole.indices[part], whole.scores[part]) for part in parts]
-        _check_float16_products(asked, block)
+        _check_products_do_not_overflow(asked, block)
         best = [
             _update_best_from_block(asked.part(part), block, top, offset)
             for part, top in zip(parts, best, strict=True)
@@ -216,7 +216,7 @@ def _move_best_to_gpu(ranked: RankedCandidates, device: Any) -> _BestCandidates:
     )
 
 
-def _check_float16_products(asked: _RoundedQueryBlock, block: _RoundedVectorBlock) -> None:
+def _check_products_do_not_overflow(asked: _RoundedQueryBlock, block: _RoundedVectorBlock) -> None:
     longest = float((asked.lengths * asked.scales).max()) * block.longest * block.scale
     if longest > _LARGEST:
         raise ModelError("The vectors to search are too large: their products overflow float32.")

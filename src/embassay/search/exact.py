@@ -24,7 +24,7 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> RankedCandidates:
     candidates, it ends in indices of -1 and scores of -inf. Raises UsageError for k < 1 or another number of
     axes, ModelError for NaN. Tie rule: SAGE spec [A18], "then corpus order".
     """
-    _check_scores(scores, k)
+    _check_score_matrix_for_top_k(scores, k)
     queries, n = scores.shape
     size = min(k, n)
     columns = np.broadcast_to(np.arange(n), (queries, n)) if size == n else _find_best_columns(scores, size)
@@ -55,7 +55,7 @@ def merge(ranked: Sequence[RankedCandidates], offsets: Sequence[int], k: int) ->
     )
 
 
-def _check_scores(scores: NDArray[np.floating[Any]], k: int) -> None:
+def _check_score_matrix_for_top_k(scores: NDArray[np.floating[Any]], k: int) -> None:
     if scores.ndim != 2 or k < 1:
         raise UsageError(
             f"Cannot take the best {k} of scores of shape {scores.shape}.",
@@ -116,7 +116,7 @@ def run_in_threads(work: Callable[[slice], T], parts: Sequence[slice], threads: 
         return list(pool.map(work, parts))
 
 
-def stack_rankings(ranked: Sequence[RankedCandidates]) -> RankedCandidates:
+def concatenate_rankings_of_queries(ranked: Sequence[RankedCandidates]) -> RankedCandidates:
     """Rankings of consecutive queries as one."""
     return RankedCandidates(
         np.concatenate([part.indices for part in ranked]), np.concatenate([part.scores for part in ranked])
@@ -137,15 +137,15 @@ def rank_scores_in_blocks(
         score = prepare(candidates)
         rows = max(1, _BLOCK_CELLS // max(1, candidates.stop - candidates.start))
         rankings.append(
-            _rank_scores_of_parts(
+            _rank_rows_in_threads(
                 score, list(cut_range_into_blocks(queries, rows)) or [slice(0, 0)], k, threads
             )
         )
     return merge(rankings, [part.start for part in parts], k)
 
 
-def _rank_scores_of_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> RankedCandidates:
-    return stack_rankings(run_in_threads(lambda rows: top_k(score(rows), k), parts, threads))
+def _rank_rows_in_threads(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> RankedCandidates:
+    return concatenate_rankings_of_queries(run_in_threads(lambda rows: top_k(score(rows), k), parts, threads))
 
 
 def compute_condensed_distances(distances: RowScores, n: int, *, threads: int) -> NDArray[np.float32]:
@@ -183,7 +183,7 @@ def cut_corpus_into_shards(documents: int) -> list[slice]:
     return list(cut_range_into_blocks(documents, SHARD)) or [slice(0, 0)]
 
 
-def run_over_shards(
+def iterate_results_of_shards(
     work: Callable[[A], B], shards: Iterable[A], spread: CellPartExecutor | None
 ) -> Iterator[B]:
     """`work` of each shard, in order; in this process, one after the other, without a `spread`."""
@@ -225,8 +225,8 @@ class SearchCandidates:
     ) -> SearchCandidates:
         """The candidates that are the best `before` this array."""
         q, k = before.indices.shape
-        columns = np.empty((q, compute_candidate_capacity(k)), dtype=np.int64)
-        scores = np.empty((q, compute_candidate_capacity(k)))
+        columns = np.empty((q, compute_kept_candidates_per_query(k)), dtype=np.int64)
+        scores = np.empty((q, compute_kept_candidates_per_query(k)))
         # Ascending, what is none (-1) behind.
         order = np.argsort(before.indices.astype(np.uint64), axis=1)
         columns[:, :k] = np.take_along_axis(before.indices, order, axis=1)
@@ -237,12 +237,12 @@ class SearchCandidates:
 
     def add(self, products: Floats, first: int) -> None:
         """The products (q, block) with the vectors from number `first` of the array on."""
-        from embassay.search.kernels import add_products_as_candidates
+        from embassay.search.kernels import add_inner_products_as_candidates
 
         places = np.zeros(len(products), dtype=np.int64)
 
         def scan_rows(rows: slice) -> None:
-            add_products_as_candidates(
+            add_inner_products_as_candidates(
                 products[rows], self.offset + first, places[rows], self._slice_candidate_rows(rows), self.k
             )
 
@@ -252,7 +252,7 @@ class SearchCandidates:
             if not len(stuck):
                 return
             # A query that scores thousands of vectors alike (the zero vector of an empty text) fills its room.
-            self._keep_best_candidates(stuck)
+            self._keep_best_by_exact_scores(stuck)
 
     def ranked(self) -> RankedCandidates:
         """The best k of each query, decided, ties by column."""
@@ -262,7 +262,7 @@ class SearchCandidates:
             lambda rows: trim_rows_to_top_k_margin(self._slice_candidate_rows(rows), self.k),
             self.columns.shape[1],
         )
-        self._keep_best_candidates(np.arange(len(self.queries)))
+        self._keep_best_by_exact_scores(np.arange(len(self.queries)))
         return self._rank_candidates(np.arange(len(self.queries)))
 
     def _run_in_row_parts(self, work: Callable[[slice], None], width: int) -> None:
@@ -273,13 +273,13 @@ class SearchCandidates:
     def _slice_candidate_rows(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
 
-    def _keep_best_candidates(self, rows: Numbers) -> None:
+    def _keep_best_by_exact_scores(self, rows: Numbers) -> None:
         """Keep the best k of these queries by float64 scores, rounded."""
         held = np.arange(self.columns.shape[1]) < self.counts[rows, None]
         undecided = held & (self.columns[rows] >= self.offset)
         at, places = np.nonzero(undecided)
         at = rows[at]
-        exact = self._multiply_pairs(at, self.columns[at, places] - self.offset)
+        exact = self._compute_pair_dot_products(at, self.columns[at, places] - self.offset)
         self.scores[at, places] = np.round(exact, SCORE_DECIMALS) + 0.0
         ranked = self._rank_candidates(rows)
         # As unsigned numbers -1 is the largest: empty places go last.
@@ -289,20 +289,20 @@ class SearchCandidates:
         self.counts[rows] = np.count_nonzero(ranked.indices >= 0, axis=1)
         self.best[rows] = np.maximum(self.best[rows], ranked.scores[:, -1])
 
-    def _multiply_pairs(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
+    def _compute_pair_dot_products(self, rows: Numbers, columns: Numbers) -> NDArray[np.float64]:
         """The float64 product of each pair of a query and a vector of this array."""
-        from embassay.search.kernels import multiply_vector_pairs
+        from embassay.search.kernels import compute_vector_pair_dot_products
 
         out = np.empty(len(rows))
 
-        def multiply_part(part: slice) -> None:
+        def multiply_vector_pairs_of_slice(part: slice) -> None:
             vectors = np.asarray(self.vectors[columns[part]], dtype=np.float32)
-            multiply_vector_pairs(self.queries, rows[part], vectors, out[part])
+            compute_vector_pair_dot_products(self.queries, rows[part], vectors, out[part])
 
         parts = list(
             cut_range_into_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1])))
         )
-        run_in_threads(multiply_part, parts, self.threads)
+        run_in_threads(multiply_vector_pairs_of_slice, parts, self.threads)
         return out
 
     def _rank_candidates(self, rows: Numbers) -> RankedCandidates:
@@ -317,7 +317,7 @@ class SearchCandidates:
         )
 
 
-def compute_candidate_capacity(k: int) -> int:
+def compute_kept_candidates_per_query(k: int) -> int:
     """The candidates that a query can have before they are looked through: the best k, and as many again."""
     return 2 * k + 256
 
@@ -358,12 +358,12 @@ def exact_search_shards(
 ) -> RankedCandidates:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
     when the next is asked for,
-    so that only one has to be in memory. `longest` is the `bound_longest_row_length` of all shards
+    so that only one has to be in memory. `longest` is the `bound_largest_vector_norm` of all shards
     where it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
     nothing = RankedCandidates.make_empty_candidates(len(queries), k)
-    lengths = _bound_row_lengths(queries)
+    lengths = _compute_upper_bounds_of_vector_norms(queries)
     offset = 0
     for shard in shards:
         _check_vectors(queries, shard, k)
@@ -372,9 +372,11 @@ def exact_search_shards(
         if ahead is None:
             search = _QueriesAgainstArray(queries, lengths, vectors, nothing, offset, longest, block)
             parts = _search_query_blocks(
-                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // compute_candidate_capacity(k)))
+                search,
+                len(queries),
+                max(1, min(_QUERY_BLOCK, _ROOM_CELLS // compute_kept_candidates_per_query(k))),
             )
-            ahead = stack_rankings(parts) if parts else nothing
+            ahead = concatenate_rankings_of_queries(parts) if parts else nothing
         nothing = ahead
         offset += len(vectors)
     return nothing
@@ -393,7 +395,7 @@ def _search_on_gpu(
 def _search_query_blocks(search: _QueriesAgainstArray, queries: int, size: int) -> list[RankedCandidates]:
     """The blocks of queries: many of them side by side, each by one thread, which beats multiplying with all threads
     in turns with looking through the products; a few, or while another search does that, one after the other."""
-    with limit_matrix_threads(enough=queries >= count_cores() * _LEAST_QUERIES) as threads:
+    with reserve_matrix_threads(enough=queries >= count_cores() * _LEAST_QUERIES) as threads:
         if threads == 1:
             return [search(rows, _PRODUCTS, count_cores()) for rows in cut_range_into_blocks(queries, size)]
         parts = list(cut_range_into_blocks(queries, min(size, -(-queries // threads))))
@@ -401,7 +403,7 @@ def _search_query_blocks(search: _QueriesAgainstArray, queries: int, size: int) 
 
 
 @contextmanager
-def limit_matrix_threads(*, enough: bool = True) -> Iterator[int]:
+def reserve_matrix_threads(*, enough: bool = True) -> Iterator[int]:
     """How many threads may multiply matrices, each alone: all cores, if there is `enough` for them to do; else 1, and
     BLAS spreads each product over the cores itself."""
     threads = count_cores()
@@ -418,15 +420,15 @@ def limit_matrix_threads(*, enough: bool = True) -> Iterator[int]:
         _SIDE_BY_SIDE.release()
 
 
-def bound_longest_row_length(vectors: Floats) -> float:
+def bound_largest_vector_norm(vectors: Floats) -> float:
     """A bound on the length of the longest row, for `exact_search_shards`. ModelError for values that are not finite.
 
-    >>> bound_longest_row_length(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
+    >>> bound_largest_vector_norm(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
     True
     """
     return max(
         (
-            float(_bound_row_lengths(vectors[rows]).max())
+            float(_compute_upper_bounds_of_vector_norms(vectors[rows]).max())
             for rows in cut_range_into_blocks(len(vectors), 16_384)
         ),
         default=0.0,
@@ -436,7 +438,7 @@ def bound_longest_row_length(vectors: Floats) -> float:
 @dataclass(frozen=True)
 class _QueriesAgainstArray:
     """All queries and their lengths against one array, whose rows are numbered from `offset`, after what was found
-    `before`; `known` is `bound_longest_row_length` the array where that is known."""
+    `before`; `known` is `bound_largest_vector_norm` the array where that is known."""
 
     queries: Floats
     lengths: NDArray[np.float64]
@@ -457,7 +459,7 @@ class _QueriesAgainstArray:
         for columns in cut_range_into_blocks(len(vectors), size):
             rows = vectors[columns]
             if self.known is None:
-                longest = max(longest, float(_bound_row_lengths(rows).max()))
+                longest = max(longest, float(_compute_upper_bounds_of_vector_norms(rows).max()))
             # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of
             # its product, or by half a unit once decided.
             candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _bound_product_error(
@@ -478,7 +480,7 @@ def _bound_product_error(lengths: NDArray[np.float64], longest: float, dim: int)
     return np.asarray(lengths * (longest * roundoff / (1 - roundoff)))
 
 
-def _bound_row_lengths(vectors: Floats) -> NDArray[np.float64]:
+def _compute_upper_bounds_of_vector_norms(vectors: Floats) -> NDArray[np.float64]:
     """The length of each vector, rounded up. ModelError for values that are not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)

@@ -29,7 +29,9 @@ class DeduplicatedPositions:
     copies: Mapping[int, int]
 
 
-def drop_near_duplicate_texts(texts: Sequence[str], threshold: float, size: int = 3) -> DeduplicatedPositions:
+def find_distinct_text_positions(
+    texts: Sequence[str], threshold: float, size: int = 3
+) -> DeduplicatedPositions:
     """Keep the first of near copies: a text goes whose similarity with an earlier kept one is at least `threshold`.
 
     Similarity is `compute_shingle_jaccard` of word shingles, in [0, 1],
@@ -37,7 +39,7 @@ def drop_near_duplicate_texts(texts: Sequence[str], threshold: float, size: int 
     that is not above 0 and a size below 1. Source: RAG spec, section 9 (near-duplicate removal before reranking); it
     names no measure, this is Broder's resemblance (Compression and Complexity of Sequences, 1997).
 
-    >>> drop_near_duplicate_texts(["a b c d", "e f g h", "a b c d!"], 0.8)
+    >>> find_distinct_text_positions(["a b c d", "e f g h", "a b c d!"], 0.8)
     DeduplicatedPositions(kept=(0, 1), copies={2: 0})
     """
     if not threshold > 0 or size < 1:
@@ -157,13 +159,13 @@ def parse_fusion_rule(text: str) -> FusionRule:
         raise UsageError(
             f"{spec.name} has no parameter {unknown[0]!r}.", mend=f"It has {' and '.join(allowed)}."
         )
-    numbers = {name: _read_rule_number(text, name, value) for name, value in spec.params.items()}
+    numbers = {name: _parse_fusion_rule_number(text, name, value) for name, value in spec.params.items()}
     if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
         raise UsageError(f"{text!r} has a value out of range.", mend="Use a weight from 0 to 1, and c >= 0.")
     return FusionRule(kind, **numbers)
 
 
-def _read_rule_number(text: str, name: str, value: object) -> float:
+def _parse_fusion_rule_number(text: str, name: str, value: object) -> float:
     try:
         number = float(str(value))
     except ValueError:
@@ -212,13 +214,13 @@ def _map_first_scores(side: ScoredList, scores: Scores) -> dict[str, float]:
 
 
 def _scale_scores_from_least(side: ScoredList) -> Scores:
-    scores = _check_finite_scores(side)
+    scores = _convert_to_finite_scores(side)
     span = scores.max(initial=side.least) - side.least
     return np.asarray((scores - side.least) / span) if span > 0 else np.zeros(len(scores))
 
 
 def _scale_scores_by_spread(side: ScoredList) -> Scores:
-    scores = _check_finite_scores(side)
+    scores = _convert_to_finite_scores(side)
     spread = float(scores.std()) if len(scores) else 0.0
     # Scores that are all one stand in the middle.
     return (
@@ -226,7 +228,7 @@ def _scale_scores_by_spread(side: ScoredList) -> Scores:
     )
 
 
-def _check_finite_scores(side: ScoredList) -> Scores:
+def _convert_to_finite_scores(side: ScoredList) -> Scores:
     scores = np.asarray(side.scores, dtype=np.float64)
     if not np.isfinite(scores).all():
         raise ModelError("Some candidate scores are not finite.")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compile_lazily
+from embassay.machine import compile_with_numba_on_first_call
 
 Array = NDArray[Any]
 
@@ -23,14 +23,14 @@ _STRIDE = 64
 """So many products are compared at once before any of them is looked at."""
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _round_down_to_float32(value: float) -> Any:
     """The highest float32 that is not above `value`."""
     near = np.float32(value)
     return np.nextafter(near, np.float32(-np.inf)) if near > value else near
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _has_product_above(stride: Array, bar: float) -> bool:
     """Whether one of `_STRIDE` products is at least `bar`: a loop of fixed length and integers as wide as the products,
     so that it is compiled to vector instructions."""
@@ -40,7 +40,7 @@ def _has_product_above(stride: Array, bar: float) -> bool:
     return bool(passing > 0)
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def drop_far_candidates_of_row(
     columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float
 ) -> float:
@@ -59,7 +59,7 @@ def drop_far_candidates_of_row(
     return float(kth)
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _find_kth_highest(values: Array, k: int) -> Any:
     """The k-th highest of `values`, which are moved about and hold no NaN (Hoare 1961). numba takes seconds to compile
     its own `np.partition`."""
@@ -84,16 +84,16 @@ def _find_kth_highest(values: Array, k: int) -> Any:
     return values[k - 1]
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def trim_rows_to_top_k_margin(candidates: tuple[Array, ...], k: int) -> None:
-    """`drop_far_candidates_of_row` in every row of `candidates` (see `add_products_as_candidates`)."""
+    """`drop_far_candidates_of_row` in every row of `candidates` (see `add_inner_products_as_candidates`)."""
     columns, scores, counts, best, margins = candidates
     for row in range(len(counts)):
         best[row] = max(best[row], drop_far_candidates_of_row(columns, scores, counts, row, k, margins[row]))
 
 
-@compile_lazily
-def add_products_as_candidates(
+@compile_with_numba_on_first_call
+def add_inner_products_as_candidates(
     products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int
 ) -> None:
     """Add to each row's candidates the `products` (rows, block) that are not more than its margin below its k-th best.
@@ -130,8 +130,8 @@ def add_products_as_candidates(
         places[row], counts[row] = place, count
 
 
-@compile_lazily
-def multiply_vector_pairs(left: Array, rows: Array, right: Array, out: Array) -> None:
+@compile_with_numba_on_first_call
+def compute_vector_pair_dot_products(left: Array, rows: Array, right: Array, out: Array) -> None:
     """The inner product of `left[rows[i]]` and `right[i]` in float64, always summed in the same order."""
     dim = left.shape[1]
     whole = dim - dim % 8
@@ -153,7 +153,7 @@ def multiply_vector_pairs(left: Array, rows: Array, right: Array, out: Array) ->
         out[i] = ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _find_first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     """The first place in `rows[start:end]`, ascending, that holds more than `lowest`; `end` if none does."""
     while start < end:
@@ -165,7 +165,7 @@ def _find_first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     return start
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def add_term_overlaps(
     starts: Array, terms: Array, counts: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_counts: Array, out: Array
@@ -179,8 +179,8 @@ def add_term_overlaps(
                 out[r, index_rows[p]] += min(count, index_counts[p])
 
 
-@compile_lazily
-def add_weight_products(
+@compile_with_numba_on_first_call
+def add_sparse_dot_products(
     starts: Array, terms: Array, weights: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_weights: Array, out: Array
 ) -> None:  # fmt: skip
@@ -193,7 +193,7 @@ def add_weight_products(
                 out[r, index_rows[p]] += weight * index_weights[p]
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def add_pair_term_overlaps(
     starts: Array, terms: Array, a_counts: Array, b_counts: Array, a: Array, b: Array, out: Array
 ) -> None:
@@ -212,8 +212,8 @@ def add_pair_term_overlaps(
                 j += 1
 
 
-@compile_lazily
-def add_pair_weight_products(  # noqa: PLR0913 - numba takes arrays, no records
+@compile_with_numba_on_first_call
+def add_sparse_dot_products_of_pairs(  # noqa: PLR0913 - numba takes arrays, no records
     starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
     a: Array, b: Array, out: Array
 ) -> None:  # fmt: skip
@@ -231,8 +231,8 @@ def add_pair_weight_products(  # noqa: PLR0913 - numba takes arrays, no records
                 j += 1
 
 
-@compile_lazily
-def sum_largest_products(products: Array, queries: Array, documents: Array, out: Array) -> None:
+@compile_with_numba_on_first_call
+def fill_sums_of_largest_products(products: Array, queries: Array, documents: Array, out: Array) -> None:
     """Into `out[q, d]` the sum, over the columns `queries[q]:queries[q + 1]` of `products`, of the largest value in the
     rows `documents[d]:documents[d + 1]`; -1 for each column where there are no rows."""
     largest = products[0].copy() if products.shape[0] else products.sum(axis=0)

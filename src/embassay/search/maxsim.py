@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import SCORE_DECIMALS, cut_range_into_blocks, limit_matrix_threads, run_in_threads
+from embassay.search.exact import (
+    SCORE_DECIMALS,
+    cut_range_into_blocks,
+    reserve_matrix_threads,
+    run_in_threads,
+)
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -86,7 +91,7 @@ def compute_maxsim_of_pairs(left: TokenVectors, right: TokenVectors, a: Ints, b:
         for i in range(part.start, part.stop):
             out[i] = compute_maxsim(left.tokens(a[i]), right.tokens(b[i]))
 
-    with limit_matrix_threads(enough=len(a) > 64) as threads:
+    with reserve_matrix_threads(enough=len(a) > 64) as threads:
         run_in_threads(score_part, list(cut_range_into_blocks(len(a), 64)), threads)
     return out
 
@@ -140,7 +145,7 @@ def _merge_corpus_part(
     """The best so far, and those of one part more."""
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
     # Twice, because a score and the limit it is held against may both be off.
-    margin = 2 * errors * max(1.0, longest * _longest_vector(queries))
+    margin = 2 * errors * max(1.0, longest * _find_longest_vector_length(queries))
     rough, k = compute_maxsim_matrix(queries, part), before.indices.shape[1]
     size = min(k, len(part))
     least = np.partition(rough, len(part) - size, axis=1)[:, len(part) - size] if size == k else -np.inf
@@ -160,22 +165,24 @@ def _merge_corpus_part(
     )
 
 
-def _longest_vector(vectors: TokenVectors) -> float:
+def _find_longest_vector_length(vectors: TokenVectors) -> float:
     return float(np.sqrt(np.einsum("td,td->t", vectors.values, vectors.values).max(initial=0.0)))
 
 
 def _fill_maxsim_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
     """Every score, in float32; a block of queries and one of documents is the work of one thread."""
-    from embassay.search.kernels import sum_largest_products
+    from embassay.search.kernels import fill_sums_of_largest_products
 
     wide = queries.split_texts_by_tokens(_QUERY_TOKENS)
     tasks = [
         (rows, columns)
         for rows in wide
-        for columns in documents.split_texts_by_tokens(_PRODUCTS // max(1, int(queries.token_counts[rows].sum())))
+        for columns in documents.split_texts_by_tokens(
+            _PRODUCTS // max(1, int(queries.token_counts[rows].sum()))
+        )
     ]
 
-    def score_block(part: slice) -> None:
+    def fill_maxsim_scores_of_block(part: slice) -> None:
         for rows, columns in tasks[part]:
             asked, values = _slice_token_values(queries, rows), _slice_token_values(documents, columns)
             products = values @ asked.T
@@ -183,12 +190,12 @@ def _fill_maxsim_scores(out: Floats, queries: TokenVectors, documents: TokenVect
                 queries.starts[rows.start : rows.stop + 1],
                 documents.starts[columns.start : columns.stop + 1],
             )
-            sum_largest_products(
+            fill_sums_of_largest_products(
                 products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns]
             )
 
-    with limit_matrix_threads(enough=len(tasks) > 1) as threads:
-        run_in_threads(score_block, list(cut_range_into_blocks(len(tasks), 1)), threads)
+    with reserve_matrix_threads(enough=len(tasks) > 1) as threads:
+        run_in_threads(fill_maxsim_scores_of_block, list(cut_range_into_blocks(len(tasks), 1)), threads)
 
 
 def _slice_token_values(vectors: TokenVectors, texts: slice) -> Floats:

@@ -79,7 +79,7 @@ class SparseMatrix:
         return SparseMatrix(starts - starts[0], self.places[part], self.weights[part], self.width)
 
 
-def accumulate_row_pair_sums(
+def sum_overlaps_of_rows_with_index(
     what: Summed, queries: SparseMatrix, index: SparseMatrix, rows: slice, *, above_diagonal: bool = False
 ) -> NDArray[Any]:
     """Sums for the given rows and every row of the indexed texts, shape (rows, index.width).
@@ -87,9 +87,9 @@ def accumulate_row_pair_sums(
     With `above_diagonal` both sides are the same texts, and columns up to a row's own number stay 0.
     """
     # Machine code takes .3 s to load; a plan, and what only opens a system, do without.
-    from embassay.search.kernels import add_term_overlaps, add_weight_products
+    from embassay.search.kernels import add_sparse_dot_products, add_term_overlaps
 
-    kernel = add_term_overlaps if what == "overlaps" else add_weight_products
+    kernel = add_term_overlaps if what == "overlaps" else add_sparse_dot_products
     out = np.zeros((rows.stop - rows.start, index.width), dtype=index.weights.dtype)
     lowest = np.arange(rows.start, rows.stop) if above_diagonal else np.full(len(out), -1)
     starts = queries.starts[rows.start : rows.stop + 1]
@@ -97,14 +97,14 @@ def accumulate_row_pair_sums(
     return out
 
 
-def compute_row_products(
+def compute_row_pair_products(
     left: SparseMatrix, right: SparseMatrix, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """The inner product of row `a[i]` of one and row `b[i]` of the other, (n,)."""
-    from embassay.search.kernels import add_pair_weight_products
+    from embassay.search.kernels import add_sparse_dot_products_of_pairs
 
     out = np.zeros(len(a))
-    add_pair_weight_products(
+    add_sparse_dot_products_of_pairs(
         left.starts, left.places, left.weights, right.starts, right.places, right.weights, a, b, out
     )
     return out
@@ -148,7 +148,7 @@ class InvertedIndex:
                 return lambda rows: np.empty((rows.stop - rows.start, 0))
             index = self.parts[candidates.start // CANDIDATE_BLOCK]
             return lambda rows: np.round(
-                accumulate_row_pair_sums("products", queries, index, rows), SCORE_DECIMALS
+                sum_overlaps_of_rows_with_index("products", queries, index, rows), SCORE_DECIMALS
             )
 
         return rank_scores_in_blocks(prepare_scores, (len(queries), self.n), k, threads=count_cores())

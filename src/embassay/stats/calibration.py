@@ -60,7 +60,7 @@ class BetaCalibrationCurve:
         """By maximum likelihood."""
         middle = float(np.median(scores))
         scale = float(scores.std()) or 1.0  # scores that are all equal
-        up, down = _compute_log_odds_sides(scores, middle, scale)
+        up, down = _compute_log_sigmoid_and_complement(scores, middle, scale)
         signs = np.where(same, 1.0, -1.0)
 
         def loss(weights: Values) -> tuple[float, Values]:
@@ -80,12 +80,12 @@ class BetaCalibrationCurve:
         return cls(middle, scale, fitted.x)
 
     def __call__(self, scores: Values) -> Values:
-        up, down = _compute_log_odds_sides(scores, self.middle, self.scale)
+        up, down = _compute_log_sigmoid_and_complement(scores, self.middle, self.scale)
         a, b, c = self.weights
         return np.asarray(expit(a * up + b * down + c))
 
 
-def _compute_log_odds_sides(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
+def _compute_log_sigmoid_and_complement(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
     """log u and -log(1 - u) of u = expit of the standardised score."""
     standardised = (scores - middle) / scale
     return -np.logaddexp(0.0, -standardised), np.logaddexp(0.0, standardised)
@@ -262,7 +262,7 @@ class AcceptanceThreshold:
     chance: float | None = None
 
     @property
-    def is_withheld_as_lucky(self) -> bool:
+    def is_threshold_withheld_as_lucky(self) -> bool:
         """Whether one was found, and luck is the likelier reason."""
         return self.value is None and self.chance is not None
 
@@ -300,15 +300,19 @@ def find_threshold_for_precision(
     last = np.flatnonzero(
         np.append(ranked[1:] != ranked[:-1], True)
     )  # of one score, all are accepted or none
-    starts, later = _plan_test_places(n, aim, alpha)
-    sizes = np.append(starts[_find_first_test_start(right, last, starts, aim) :], later)
+    starts, later = _plan_accepted_pair_counts_to_test(n, aim, alpha)
+    sizes = np.append(starts[_find_threshold_test_start(right, last, starts, aim) :], later)
     ends = last[np.searchsorted(last, sizes)]
     # The pair at place `ends` sets the threshold and is not counted: `ends` pairs lie before it.
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
     # The first that fails ends the test: trying on would spend the confidence twice.
     kept = ends[: failed[0]] if len(failed) else ends
     threshold = AcceptanceThreshold("precision", aim, confidence, None, n, int(same.sum()))
-    return _set_threshold_value(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
+    return (
+        _recount_threshold_at_value(threshold, float(ranked[kept[-1]]), scores, same)
+        if len(kept)
+        else threshold
+    )
 
 
 LEAST_CHANCE = 0.3
@@ -343,7 +347,7 @@ def withhold_unlikely_threshold(
     return replace(threshold, value=None, accepted=0, right=0, chance=chance)
 
 
-def _find_first_test_start(
+def _find_threshold_test_start(
     right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float
 ) -> int:
     """At which of the `starts` the test begins: the laxest below which as many pairs again are `NEAR` the aim. `right`
@@ -355,10 +359,12 @@ def _find_first_test_start(
     return 0
 
 
-def _plan_test_places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _plan_accepted_pair_counts_to_test(
+    n: int, aim: float, alpha: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the test may begin, and what is tried after: how many pairs are accepted, from few to many; it depends on
     nothing but n."""
-    starts = np.array(_list_threshold_start_sizes(n, aim, alpha), dtype=np.int64)
+    starts = np.array(_list_pair_counts_for_first_threshold(n, aim, alpha), dtype=np.int64)
     if not len(starts):
         return starts, starts
     return starts, np.append(np.arange(starts[-1], n - 1, max(1, n // STEPS)), n - 1)[1:]
@@ -370,7 +376,7 @@ def _count_pairs_to_show_aim(aim: float, alpha: float) -> int:
 
 
 @lru_cache(maxsize=1_000)
-def _list_threshold_start_sizes(n: int, aim: float, alpha: float) -> tuple[int, ...]:
+def _list_pair_counts_for_first_threshold(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     """Pairs that the first threshold may accept, of n, from few to many: as few as show the aim, and twice, four times
     ... as many, up to a tenth, where mistakes can be borne; of the sizes that bear as many the smallest, or some labels
     more would make the promise harder to keep. Empty where n are too few."""
@@ -402,7 +408,7 @@ def find_threshold_for_recall(
     threshold = AcceptanceThreshold("recall", aim, confidence, None, len(scores), len(positives))
     if missed == 0:
         return threshold
-    return _set_threshold_value(threshold, float(positives[missed - 1]), scores, same)
+    return _recount_threshold_at_value(threshold, float(positives[missed - 1]), scores, same)
 
 
 @dataclass(frozen=True)
@@ -468,24 +474,24 @@ def count_labels_for_chance(chance: Callable[[int], float]) -> int | None:
     return high
 
 
-def count_pairs_to_accept(n: int, aim: float, confidence: float) -> int:
+def count_fewest_pairs_to_accept(n: int, aim: float, confidence: float) -> int:
     """How many pairs, of n, a threshold has to accept at least: as many as show the aim if all are right, but no more
     than a tenth, for with many labels a tenth is enough.
 
-    >>> count_pairs_to_accept(1_000, 0.9, 0.95), count_pairs_to_accept(84, 0.9, 0.95)
+    >>> count_fewest_pairs_to_accept(1_000, 0.9, 0.95), count_fewest_pairs_to_accept(84, 0.9, 0.95)
     (29, 9)
     """
     return min(_count_pairs_to_show_aim(aim, 1 - confidence), math.ceil(n / 10))
 
 
-def compute_mean_top_probability(probability: Values, aim: float, confidence: float) -> float:
+def compute_mean_probability_of_top_pairs(probability: Values, aim: float, confidence: float) -> float:
     """The mean probability of the pairs at the top, of those with a `probability` (n,): hardly a threshold that
     `find_threshold_for_precision` tries has a higher precision, with many labels."""
     n = len(probability)
-    return float(np.sort(probability)[::-1][: count_pairs_to_accept(n, aim, confidence)].mean())
+    return float(np.sort(probability)[::-1][: count_fewest_pairs_to_accept(n, aim, confidence)].mean())
 
 
-def make_recall_threshold_chance(
+def make_recall_threshold_chance_function(
     positives: int, n: int, aim: float, confidence: float
 ) -> Callable[[int], float]:
     """The chance that `find_threshold_for_recall` finds a threshold, by how many labels there are beside the `n` of
@@ -495,7 +501,7 @@ def make_recall_threshold_chance(
     return lambda more: float(binom.sf(needed - positives - 1, more, positives / n))
 
 
-class ThresholdFindingChance:
+class ThresholdChanceWithMoreLabels:
     """The chance that `find_threshold_for_precision` finds a threshold with some more labels beside those there are.
 
     It finds one where its first test is passed. `scores` and `same` (n,) are kept; new pairs have scores like them, and
@@ -519,16 +525,16 @@ class ThresholdFindingChance:
     def __call__(self, more: int) -> float:
         """Over the starts, the laxest first: the chance that the test begins there, and that it passes."""
         total, unspent = 0.0, 1.0
-        starts = _list_threshold_start_sizes(self._n + more, self._aim, self._alpha)
+        starts = _list_pair_counts_for_first_threshold(self._n + more, self._aim, self._alpha)
         for begin in reversed(starts):
-            chance = self._compute_chance_to_begin(begin, more) if begin > starts[0] else 1.0
+            chance = self._compute_chance_to_reach_aim_from_start(begin, more) if begin > starts[0] else 1.0
             # A start that is hardly reached is not worth its sum.
             if unspent * chance > 1e-6:
-                total += unspent * chance * self._compute_chance_to_pass(begin, more)
+                total += unspent * chance * self._compute_threshold_pass_chance(begin, more)
             unspent *= 1 - chance
         return total
 
-    def _compute_chance_to_begin(self, begin: int, more: int) -> float:
+    def _compute_chance_to_reach_aim_from_start(self, begin: int, more: int) -> float:
         """The chance that pairs below a start, as many again, are near enough to the aim."""
         n = self._n
         ends = np.array([begin, min(2 * begin, n + more)]) / (n + more)
@@ -541,7 +547,7 @@ class ThresholdFindingChance:
         missing = math.ceil(NEAR * self._aim * size) - right
         return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
 
-    def _compute_chance_to_pass(self, begin: int, more: int) -> float:
+    def _compute_threshold_pass_chance(self, begin: int, more: int) -> float:
         """Compute the chance that the first pairs accepted pass, by how many kept ones are among them."""
         n = self._n
         counts = np.arange(min(n, begin) + 1)
@@ -553,13 +559,13 @@ class ThresholdFindingChance:
         share = np.clip(
             (begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n
         )
-        accepted, old, share = self._extend_acceptance_to_ties(begin, more, counts, share)
+        accepted, old, share = self._count_accepted_pairs_with_ties(begin, more, counts, share)
         new = accepted - old
         precision = np.interp(share, np.arange(n + 1) / n, self._sum / n) / share.clip(1e-12)
         missing = binom.isf(self._alpha, accepted, self._aim) + 1 - self._right[old]
         return float(odds @ binom.sf(missing - 1, new, precision.clip(0, 1)))
 
-    def _extend_acceptance_to_ties(
+    def _count_accepted_pairs_with_ties(
         self, begin: int, more: int, kept: NDArray[np.int64], share: Values
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Values]:
         """How many pairs are accepted, how many kept ones are among them, and down to which share of all pairs: with
@@ -589,7 +595,7 @@ def compute_mean_band_half_width(
     return total / BANDS
 
 
-def _set_threshold_value(
+def _recount_threshold_at_value(
     threshold: AcceptanceThreshold, value: float, scores: Scores, same: Labels
 ) -> AcceptanceThreshold:
     accepted = scores >= value

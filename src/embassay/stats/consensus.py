@@ -82,7 +82,7 @@ def estimate_dawid_skene_classes(
     before, rounds, converged = -np.inf, 0, False
     enough = ENOUGH * float(counts.sum())
     while rounds < ROUNDS and not converged:
-        prior, confusion = _estimate_judge_confusions(posterior, one_hot, smoothing)
+        prior, confusion = _estimate_class_shares_and_confusions(posterior, one_hot, smoothing)
         posterior, likelihood = _compute_class_probabilities(prior, confusion, one_hot)
         rounds += 1
         converged = isfinite(before) and likelihood - before <= enough
@@ -106,7 +106,9 @@ def _encode_votes_one_hot(votes: Ints, classes: int) -> Floats:
     return np.asarray(votes[:, :, None] == np.arange(classes), dtype=np.float64)
 
 
-def _estimate_judge_confusions(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
+def _estimate_class_shares_and_confusions(
+    posterior: Floats, one_hot: Floats, smoothing: float
+) -> tuple[Floats, Floats]:
     """Estimate the shares of classes and how each judge answers to each (M step)."""
     prior = posterior.mean(axis=0)
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing

@@ -143,7 +143,7 @@ def compute_judge_corrected_mean(
     if n - refusals.n < FEWEST:
         mean = Estimate(float(people.mean()) if n else None)
         return HumanAndJudgeMean(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
-    if refusals.total and not refusals.has_enough_labels:
+    if refusals.total and not refusals.has_enough_refusal_labels:
         return _estimate_with_unknown_refusals(
             people, judge, every, (groups, every_groups), refusals, bounds, confidence
         )
@@ -163,17 +163,19 @@ def _estimate_with_labels(
     n, total = len(people), len(every)
     groups, every_groups = grouped
     judged = _mean_of_known(every)
-    judge, every, weight = refusals.fill_with_people_mean(people, judge, every)
-    rows = _build_labelled_units(
+    judge, every, weight = refusals.fill_refusals_with_people_mean(people, judge, every)
+    rows = _add_pseudo_labels_at_corners(
         people, judge, every, np.arange(n) if groups is None else groups, bounds, weight
     )
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _make_degrees_of_freedom(groups, every_groups, n, exact=skewed or groups is not None)
-    own_mean, variance, off = _compute_people_mean(rows)
-    (value, better), slope, left = _compute_regression_mean(rows, every)
+    free = _make_degrees_of_freedom_function(groups, every_groups, n, exact=skewed or groups is not None)
+    own_mean, variance, off = _compute_people_mean_and_variance(rows)
+    (value, better), slope, left = _compute_regression_mean_and_variance(rows, every)
     if groups is not None or refusals.total:
-        variance, better = _widen_by_jackknife(rows, every, every_groups, variance, better, slope)
-    unseen = refusals.estimate_unseen_variance(people, bounds)
+        variance, better = _compute_larger_of_group_variances(
+            rows, every, every_groups, variance, better, slope
+        )
+    unseen = refusals.estimate_hidden_refusal_variance(people, bounds)
     variance, better = variance + unseen, better + unseen
     half = _half_width(variance, free(1), confidence)
     lean = _compute_influence_skewness(off, rows.group) if skewed or groups is not None else 0.0
@@ -186,7 +188,9 @@ def _estimate_with_labels(
     ends, arms = _compute_skewed_interval_ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half_width(better, free(2), confidence)
     is_plain = groups is None and not refusals.total and left <= _LITTLE
-    if is_plain and (by_shares := _combine_share_intervals(people, judge, every, bounds, confidence)):
+    if is_plain and (
+        by_shares := _combine_intervals_by_judge_answer(people, judge, every, bounds, confidence)
+    ):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
@@ -201,7 +205,7 @@ def _estimate_with_labels(
     return HumanAndJudgeMean(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
 
 
-def _widen_by_jackknife(
+def _compute_larger_of_group_variances(
     rows: _HumanAndJudgeLabels,
     every: Floats,
     every_groups: Groups | None,
@@ -212,7 +216,7 @@ def _widen_by_jackknife(
     """The variances of both means, where units are not independent: those over groups if they are larger."""
     # Units of no group are independent of the labels, for want of better.
     all_units = len(rows.y) + np.arange(len(every)) if every_groups is None else every_groups
-    variance = max(variance, _compute_jackknife_variance(rows, every, all_units, _people_mean_from_sums))
+    variance = max(variance, _compute_jackknife_variance(rows, every, all_units, _compute_mean_human_label))
     if slope:
         better = max(
             better, _compute_jackknife_variance(rows, every, all_units, _judge_corrected_mean_of_sums)
@@ -248,11 +252,11 @@ class JudgeRefusals:
         return self.total / len(self.every)
 
     @property
-    def has_enough_labels(self) -> bool:
+    def has_enough_refusal_labels(self) -> bool:
         """Whether people's labels among them tell what they are."""
         return self.n >= min(FEWEST_REFUSED, self.total)
 
-    def fill_with_people_mean(
+    def fill_refusals_with_people_mean(
         self, people: Floats, judge: Floats, every: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """The judge's labels with people's mean in place of refusals, and the weight of each label: both strata count
@@ -267,7 +271,7 @@ class JudgeRefusals:
                 weight[self.labelled == is_refused] = units / len(every) * len(people) / labels
         return np.where(self.labelled, mean, judge), np.where(self.every, mean, every), weight
 
-    def estimate_unseen_variance(self, people: Floats, bounds: tuple[float, float]) -> float:
+    def estimate_hidden_refusal_variance(self, people: Floats, bounds: tuple[float, float]) -> float:
         """The variance that few labels of refusals do not show, where they are alike: that of a share with a label more
         on either side, less their own."""
         if self.n == self.total:
@@ -319,7 +323,7 @@ def _estimate_with_unknown_refusals(
     )  # fmt: skip
 
 
-def _combine_share_intervals(
+def _combine_intervals_by_judge_answer(
     people: Floats, judge: Floats, every: Floats, bounds: tuple[float, float], confidence: float
 ) -> tuple[float, float] | None:
     """The ends of an interval from the shares of people's labels where the judge says the one thing and where it says
@@ -353,7 +357,7 @@ def _compute_jeffreys_quantile(quantile: float, hits: int, n: int) -> float:
     return float(betaincinv(hits + 0.5, n - hits + 0.5, quantile))
 
 
-def _build_labelled_units(
+def _add_pseudo_labels_at_corners(
     people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
 ) -> _HumanAndJudgeLabels:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
@@ -368,7 +372,7 @@ def _build_labelled_units(
     )  # fmt: skip
 
 
-def _make_degrees_of_freedom(
+def _make_degrees_of_freedom_function(
     groups: Groups | None, every_groups: Groups | None, n: int, *, exact: bool
 ) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
@@ -381,7 +385,7 @@ def _make_degrees_of_freedom(
     return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
-def _compute_people_mean(rows: _HumanAndJudgeLabels) -> tuple[float, float, Floats]:
+def _compute_people_mean_and_variance(rows: _HumanAndJudgeLabels) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
@@ -389,7 +393,7 @@ def _compute_people_mean(rows: _HumanAndJudgeLabels) -> tuple[float, float, Floa
     return mean, variance, rows.weight * off / count
 
 
-def _compute_regression_mean(
+def _compute_regression_mean_and_variance(
     rows: _HumanAndJudgeLabels, every: Floats
 ) -> tuple[tuple[float, float], float, float]:
     """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
@@ -435,7 +439,7 @@ def _compute_jackknife_variance(
     return float(off @ off) * (len(off) - 1) / len(off)
 
 
-def _people_mean_from_sums(sums: Sums) -> Floats:
+def _compute_mean_human_label(sums: Sums) -> Floats:
     return np.asarray(sums["y"] / sums["w"].clip(1e-12))
 
 

@@ -30,7 +30,7 @@ def mean_with_influence(values: Floats, weight: Floats) -> ScoreWithInfluence:
     """
     total = weight.sum()
     if not total > 0:
-        return _make_undefined_score(len(values))
+        return _make_nan_score_without_influence(len(values))
     mean = float(weight @ values / total)
     return ScoreWithInfluence(mean, values - mean)
 
@@ -44,22 +44,22 @@ def spearman_with_influence(first: Floats, second: Floats, weight: Floats) -> Sc
     """
     total = weight.sum()
     if not total > 0:
-        return _make_undefined_score(len(first))
+        return _make_nan_score_without_influence(len(first))
     share = weight / total
     u, w = (_compute_centred_ranks(values, share) for values in (first, second))
     spread_u, spread_w, shared = float(share @ u**2), float(share @ w**2), float(share @ (u * w))
     if spread_u * spread_w <= 1e-18:
-        return _make_undefined_score(len(first))
+        return _make_nan_score_without_influence(len(first))
     rho = shared / (spread_u * spread_w) ** 0.5
     # An item counts by its own ranks, and by what it does to the ranks of those above it.
     together = (
         u * w
-        + _sum_over_higher_values(first, w, share)
-        + _sum_over_higher_values(second, u, share)
+        + _sum_over_higher_and_half_of_equal(first, w, share)
+        + _sum_over_higher_and_half_of_equal(second, u, share)
         - 3 * shared
     )
-    alone_u = u**2 + 2 * _sum_over_higher_values(first, u, share) - 3 * spread_u
-    alone_w = w**2 + 2 * _sum_over_higher_values(second, w, share) - 3 * spread_w
+    alone_u = u**2 + 2 * _sum_over_higher_and_half_of_equal(first, u, share) - 3 * spread_u
+    alone_w = w**2 + 2 * _sum_over_higher_and_half_of_equal(second, w, share) - 3 * spread_w
     influence = together / (spread_u * spread_w) ** 0.5
     influence -= rho / 2 * (alone_u / spread_u + alone_w / spread_w)
     return ScoreWithInfluence(rho, influence)
@@ -74,11 +74,11 @@ def average_precision_with_influence(labels: Floats, scores: Floats, weight: Flo
     """
     total = weight.sum()
     if not total > 0:
-        return _make_undefined_score(len(scores))
+        return _make_nan_score_without_influence(len(scores))
     share, hit = weight / total, (labels > 0).astype(np.float64)
     positive = float(share @ hit)
     if not positive > 0:
-        return _make_undefined_score(len(scores))
+        return _make_nan_score_without_influence(len(scores))
     reached, of_hits = (_sum_over_equal_or_higher(scores, share * part) for part in (np.ones_like(hit), hit))
     # A hit of no weight above all others would be the first.
     precision = np.divide(of_hits, reached, out=hit.copy(), where=reached > 0)
@@ -94,7 +94,7 @@ def average_precision_with_influence(labels: Floats, scores: Floats, weight: Flo
     return ScoreWithInfluence(value, influence - float(share @ influence))
 
 
-def _make_undefined_score(n: int) -> ScoreWithInfluence:
+def _make_nan_score_without_influence(n: int) -> ScoreWithInfluence:
     return ScoreWithInfluence(float("nan"), np.zeros(n))
 
 
@@ -104,7 +104,7 @@ def _compute_centred_ranks(values: Floats, share: Floats) -> Floats:
     return below + _sum_over_equal_values(values, share) / 2 - 0.5
 
 
-def _sum_over_higher_values(values: Floats, of: Floats, share: Floats) -> Floats:
+def _sum_over_higher_and_half_of_equal(values: Floats, of: Floats, share: Floats) -> Floats:
     """For each item the sum of `of` over those above it, and half of that over those equal to it, by their share."""
     weighed = share * of
     return _sum_over_equal_or_higher(values, weighed) - _sum_over_equal_values(values, weighed) / 2

@@ -83,9 +83,9 @@ def freedom_of_difference(
 ) -> Freedom:
     """Degrees of freedom of the difference of two sums, paired by stratum or unpaired.
 
-    `most` are the degrees that all systems of a comparison have together (`freedom_of_all_differences`); with it the
-    shares of the variance count as they were seen, up to so many degrees. Sums over different strata have no paired
-    ones: then the fewer degrees and the larger factor count.
+    `most` are the degrees that all systems of a comparison have together (`pool_freedom_over_pair_differences`); with
+    it the shares of the variance count as they were seen, up to so many degrees. Sums over different strata have no
+    paired ones: then the fewer degrees and the larger factor count.
     """
     if not paired:
         return degrees_of_freedom_of_strata([*a, *b])
@@ -103,7 +103,7 @@ def freedom_of_difference(
     return Freedom(min(seen, most), free.factor)
 
 
-def freedom_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -> Freedom | None:
+def pool_freedom_over_pair_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -> Freedom | None:
     """Of the differences of three systems or more, each with the same strata, taken together: the variance of a stratum
     is the mean over all pairs. None for fewer, for other strata, or where nothing varies.
 
@@ -113,7 +113,7 @@ def freedom_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -
     >>> rng = np.random.default_rng(0)
     >>> draw = lambda units, sd: ResampledUnitGroup(units, rng.normal(0, sd, 200))
     >>> three = [[draw(3, 0.2), draw(40, 0.5)] for _ in range(3)]
-    >>> round(freedom_of_difference(*three[:2]).df), round(freedom_of_all_differences(three).df)
+    >>> round(freedom_of_difference(*three[:2]).df), round(pool_freedom_over_pair_differences(three).df)
     (7, 19)
     """
     many = len(strata)
@@ -139,9 +139,9 @@ def freedom_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -
     return Freedom(_compute_satterthwaite_df(expected), math.sqrt(total / sum(var for _, var in raw)))
 
 
-def degrees_of_all_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -> float | None:
-    """The degrees of `freedom_of_all_differences`, where there is one."""
-    free = freedom_of_all_differences(strata)
+def find_pooled_degrees_of_differences(strata: Sequence[Sequence[ResampledUnitGroup]]) -> float | None:
+    """The degrees of `pool_freedom_over_pair_differences`, where there is one."""
+    free = pool_freedom_over_pair_differences(strata)
     return None if free is None else free.df
 
 
@@ -255,7 +255,9 @@ def average_independent_estimates(estimates: Sequence[Estimate], method: str) ->
     return Estimate(mean, low, high, sum(estimate.n for estimate in estimates), method)
 
 
-def check_sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> NDArray[np.float64]:
+def convert_to_finite_sample_array(
+    x: ArrayLike, name: str = "x", *, most_dimensions: int = 1
+) -> NDArray[np.float64]:
     """`x` as an array (n,), or (n, m) with two `most_dimensions`, of finite floats; UsageError otherwise."""
     values = np.asarray(x, dtype=np.float64)
     if not 1 <= values.ndim <= most_dimensions or not values.size:
@@ -271,9 +273,9 @@ def check_sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> 
     return values
 
 
-def compute_paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+def subtract_scores_item_by_item(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """`a - b` item by item, (n,); UsageError where the two do not have the same items."""
-    first, second = check_sample(a, "a"), check_sample(b, "b")
+    first, second = convert_to_finite_sample_array(a, "a"), convert_to_finite_sample_array(b, "b")
     if len(first) != len(second):
         raise UsageError(
             f"a has {len(first)} items and b has {len(second)}.",
@@ -358,7 +360,7 @@ def observed_range(values: ArrayLike, n: int, of: str = "values") -> Estimate:
     >>> observed_range([0.631687, 0.352622], 30, "annotators").method
     'range of 2 annotators'
     """
-    sampled = check_sample(values, "values")
+    sampled = convert_to_finite_sample_array(values, "values")
     return Estimate(
         float(sampled.mean()), float(sampled.min()), float(sampled.max()), n, f"range of {len(sampled)} {of}"
     )
@@ -428,7 +430,7 @@ def smallest_difference(
     >>> round(smallest_difference(0.01, df=4), 4)
     0.0372
     """
-    _check_power(error, alpha, power)
+    _check_error_alpha_and_power(error, alpha, power)
     return (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) * error
 
 
@@ -473,7 +475,7 @@ def count_items_to_decide(
     return n * (least / lowered) ** 2 - n
 
 
-def _check_power(error: float, alpha: float, power: float) -> None:
+def _check_error_alpha_and_power(error: float, alpha: float, power: float) -> None:
     if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
         raise UsageError(
             f"The standard error is {error}, alpha is {alpha} and power is {power}.",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.intervals import Estimate, check_confidence, check_sample, t_quantile
+from embassay.stats.intervals import Estimate, check_confidence, convert_to_finite_sample_array, t_quantile
 
 Floats = NDArray[np.float64]
 
@@ -57,13 +57,13 @@ def mixed_mean(
     (-0.0533, -0.128, 0.021, 2.0)
     """
     check_confidence(confidence)
-    values = check_sample(y, "y")
+    values = convert_to_finite_sample_array(y, "y")
     design = {
         "rows": _build_indicator_matrix(rows, len(values)),
         "columns": _build_indicator_matrix(columns, len(values)),
     }
     _check_cells_are_unique(rows, columns)
-    shares = _check_weights(weights, design["rows"])
+    shares = _choose_or_check_weights(weights, design["rows"])
     estimate = float(shares @ values)
     # Values that differ in the last bits would have variances that are rounding.
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
@@ -104,7 +104,7 @@ def _fit_variances(values: Floats, design: dict[str, Floats]) -> _VarianceCompon
     absent: dict[str, float] = {}
     names = ["rows", "columns"]
     while True:
-        forms, covariances = _build_quadratic_forms([design[name] for name in names], len(values))
+        forms, covariances = _make_sum_of_squares_matrices([design[name] for name in names], len(values))
         freedom = np.trace(forms, axis1=1, axis2=2)
         # What has no degree of freedom of its own cannot be estimated; without any left for the residual, the columns
         # (runs) are what it cannot be told from.
@@ -123,7 +123,7 @@ def _fit_variances(values: Floats, design: dict[str, Floats]) -> _VarianceCompon
     return _VarianceComponentFit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
 
 
-def _build_quadratic_forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
+def _make_sum_of_squares_matrices(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
     """The sums of squares of each effect, adjusted for the others, and of the residual, as matrices (k, n, n); and the
     covariance of the values per unit of each variance, (k, n, n)."""
     everything = _build_projection_matrix(effects, n)
@@ -173,10 +173,10 @@ def _check_cells_are_unique(rows: Sequence[Hashable], columns: Sequence[Hashable
         pairs.add(pair)
 
 
-def _check_weights(weights: ArrayLike | None, rows: Floats) -> Floats:
+def _choose_or_check_weights(weights: ArrayLike | None, rows: Floats) -> Floats:
     if weights is None:
         return np.asarray((rows / rows.sum(axis=0)).sum(axis=1) / rows.shape[1])
-    shares = check_sample(weights, "weights")
+    shares = convert_to_finite_sample_array(weights, "weights")
     if len(shares) != len(rows) or abs(shares.sum() - 1) > 1e-9:
         raise UsageError(
             f"{len(shares)} weights for {len(rows)} values sum to {shares.sum():g}.",

@@ -19,7 +19,7 @@ from embassay.stats.intervals import (
     Estimate,
     Freedom,
     check_confidence,
-    degrees_of_all_differences,
+    find_pooled_degrees_of_differences,
     freedom_of_difference,
     t_quantile,
     t_test,
@@ -54,7 +54,7 @@ class PairTest:
         return self.p_adjusted < alpha
 
 
-def run_paired_test(
+def run_test_of_system_pair(
     a: int,
     b: int,
     difference: float,
@@ -114,11 +114,11 @@ def compare_replicates(
     draws, values = _check_replicates(replicates, estimates)
     check_confidence(confidence)
     scale = float(np.abs(values).max(initial=0))
-    most, tests = degrees_of_all_differences(strata), []
+    most, tests = find_pooled_degrees_of_differences(strata), []
     for a, b in combinations(range(len(values)), 2):
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         apart = float(values[a] - values[b]), draws[a] - draws[b]
-        tests.append(run_paired_test(a, b, *apart, free, scale=scale, confidence=confidence))
+        tests.append(run_test_of_system_pair(a, b, *apart, free, scale=scale, confidence=confidence))
     return correct_tests_by_holm(tests, scale)
 
 
@@ -185,7 +185,7 @@ def rank_intervals(
     >>> [(rank.value, rank.low, rank.high) for rank in rank_intervals(scores)]
     [(1.0, 1.0, 1.0), (3.0, 2.0, 3.0), (2.0, 2.0, 3.0)]
     """
-    table = _build_score_table(scores)
+    table = _convert_scores_to_matrix(scores)
     replicates = resample_means(table.T, n_resamples=n_resamples, rng=make_resampling_generator(seed, rng)).T
     means = table.mean(axis=1)
     strata = [(ResampledUnitGroup(table.shape[1], row[:KEPT]),) for row in replicates]
@@ -214,7 +214,7 @@ def _check_replicates(
     return draws, values
 
 
-def _build_score_table(scores: Scores) -> NDArray[np.float64]:
+def _convert_scores_to_matrix(scores: Scores) -> NDArray[np.float64]:
     rows = scores.values() if isinstance(scores, Mapping) else scores
     table = [np.asarray(row, dtype=np.float64) for row in rows]
     shapes = {row.shape for row in table}
@@ -268,7 +268,7 @@ def win_probabilities(replicates: ArrayLike) -> Floats:
     >>> win_probabilities([[0.7, 0.6, 0.7], [0.5, 0.6, 0.8]]).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    draws = _check_replicate_draws(replicates)
+    draws = _check_finite_replicates(replicates)
     signs = [np.sign(row - draws).mean(axis=1) for row in draws]
     return (1 + np.stack(signs)) / 2
 
@@ -290,7 +290,7 @@ def best_shares(
     >>> best_shares([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.5]], [0.65, 0.5]).tolist()
     [1.0, 0.0]
     """
-    draws, values = _check_replicate_draws(replicates), np.asarray(estimates, dtype=np.float64)
+    draws, values = _check_finite_replicates(replicates), np.asarray(estimates, dtype=np.float64)
     scale = np.full(draws.shape[1], freedom.factor)
     if np.isfinite(freedom.df):
         scale *= np.sqrt(
@@ -314,7 +314,7 @@ def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
     >>> clear_lead([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.7]])
     0.5
     """
-    draws = _check_replicate_draws(replicates)
+    draws = _check_finite_replicates(replicates)
     leads = draws[0] - draws[1:]
     errors = np.array([freedom.error(lead) for lead in leads])
     # What never varied is no evidence of more than what was seen; ties are no lead.
@@ -335,7 +335,7 @@ def rank_quantiles(
     ([1, 1, 3], [2, 2, 3])
     """
     check_confidence(confidence)
-    draws = _check_replicate_draws(replicates)
+    draws = _check_finite_replicates(replicates)
     tail = (1 - confidence) / 2
     best = np.stack([1 + (draws > row).sum(axis=0) for row in draws])
     worst = np.stack([(draws >= row).sum(axis=0) for row in draws])
@@ -345,7 +345,7 @@ def rank_quantiles(
     return low.astype(np.int64), high.astype(np.int64)
 
 
-def _check_replicate_draws(replicates: ArrayLike) -> Floats:
+def _check_finite_replicates(replicates: ArrayLike) -> Floats:
     draws = np.asarray(replicates, dtype=np.float64)
     if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
         raise UsageError(

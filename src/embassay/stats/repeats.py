@@ -22,26 +22,26 @@ FAR = 4.0
 """An outlier is also so many times as far as the furthest of all repeats: a tail of the noise is not taken for it."""
 
 
-def find_distances_above_repeats(new: Floats, repeats: Floats, floor: float) -> Bools:
+def are_distances_above_repeats(new: Floats, repeats: Floats, floor: float) -> Bools:
     """Whether each new distance (n,) is above all of the item's repeats (n, R), and above `floor`, under which
     distances are rounding. A tie is none."""
     return np.asarray((new > repeats.max(axis=1, initial=0.0)) & (new > floor))
 
 
-def compute_window_exceedance_p(total: int, items: int, repeats: int, looks: int) -> float:
+def compute_p_of_total_noise_exceedances(total: int, items: int, repeats: int, looks: int) -> float:
     """The chance that `items` exceed their `repeats` at `looks` looks together `total` times or more, while nothing
     changes: exact for continuous noise that is independent between items, an upper bound where values tie. In (0, 1].
 
-    >>> round(compute_window_exceedance_p(2, 2, 1, 1), 3), round(compute_window_exceedance_p(1, 1, 5, 1), 4)
-    (0.25, 0.1667)
+    >>> round(compute_p_of_total_noise_exceedances(2, 2, 1, 1), 3), round(compute_p_of_total_noise_exceedances(1, 1, 5,
+    1), 4) (0.25, 0.1667)
     """
     if total <= 0 or not items:
         return 1.0
-    return float(_window_tail_chances(items, repeats, looks)[total])
+    return float(_compute_exceedance_total_chances(items, repeats, looks)[total])
 
 
 @lru_cache(maxsize=512)
-def _window_tail_chances(items: int, repeats: int, looks: int) -> Floats:
+def _compute_exceedance_total_chances(items: int, repeats: int, looks: int) -> Floats:
     """The chance of each total or more, from 0 to `items` x `looks`."""
     from scipy.stats import betabinom
 
@@ -53,7 +53,7 @@ def _window_tail_chances(items: int, repeats: int, looks: int) -> Floats:
     return np.clip(tails, size * np.finfo(float).eps, 1.0)
 
 
-def find_outliers_and_their_p(new: Floats, repeats: Floats, floor: float) -> tuple[Bools, float]:
+def find_outliers_and_smallest_p(new: Floats, repeats: Floats, floor: float) -> tuple[Bools, float]:
     """Which new distances (n,) lie beyond the noise altogether, and the smallest p of any, by Bonferroni over items.
 
     Student's t on logarithms with a spread common to all items, each with its own mean of `repeats` (n, R): the means

@@ -25,8 +25,8 @@ from embassay.stats.intervals import (
     Freedom,
     Significance,
     check_confidence,
-    check_sample,
-    compute_paired_differences,
+    convert_to_finite_sample_array,
+    subtract_scores_item_by_item,
     t_quantile,
 )
 
@@ -119,7 +119,7 @@ def resample_means(
     >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=make_seeded_generator(1)).shape
     (4, 2)
     """
-    values = check_sample(columns, "columns", most_dimensions=2)
+    values = convert_to_finite_sample_array(columns, "columns", most_dimensions=2)
     values = np.ascontiguousarray(values.reshape(len(values), -1))
     if groups is not None:
         # A group has as many rows as it has, so that a resample's mean is of their sums and of their number.
@@ -129,9 +129,9 @@ def resample_means(
     n, m = values.shape
     means = np.empty((n_resamples, m))
     done = 0
-    for rows in draw_resample_rows(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
+    for rows in iterate_resample_row_blocks(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
         # Counts as floats: whole numbers have no fast product.
-        means[done : done + len(rows)] = count_drawn_rows(rows).astype(np.float64) @ values
+        means[done : done + len(rows)] = count_draws_of_each_row(rows).astype(np.float64) @ values
         done += len(rows)
     means /= n
     return means
@@ -233,7 +233,7 @@ def bootstrap_ci(
     >>> result.value, result.n, result.low < 0.45 < result.high
     (0.45, 4, True)
     """
-    values = check_sample(x, most_dimensions=2)
+    values = convert_to_finite_sample_array(x, most_dimensions=2)
     estimate = float(statistic(values))
     if len(values) == 1:
         return Estimate(estimate, n=1, method="no interval from one item")
@@ -267,7 +267,7 @@ def paired_bootstrap(
     >>> round(result.value, 3), result.low > 0, result.p < 0.01
     (0.3, True, True)
     """
-    differences = compute_paired_differences(a, b)
+    differences = subtract_scores_item_by_item(a, b)
     estimate, n = float(differences.mean()), len(differences)
     if n == 1:
         unknown = float("nan")
@@ -295,7 +295,7 @@ def _describe_bootstrap(confidence: float, n_resamples: int) -> str:
     return f"{confidence:.0%} percentile bootstrap, {n_resamples} resamples"
 
 
-def draw_resample_rows(
+def iterate_resample_row_blocks(
     n: int, n_resamples: int, rng: np.random.Generator, *, most: int
 ) -> Iterator[NDArray[np.int64]]:
     """The rows each resample of n rows draws: arrays of up to `most` (but at least 1) resamples, (b, n)."""
@@ -308,10 +308,10 @@ def draw_resample_rows(
 
 def draw_all_resample_rows(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw the rows of all resamples in one array, (n_resamples, n): where they are few."""
-    return next(draw_resample_rows(n, n_resamples, rng, most=n_resamples))
+    return next(iterate_resample_row_blocks(n, n_resamples, rng, most=n_resamples))
 
 
-def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_draws_of_each_row(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count how often each of n rows was drawn: (b, n) row numbers to (b, n) counts, in place."""
     n = rows.shape[1]
     # Each resample gets numbers of its own, so that one count serves all.
@@ -322,7 +322,7 @@ def count_drawn_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _compute_replicates(
     values: NDArray[np.float64], statistic: Statistic, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    blocks = draw_resample_rows(len(values), n_resamples, rng, most=_DRAWS // len(values))
+    blocks = iterate_resample_row_blocks(len(values), n_resamples, rng, most=_DRAWS // len(values))
     if values.ndim == 1 and _has_axis_parameter(statistic):
         return np.concatenate([np.asarray(statistic(values[rows], axis=-1)) for rows in blocks])
     return np.array([statistic(values[row]) for rows in blocks for row in rows], dtype=np.float64)
@@ -372,9 +372,9 @@ def resample_defined_means(
     sums = np.empty((n_resamples, table_and_masks.shape[1]))
     done = 0
     n = len(table_and_masks)
-    for rows in draw_resample_rows(n, n_resamples, rng, most=_MASKED_DRAWS // n):
+    for rows in iterate_resample_row_blocks(n, n_resamples, rng, most=_MASKED_DRAWS // n):
         sums[done : done + len(rows)] = _multiply_in_tiles(
-            count_drawn_rows(rows).astype(np.float64), table_and_masks
+            count_draws_of_each_row(rows).astype(np.float64), table_and_masks
         )
         done += len(rows)
     counts = sums[:, table.shape[1] :][:, which.ravel()]

@@ -28,7 +28,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class SequentialDraws:
+class SequentialDrawEstimates:
     """What was drawn, in order, for `k` totals at once.
 
     `known` (t, k): the sum of the values drawn before. `found` (t, k): an unbiased estimate of what was left then, of
@@ -47,21 +47,23 @@ class SequentialDraws:
     def __len__(self) -> int:
         return len(self.values)
 
-    def first(self, n: int) -> SequentialDraws:
+    def first(self, n: int) -> SequentialDrawEstimates:
         """As after `n` draws."""
-        return SequentialDraws(*(getattr(self, name)[:n] for name in _NAMES))
+        return SequentialDrawEstimates(*(getattr(self, name)[:n] for name in _NAMES))
 
 
 _NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
 
 
-def join_sequential_draws(parts: Sequence[SequentialDraws]) -> SequentialDraws:
+def join_sequential_draws(parts: Sequence[SequentialDrawEstimates]) -> SequentialDrawEstimates:
     """Draws of blocks, one after the other."""
-    return SequentialDraws(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
+    return SequentialDrawEstimates(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES)
+    )
 
 
 @dataclass(frozen=True)
-class RemainingPopulation:
+class PopulationBeforeBlock:
     """What is left of a population when a block begins: `low`, `high`, `foretold` (n, k) are bounds and guesses of the
     values, `weight` (n,) above 0 what the chances are proportional to. Guesses lie within the bounds."""
 
@@ -77,9 +79,9 @@ def draw_weighted_item_order(weight: Floats, rng: np.random.Generator) -> Ints:
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
 
 
-def build_block_draws(
-    left: RemainingPopulation, order: Ints, values: Floats, known: Floats
-) -> SequentialDraws:
+def make_sequential_draws_of_block(
+    left: PopulationBeforeBlock, order: Ints, values: Floats, known: Floats
+) -> SequentialDrawEstimates:
     """The draws of a block: `order` (t,) places in `left`, `values` (t, k) what was seen there, `known` (k,) the sum of
     all values drawn before the block."""
     t = len(order)
@@ -96,7 +98,7 @@ def build_block_draws(
     most = ((left.high - left.foretold) / left.weight[:, None]).max(axis=0)
     before = known + np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])[:t]
     low, high = left.low[order], left.high[order]
-    return SequentialDraws(
+    return SequentialDrawEstimates(
         values,
         before,
         found,
@@ -112,7 +114,7 @@ def _sum_rows_to_end(values: Floats) -> Floats:
     return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
 
 
-def compute_log_bet_stakes(draws: SequentialDraws, at: Floats, *, above: bool) -> Floats:
+def compute_log_bet_stakes(draws: SequentialDrawEstimates, at: Floats, *, above: bool) -> Floats:
     """The logarithm of the stake after each draw, (t, k), of a bet that the totals are `above` those of `at` (k,), or
     below them.
 
@@ -132,13 +134,13 @@ def compute_log_bet_stakes(draws: SequentialDraws, at: Floats, *, above: bool) -
     return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
 
 
-def compute_totals_interval(
-    draws: SequentialDraws, column: int, low: float, high: float, alpha: float
+def compute_anytime_total_interval(
+    draws: SequentialDrawEstimates, column: int, low: float, high: float, alpha: float
 ) -> Estimate:
     """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
     if not len(draws):
         return Estimate((low + high) / 2, low, high)
-    own = SequentialDraws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
+    own = SequentialDrawEstimates(*(getattr(draws, name)[:, [column]] for name in _NAMES))
     seen = own.known + own.values
     low, high = max(low, float((seen + own.rest_low).max())), min(high, float((seen + own.rest_high).min()))
     high = max(low, high)  # rounding, once all is drawn
@@ -148,27 +150,29 @@ def compute_totals_interval(
 
 
 def _find_interval_end(
-    draws: SequentialDraws, low: float, high: float, alpha: float, *, above: bool
+    draws: SequentialDrawEstimates, low: float, high: float, alpha: float, *, above: bool
 ) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
     out, inside = (low, high) if above else (high, low)
-    if not _is_total_ruled_out(draws, out, alpha, above=above):
+    if not _is_total_rejected_by_bets(draws, out, alpha, above=above):
         return out
     for _ in range(HALVINGS):
         middle = (out + inside) / 2
-        if _is_total_ruled_out(draws, middle, alpha, above=above):
+        if _is_total_rejected_by_bets(draws, middle, alpha, above=above):
             out = middle
         else:
             inside = middle
     return out
 
 
-def _is_total_ruled_out(draws: SequentialDraws, total: float, alpha: float, *, above: bool) -> bool:
+def _is_total_rejected_by_bets(
+    draws: SequentialDrawEstimates, total: float, alpha: float, *, above: bool
+) -> bool:
     # Two bets, one to each side, share alpha.
     return bool(compute_log_bet_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
-def estimate_totals_from_draws(draws: SequentialDraws) -> Floats:
+def estimate_totals_from_draws(draws: SequentialDrawEstimates) -> Floats:
     """What the totals (k,) are thought to be: what is known with the estimates of what was left, a mean over draws in
     which those of less spread count more."""
     weight = np.maximum(draws.high - draws.low, _TINY) ** -2
@@ -185,7 +189,9 @@ class DrawsUntilTotalDecided:
     certain: NDArray[np.bool_]
 
 
-def decide_totals_against_bars(draws: SequentialDraws, bars: Floats, alpha: float) -> DrawsUntilTotalDecided:
+def decide_totals_against_bars(
+    draws: SequentialDrawEstimates, bars: Floats, alpha: float
+) -> DrawsUntilTotalDecided:
     """Which totals are above or below `bars` (k,), with false ones in at most `alpha` (k,) or a number of all studies,
     whenever it is looked at."""
     k = len(bars)
@@ -198,12 +204,12 @@ def decide_totals_against_bars(draws: SequentialDraws, bars: Floats, alpha: floa
     above = (compute_log_bet_stakes(draws, bars, above=True) >= limit) | sure_above
     below = (compute_log_bet_stakes(draws, bars, above=False) >= limit) | sure_below
     return DrawsUntilTotalDecided(
-        _find_first_true_by_column(above),
-        _find_first_true_by_column(below),
+        _count_draws_until_true_by_column(above),
+        _count_draws_until_true_by_column(below),
         np.asarray((sure_above | sure_below).any(axis=0)),
     )
 
 
-def _find_first_true_by_column(true: NDArray[np.bool_]) -> Ints:
+def _count_draws_until_true_by_column(true: NDArray[np.bool_]) -> Ints:
     """How many draws it took, per column, -1 where it never came."""
     return np.where(true.any(axis=0), true.argmax(axis=0) + 1, -1)

@@ -95,19 +95,19 @@ def find_silence_threshold(
                 "There is nothing to compare.",
                 mend="Give questions with an answer, and questions without one.",
             )
-    alpha = _split_error_rate(aims, signals)
-    decided = _decide_silence_threshold(unanswerable, answerable, aims, alpha)
+    alpha = _divide_error_over_signals(aims, signals)
+    decided = _decide_no_answer_score_threshold(unanswerable, answerable, aims, alpha)
     if decided.verdict != "too few" or not foresee:
         return decided
     # The same scores again stand for more questions like these.
     for times in range(2, MOST_TIMES + 1):
         many = np.repeat(unanswerable, times), np.repeat(answerable, times)
-        if _decide_silence_threshold(*many, aims, alpha).verdict != "too few":
+        if _decide_no_answer_score_threshold(*many, aims, alpha).verdict != "too few":
             return replace(decided, times=times)
     return decided
 
 
-def _split_error_rate(aims: SilenceAims, signals: int) -> float:
+def _divide_error_over_signals(aims: SilenceAims, signals: int) -> float:
     # Half for the questions without an answer, half for the others; as large a part for each signal.
     return (1 - aims.confidence) / (2 * signals)
 
@@ -118,10 +118,10 @@ def count_least_unanswerable(aims: SilenceAims, signals: int = 1) -> int:
     >>> count_least_unanswerable(SilenceAims()), count_least_unanswerable(SilenceAims(), signals=2)
     (36, 42)
     """
-    return math.ceil(math.log(_split_error_rate(aims, signals)) / math.log(aims.silent))
+    return math.ceil(math.log(_divide_error_over_signals(aims, signals)) / math.log(aims.silent))
 
 
-def _decide_silence_threshold(
+def _decide_no_answer_score_threshold(
     unanswerable: Scores, answerable: Scores, aims: SilenceAims, alpha: float
 ) -> SilenceThreshold:
     # The fewest questions with which silence on all is evidence: silent^n is at most alpha.
@@ -162,7 +162,7 @@ def bound_true_share(hits: NDArray[np.bool_], alpha: float) -> ShareBounds:
     return ShareBounds(count, n, *compute_exact_share_bounds(count, n, alpha))
 
 
-def rank_answerability_signals(
+def compute_log_loss_of_silence_signals(
     signals: Mapping[str, tuple[Scores, Scores]], rng: np.random.Generator
 ) -> dict[str, float]:
     """Signal -> held-out log loss of telling answerable (m,) from unanswerable questions (n,), the best first.

@@ -13,14 +13,14 @@ from embassay.stats.intervals import (
     Estimate,
     Significance,
     check_confidence,
-    check_sample,
     compute_normal_critical_value,
-    compute_paired_differences,
+    convert_to_finite_sample_array,
+    subtract_scores_item_by_item,
 )
 from embassay.stats.resampling import (
     DEFAULT_SEED,
-    count_drawn_rows,
-    draw_resample_rows,
+    count_draws_of_each_row,
+    iterate_resample_row_blocks,
     make_resampling_generator,
     percentile_interval,
 )
@@ -74,7 +74,7 @@ def randomization_test(
     (0.3, 0.125, 'all 16 sign patterns')
     """
     check_confidence(confidence)
-    differences = compute_paired_differences(a, b)
+    differences = subtract_scores_item_by_item(a, b)
     estimate, n = float(differences.mean()), len(differences)
     every = 2**n <= n_resamples
     patterns = (
@@ -130,7 +130,7 @@ def compute_walsh_averages(d: ArrayLike) -> Floats:
     >>> compute_walsh_averages([0, 0, 10]).tolist()
     [0.0, 0.0, 0.0, 5.0, 5.0, 10.0]
     """
-    values = check_sample(d, "d")
+    values = convert_to_finite_sample_array(d, "d")
     if len(values) > _MOST_WALSH:
         raise UsageError(
             f"There are {len(values)} differences, but at most {_MOST_WALSH} are supported.",
@@ -158,12 +158,14 @@ def hodges_lehmann(
     >>> hodges_lehmann([0, 0, 10]).value
     2.5
     """
-    values = check_sample(d, "d")
+    values = convert_to_finite_sample_array(d, "d")
     averages = compute_walsh_averages(values)
     estimate = float(np.median(averages))
     if len(values) == 1:
         return Estimate(estimate, n=1, method="no interval from one item")
-    replicates = _compute_resample_shifts(values, averages, n_resamples, make_resampling_generator(seed, rng))
+    replicates = _compute_resampled_median_shifts(
+        values, averages, n_resamples, make_resampling_generator(seed, rng)
+    )
     low, high = percentile_interval(replicates, confidence)
     method = f"median of Walsh averages, {confidence:.0%} percentile bootstrap, {n_resamples} resamples"
     return Estimate(estimate, low, high, len(values), method)
@@ -184,9 +186,9 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     >>> result.statistic, result.p, result.method
     (1.0, 0.0625, 'exact signed-rank test')
     """
-    values = check_sample(d, "d")
+    values = convert_to_finite_sample_array(d, "d")
     moved = values[values != 0]
-    ranks, ties = _rank_with_ties(np.abs(moved))
+    ranks, ties = _rank_values_and_count_ties(np.abs(moved))
     positive = float(ranks[moved > 0].sum())
     statistic = min(positive, float(ranks.sum()) - positive)
     regular = len(moved) == len(values) and not ties
@@ -206,7 +208,7 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     return Significance(shift, low, high, len(values), method, statistic=statistic, p=p)
 
 
-def _compute_resample_shifts(
+def _compute_resampled_median_shifts(
     values: Floats, averages: Floats, n_resamples: int, rng: np.random.Generator
 ) -> Floats:
     """The shift of every resample, (n_resamples,), as a weighted median of the averages of the whole sample.
@@ -221,8 +223,8 @@ def _compute_resample_shifts(
     itself = np.flatnonzero(first == second)
     middle = [(len(averages) - 1) // 2, len(averages) // 2]
     replicates = []
-    for rows in draw_resample_rows(n, n_resamples, rng, most=_CELLS // len(averages)):
-        counts = count_drawn_rows(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
+    for rows in iterate_resample_row_blocks(n, n_resamples, rng, most=_CELLS // len(averages)):
+        counts = count_draws_of_each_row(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
         weights = np.take(counts, first, axis=1)
         weights *= np.take(counts, second, axis=1)
         weights[:, itself] += counts[:, first[itself]]
@@ -233,7 +235,7 @@ def _compute_resample_shifts(
     return np.concatenate(replicates)
 
 
-def _rank_with_ties(sizes: Floats) -> tuple[Floats, list[int]]:
+def _rank_values_and_count_ties(sizes: Floats) -> tuple[Floats, list[int]]:
     """Ranks from 1, equal sizes sharing their mean, and how many share each shared rank."""
     _, group, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - (counts - 1) / 2
@@ -249,7 +251,7 @@ def _compute_subset_sum_chances(ranks: Floats) -> Floats:
     return shares
 
 
-def _compute_rank_sum_deviation(n: int, ties: list[int]) -> float:
+def _compute_rank_sum_standard_deviation(n: int, ties: list[int]) -> float:
     """Standard deviation of a rank sum under the null hypothesis."""
     return math.sqrt(n * (n + 1) * (2 * n + 1) / 24 - sum(t**3 - t for t in ties) / 48)
 
@@ -257,7 +259,9 @@ def _compute_rank_sum_deviation(n: int, ties: list[int]) -> float:
 def _rank_sum_normal_p(statistic: float, n: int, ties: list[int]) -> float:
     if not n:
         return 1.0
-    return math.erfc(abs(statistic - n * (n + 1) / 4) / _compute_rank_sum_deviation(n, ties) / math.sqrt(2))
+    return math.erfc(
+        abs(statistic - n * (n + 1) / 4) / _compute_rank_sum_standard_deviation(n, ties) / math.sqrt(2)
+    )
 
 
 def _invert_rank_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
@@ -269,7 +273,7 @@ def _invert_rank_test(averages: Floats, n: int, alpha: float, *, exact: bool) ->
         outside = (
             math.floor(
                 n * (n + 1) / 4
-                - compute_normal_critical_value(1 - alpha) * _compute_rank_sum_deviation(n, [])
+                - compute_normal_critical_value(1 - alpha) * _compute_rank_sum_standard_deviation(n, [])
             )
             + 1
         )

@@ -25,7 +25,7 @@ __all__ = ["SYSTEMS", "open_system"]
 SYSTEMS: Registry[Encoder | Similarity] = Registry(
     "system",
     makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
-    advice="embassay.systems.models:suggest_system_name",
+    advice="embassay.systems.models:describe_fix_for_unknown_system",
 )
 """Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine or as it says."""
 
@@ -236,14 +236,14 @@ def open_system(
     opened = partial(
         open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
     )
-    away = _find_local_encoder(model, elsewhere)
+    away = _open_local_encoder_of_spec(model, elsewhere)
     built = away or _make_encoder_or_similarity(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
     )
     if hasattr(built, "encode"):
         encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
-            encoder = _wrap_in_cleanup(encoder, model, cleanup)
+            encoder = _wrap_encoder_in_text_cleanup(encoder, model, cleanup)
         return _make_vector_similarity(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
@@ -260,7 +260,7 @@ def _format_system_name(spec: Spec) -> str:
     return SYSTEMS.format(spec).removeprefix("own:")
 
 
-def _wrap_in_cleanup(encoder: Encoder, model: Spec, cleanup: TextCleanupSteps) -> Encoder:
+def _wrap_encoder_in_text_cleanup(encoder: Encoder, model: Spec, cleanup: TextCleanupSteps) -> Encoder:
     """The encoder with its texts cleaned."""
     params = {**model.params, "clean": cleanup.clean}
     return TextCleaningEncoder(encoder, cleanup, name=_format_system_name(replace(model, params=params)))
@@ -271,7 +271,7 @@ def _make_vector_similarity(
 ) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
-        return _make_ragged_similarity(encoder, made, spec, transform)
+        return _make_multivector_similarity_system(encoder, made, spec, transform)
     changed: Encoder = TransformedEncoder(encoder, transform) if transform.is_changing_vectors else encoder
     by = find_model_own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
@@ -279,7 +279,7 @@ def _make_vector_similarity(
     return NamedVectorSimilarity(changed, by, name=_format_system_name(spec))
 
 
-def _make_ragged_similarity(
+def _make_multivector_similarity_system(
     encoder: Any, model: Any, spec: Spec, transform: VectorTransformOptions
 ) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
@@ -330,7 +330,7 @@ def add_task_prompt_to_spec(text: str, task: str) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "task": task}))
 
 
-def _find_local_encoder(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
+def _open_local_encoder_of_spec(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)

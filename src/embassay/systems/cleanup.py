@@ -94,19 +94,19 @@ class EnglishSpellCorrector:
     def __call__(self, text: str) -> str:
         """The text with its words corrected."""
         words = _WORD.findall(text)
-        if 2 * sum(map(self._is_known_word, words)) < len(words):
+        if 2 * sum(map(self._is_dictionary_word, words)) < len(words):
             return text
         return _WORD.sub(lambda match: self._corrected(match[0]), text)
 
-    def _is_known_word(self, word: str) -> bool:
+    def _is_dictionary_word(self, word: str) -> bool:
         return word.isdigit() or word.lower().partition("'")[0] in self._list.words
 
     def _correct_word(self, word: str) -> str:
-        if self._is_known_word(word) or not any(map(str.isalpha, word)):
+        if self._is_dictionary_word(word) or not any(map(str.isalpha, word)):
             return word
         if any(map(str.isdigit, word)):
             read = (word.lower().translate(letters) for letters in _LETTERS)
-            word_read = next((w for w in read if w.isalpha() and self._is_known_word(w)), "")
+            word_read = next((w for w in read if w.isalpha() and self._is_dictionary_word(w)), "")
             if word_read:
                 return _match_case_of_word(word_read, word)
             mended = word.lower().translate(_LETTERS[0])
@@ -273,7 +273,7 @@ class TextCleaningSimilarity:
         self._system, self._cleanup, self.name = system, cleanup, name
         self.identity = f"{cleanup.identity}:{system.identity}"
         if hasattr(system, "search_corpora"):
-            self.search_corpora = self._search_corpora
+            self.search_corpora = self._search_cleaned_corpora
 
     @property
     def kind(self) -> Kind:
@@ -302,18 +302,18 @@ class TextCleaningSimilarity:
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard."""
         return self._system.search_shards(
-            self._cleanup.all(queries), self._clean_shards(shards), k, spread=spread
+            self._cleanup.all(queries), self._clean_text_shards_lazily(shards), k, spread=spread
         )
 
-    def _search_corpora(
+    def _search_cleaned_corpora(
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], each: int, k: int, *,
         spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:  # fmt: skip
         system: Any = self._system
         ranked: Iterator[RankedCandidates] = system.search_corpora(
-            self._cleanup.all(queries), self._clean_shards(shards), each, k, spread=spread
+            self._cleanup.all(queries), self._clean_text_shards_lazily(shards), each, k, spread=spread
         )
         return ranked
 
-    def _clean_shards(self, shards: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    def _clean_text_shards_lazily(self, shards: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
         return _CleanedTexts(shards, lambda shard: _CleanedShard(shard, self._cleanup))

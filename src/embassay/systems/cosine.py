@@ -10,10 +10,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import CellPartExecutor, Encoder, EncoderStandIn, RankedCandidates, Role, ShardSearch
+from embassay.contracts import (
+    CellPartExecutor,
+    Encoder,
+    EncoderFactsWrapper,
+    RankedCandidates,
+    Role,
+    ShardedCorpusSearcher,
+)
 from embassay.errors import UsageError
 from embassay.search import exact_search
-from embassay.search.exact import run_over_shards
+from embassay.search.exact import iterate_results_of_shards
 
 Vectors = NDArray[np.float32]
 _LONG = 1e30
@@ -54,7 +61,7 @@ class VectorTransformOptions:
 PARAMETERS = tuple(field.name for field in fields(VectorTransformOptions))
 
 
-class TransformedEncoder(EncoderStandIn):
+class TransformedEncoder(EncoderFactsWrapper):
     """`encoder` with `transform` done to its vectors. UsageError when it has fewer dimensions than are asked for.
 
     What else the encoder says of itself (its failures, its price) is said here too; only its vectors are not
@@ -120,7 +127,7 @@ def _divide_rows_by_scale(vectors: Vectors, scales: Vectors) -> Vectors:
 _BLOCK = 256
 
 
-class Cosine(ShardSearch):
+class Cosine(ShardedCorpusSearcher):
     """The cosine of two texts' vectors, in [-1, 1]; higher is more similar.
 
     Equal texts have exactly 1, two empty ones too; an empty text, or one whose vector is zero, has 0 with
@@ -144,7 +151,7 @@ class Cosine(ShardSearch):
     @property
     def failures(self) -> Mapping[str, str]:
         """The failures so far: texts that could not be encoded, with the reason."""
-        return find_unencodable_texts(self.encoder)
+        return find_encoding_failure_reasons(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
@@ -185,7 +192,7 @@ class Cosine(ShardSearch):
             for row, values in enumerate(block, start):
                 first = _find_condensed_row_start(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
-        for rows in _find_repeated_texts(texts):
+        for rows in _group_rows_of_repeated_texts(texts):
             # A text that was lost is not even near to itself.
             if np.isnan(vectors[rows[0], 0]):
                 continue
@@ -203,10 +210,10 @@ class Cosine(ShardSearch):
     ) -> Iterator[RankedCandidates]:
         """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
         of the encoder, and only one shard's vectors are in memory at a time."""
-        work = _CosineShardSearch(self, self._encode_unit_vectors(queries, "query"), k)
+        work = _ShardEncodingAndSearch(self, self._encode_unit_vectors(queries, "query"), k)
         # Found by the name of its method, because encoders wrap encoders.
         accounts = find_encoder_part_with("add_encoding_counts", self.encoder)
-        for ranked, account in run_over_shards(work, shards, spread):
+        for ranked, account in iterate_results_of_shards(work, shards, spread):
             if account is not None and accounts is not None:
                 accounts.add_encoding_counts(account)
             yield ranked
@@ -220,7 +227,7 @@ class Cosine(ShardSearch):
 
 
 @dataclass(frozen=True)
-class _CosineShardSearch:
+class _ShardEncodingAndSearch:
     """Encode a shard and search it for the `queries` (q, dim): what is done where the shard is."""
 
     system: Cosine
@@ -229,14 +236,14 @@ class _CosineShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> tuple[RankedCandidates, Any]:
         """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
-        ranked = _search_encoded_rows(
+        ranked = _search_rows_without_nan(
             self.queries, self.system._encode_unit_vectors(list(shard), "document"), self.k
         )
         accounts = find_encoder_part_with("add_encoding_counts", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
 
 
-def find_unencodable_texts(encoder: Any) -> dict[str, str]:
+def find_encoding_failure_reasons(encoder: Any) -> dict[str, str]:
     """The texts that an encoder could not encode so far, with the reason; an empty text needs none."""
     part = find_encoder_part_with("failures", encoder)
     failed: Mapping[str, str] = {} if part is None else part.failures
@@ -268,7 +275,7 @@ def _multiply_row_pairs(
     return similarity
 
 
-def _search_encoded_rows(
+def _search_rows_without_nan(
     queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int
 ) -> RankedCandidates:
     """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
@@ -276,10 +283,12 @@ def _search_encoded_rows(
     left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
     if len(left) == len(queries) and len(right) == len(corpus):
         return exact_search(queries, corpus, k)
-    return expand_ranking_to_all(exact_search(queries[left], corpus[right], k), left, right, len(queries))
+    return add_unranked_queries_to_ranking(
+        exact_search(queries[left], corpus[right], k), left, right, len(queries)
+    )
 
 
-def expand_ranking_to_all(
+def add_unranked_queries_to_ranking(
     ranked: RankedCandidates, left: NDArray[np.int64], right: NDArray[np.int64], queries: int
 ) -> RankedCandidates:
     """A ranking of the documents `right` for the queries `left` as one of all: the other queries find nothing."""
@@ -296,7 +305,7 @@ def _find_condensed_row_start(row: int, n: int) -> int:
     return row * (2 * n - row - 1) // 2
 
 
-def _find_repeated_texts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
+def _group_rows_of_repeated_texts(texts: Sequence[str]) -> list[NDArray[np.int64]]:
     """The rows of each text that occurs more than once, ascending."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(texts):

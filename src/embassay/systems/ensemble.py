@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, ShardSearch, Similarity
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, ShardedCorpusSearcher, Similarity
 from embassay.errors import UsageError
 from embassay.search import merge
 from embassay.systems.cosine import find_encoder_part_with
@@ -74,7 +74,7 @@ class SystemOpener(Protocol):
     def __call__(self, spec: str, /) -> Similarity: ...
 
 
-class SystemEnsemble(ShardSearch):
+class SystemEnsemble(ShardedCorpusSearcher):
     """The members `target`, spec strings with + between them (their own ? and & written %3F and %26).
 
     `of=similarities`: each member's similarity is taken in spreads above what it gives unrelated texts, sixteen of
@@ -102,7 +102,7 @@ class SystemEnsemble(ShardSearch):
         specs = [part for part in target.split("+") if part]
         if len(specs) < 2:
             raise UsageError("An ensemble needs two or more members.", mend="Write ensemble:minilm+bm25.")
-        self.weights = _parse_weights(str(weights), len(specs))
+        self.weights = _parse_ensemble_weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
             if find_encoder_part_with("price", getattr(member, "encoder", None)) is not None:
@@ -162,10 +162,10 @@ class SystemEnsemble(ShardSearch):
         corpus."""
         depth = max(_DEPTH, 10 * k)
         ranked = [
-            list(_call_search(member.search_shards, queries, shards, depth, spread))
+            list(_search_with_spread_if_accepted(member.search_shards, queries, shards, depth, spread))
             for member in self.members
         ]
-        yield from self._fuse_rankings(ranked, [len(shard) for shard in shards], k)
+        yield from self._fuse_member_rankings_by_shard(ranked, [len(shard) for shard in shards], k)
 
     def search_corpora(
         self,
@@ -184,13 +184,17 @@ class SystemEnsemble(ShardSearch):
             if search is not None:
                 by_member.append(list(search(queries, shards, each, depth, spread=spread)))
             else:
-                apart = list(_call_search(member.search_shards, queries, shards, depth, spread))
+                apart = list(
+                    _search_with_spread_if_accepted(member.search_shards, queries, shards, depth, spread)
+                )
                 # Without statistics of a corpus, scores in one and in all of them are the same.
                 by_member.append(apart + apart)
         for first in range(0, n, each):
             part = slice(first, first + each)
-            yield from self._fuse_rankings([ranked[part] for ranked in by_member], sizes[part], k)
-        yield from self._fuse_rankings([ranked[n:] for ranked in by_member], sizes, k)
+            yield from self._fuse_member_rankings_by_shard(
+                [ranked[part] for ranked in by_member], sizes[part], k
+            )
+        yield from self._fuse_member_rankings_by_shard([ranked[n:] for ranked in by_member], sizes, k)
 
     def _join_similarities(self, similar: Sequence[Floats]) -> Floats:
         """The members' similarities of the same pairs as one."""
@@ -208,9 +212,9 @@ class SystemEnsemble(ShardSearch):
     @cached_property
     def member_scales(self) -> list[EnsembleMemberBaseline]:
         """The members' scales, measured once. UsageError for a member to which all texts are alike."""
-        return [_measure_member_scale(member) for member in self.members]
+        return [_measure_member_similarity_baseline(member) for member in self.members]
 
-    def _fuse_rankings(
+    def _fuse_member_rankings_by_shard(
         self, found: Sequence[Sequence[RankedCandidates]], sizes: Sequence[int], k: int
     ) -> Iterator[RankedCandidates]:
         """The best k of each shard, from what each member found in it."""
@@ -219,7 +223,7 @@ class SystemEnsemble(ShardSearch):
         # In places of all shards together, so that a query's documents are fused over all of them.
         whole = [merge(list(member), offsets, depth) for member in found]
         queries = [
-            self._fuse_query_lists([(ranked.indices[row], ranked.scores[row]) for ranked in whole])
+            self._fuse_member_lists_of_query([(ranked.indices[row], ranked.scores[row]) for ranked in whole])
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
@@ -230,7 +234,7 @@ class SystemEnsemble(ShardSearch):
                 ranked.scores[row, : len(within)] = values[within]
             yield ranked
 
-    def _fuse_query_lists(
+    def _fuse_member_lists_of_query(
         self, lists: Sequence[tuple[NDArray[np.int64], Floats]]
     ) -> tuple[NDArray[np.int64], Floats]:
         """What any member found for a query, best first, ties by index, with the fused scores."""
@@ -256,7 +260,7 @@ class SystemEnsemble(ShardSearch):
         return ids[order], total[order]
 
 
-def _call_search(
+def _search_with_spread_if_accepted(
     search: Callable[..., Iterator[RankedCandidates]],
     queries: Sequence[str],
     shards: Any,
@@ -268,7 +272,7 @@ def _call_search(
     return search(queries, shards, k, **more)
 
 
-def _parse_weights(text: str, members: int) -> tuple[float, ...]:
+def _parse_ensemble_weights(text: str, members: int) -> tuple[float, ...]:
     """One positive number for each member; equal ones where none are given."""
     if not text:
         return (1.0,) * members
@@ -290,7 +294,7 @@ def _splice_two_texts(text: list[str], other: list[str], share: float) -> str:
     return " ".join([*text[:place], *other[place:]])
 
 
-def _measure_member_scale(member: Similarity) -> EnsembleMemberBaseline:
+def _measure_member_similarity_baseline(member: Similarity) -> EnsembleMemberBaseline:
     pairs = list(combinations(range(len(_SCALE)), 2))
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]

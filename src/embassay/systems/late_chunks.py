@@ -24,7 +24,7 @@ Vectors = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-class MeanOfTokensEncoder(Protocol):
+class LateChunkEncoder(Protocol):
     """An encoder whose vectors are the mean of its tokens' vectors, and that gives those."""
 
     @property
@@ -86,7 +86,7 @@ class PassageWindow:
     behind: NDArray[np.float64]
 
 
-def plan_passage_windows(
+def plan_token_windows_of_passages(
     places: Ints, passages: Sequence[tuple[int, int]], room: int | None
 ) -> list[PassageWindow]:
     """The windows of a document: as many passages in each as fit into `room` tokens, and from half of it on the next.
@@ -115,7 +115,7 @@ def plan_passage_windows(
     return windows
 
 
-def choose_passage_windows(windows: Sequence[PassageWindow], n: int) -> list[int]:
+def choose_window_with_most_context(windows: Sequence[PassageWindow], n: int) -> list[int]:
     """For each of n passages the window in which it is farthest from an end that is not the document's; the first of
     several."""
     best, chosen = np.full(n, -1.0), [0] * n
@@ -127,21 +127,19 @@ def choose_passage_windows(windows: Sequence[PassageWindow], n: int) -> list[int
     return chosen
 
 
-def encode_late_chunks(
-    encoder: MeanOfTokensEncoder, documents: Sequence[DocumentWithPassages]
-) -> list[Vectors]:
+def encode_late_chunks(encoder: LateChunkEncoder, documents: Sequence[DocumentWithPassages]) -> list[Vectors]:
     """The vectors of each document's passages, (passages, dim); zeros for one without tokens. Which documents are given
     together may move the last digit, as with any batch."""
     places, room = encoder.locate_text_tokens([document.text for document in documents]), encoder.token_room
     plans = [
-        plan_passage_windows(place, document.passages, room)
+        plan_token_windows_of_passages(place, document.passages, room)
         for place, document in zip(places, documents, strict=True)
     ]
-    read = iter(_read_window_token_vectors(encoder, documents, plans))
+    read = iter(_encode_windows_as_token_vectors(encoder, documents, plans))
     means: list[Vectors | None] = []
     for document, windows in zip(documents, plans, strict=True):
         own = [next(read) for _ in windows]
-        chosen = choose_passage_windows(windows, len(document.passages))
+        chosen = choose_window_with_most_context(windows, len(document.passages))
         means += [
             own[number].mean(*passage) for number, passage in zip(chosen, document.passages, strict=True)
         ]
@@ -152,8 +150,8 @@ def encode_late_chunks(
     return np.split(vectors, np.cumsum([len(document.passages) for document in documents])[:-1])
 
 
-def _read_window_token_vectors(
-    encoder: MeanOfTokensEncoder,
+def _encode_windows_as_token_vectors(
+    encoder: LateChunkEncoder,
     documents: Sequence[DocumentWithPassages],
     plans: Sequence[Sequence[PassageWindow]],
 ) -> list[_WindowTokenVectors]:

@@ -19,7 +19,7 @@ from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
 from embassay.limits import (
     advise_on_denied_reading,
-    find_forbidden_path,
+    find_path_blocking_access,
     list_bounded_folder_entries,
     parse_bounded_json,
 )
@@ -119,18 +119,18 @@ VENDORS = (*SPECS.values(), "ollama")
 """Systems that a stranger may write with a slash in place of the colon."""
 
 
-def suggest_system_name(text: str) -> str:
+def describe_fix_for_unknown_system(text: str) -> str:
     """What to write in place of a system that is not known: the name of a model needs what runs it before it.
 
-    >>> suggest_system_name("BAAI/bge-m3")
+    >>> describe_fix_for_unknown_system("BAAI/bge-m3")
     'For a model on the Hugging Face hub or in a folder, write -s st:BAAI/bge-m3. '
-    >>> suggest_system_name("minilm,bm25")
+    >>> describe_fix_for_unknown_system("minilm,bm25")
     'Give each system its own -s: -s minilm -s bm25. '
     """
     if (
         meant := _suggest_system_on_disk(text)
         or _suggest_system_by_other_name(text)
-        or _suggest_ensemble(text)
+        or _format_ensemble_hint(text)
     ):
         return meant
     names = [name.strip() for name in text.split(",")]
@@ -142,7 +142,7 @@ def suggest_system_name(text: str) -> str:
     model = find_known_model(text.partition("?")[0])
     if model is not None and model.vendor in SPECS:
         if model.dims is None:
-            encoders = _format_encoder_names(model)
+            encoders = _format_encoder_names_of_vendor(model)
             return f"{model.name} generates text, not vectors; {model.vendor}'s encoders are {encoders}. "
         return f"For a model of {model.vendor}, write -s {SPECS[model.vendor]}:{text}. "
     if model is not None or text.count("/") == 1:
@@ -158,7 +158,7 @@ KINDS = {"SparseEncoder": "splade", "MultiVectorEncoder": "colbert"}
 """What sentence-transformers calls a model in its folder -> the system that runs it."""
 
 
-def suggest_system_for_folder(folder: Path, target: str) -> str:
+def describe_system_for_non_embedding_folder(folder: Path, target: str) -> str:
     """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
     Empty for any other folder, or none."""
     try:
@@ -182,7 +182,7 @@ def _suggest_system_on_disk(text: str) -> str:
         # What is too long to be a path raises here.
         return ""
     own = "onnx" if (folder / "model.onnx").is_file() else "st"
-    return suggest_system_for_folder(folder, text) or f"That folder is -s {own}:{text}. "
+    return describe_system_for_non_embedding_folder(folder, text) or f"That folder is -s {own}:{text}. "
 
 
 CALLED = {
@@ -208,7 +208,7 @@ def _suggest_system_by_other_name(text: str) -> str:
     return ""
 
 
-def _suggest_ensemble(text: str) -> str:
+def _format_ensemble_hint(text: str) -> str:
     from embassay.systems import SYSTEMS
 
     fused, _, members = text.partition(":") if text.partition(":")[0] in FUSED else ("", "", text)
@@ -218,10 +218,10 @@ def _suggest_ensemble(text: str) -> str:
     return f"To combine several systems, write -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
-def suggest_chat_model_name(text: str) -> str:
+def describe_fix_for_unknown_chat_model(text: str) -> str:
     """Suggest what to write in place of a chat model that is not known.
 
-    >>> suggest_chat_model_name("gemma3:27b")
+    >>> describe_fix_for_unknown_chat_model("gemma3:27b")
     'For an Ollama model, write ollama:gemma3:27b. '
     """
     model = find_known_model(text.partition("?")[0])
@@ -235,7 +235,7 @@ def suggest_chat_model_name(text: str) -> str:
 TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 
-def _format_encoder_names(model: KnownModelFacts) -> str:
+def _format_encoder_names_of_vendor(model: KnownModelFacts) -> str:
     return ", ".join(
         f"{SPECS[row.vendor]}:{row.name}"
         for row in list_known_models()
@@ -274,17 +274,17 @@ def load_wordllama_tokenizer() -> Tokenizer:
     """wordllama's own tokenizer; ModelError when its files cannot be read."""
     from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
-    return _find_encoder_tokenizer(WordLlamaEncoder())
+    return _wrap_encoder_tokenizer(WordLlamaEncoder())
 
 
 def load_minilm_tokenizer() -> Tokenizer:
     """minilm's own tokenizer; ModelError when its packages are missing."""
     from embassay.systems.encoders.minilm import MiniLMEncoder
 
-    return _find_encoder_tokenizer(MiniLMEncoder())
+    return _wrap_encoder_tokenizer(MiniLMEncoder())
 
 
-def _find_encoder_tokenizer(encoder: object) -> Tokenizer:
+def _wrap_encoder_tokenizer(encoder: object) -> Tokenizer:
     from embassay.text.tokenizers import EncoderTokenizer
 
     return EncoderTokenizer(encoder.name, encoder.tokenizer)  # type: ignore[attr-defined]
@@ -409,7 +409,7 @@ def find_model_weights(target: str, revision: str | None = None, *, system: str)
     return ModelWeightsLocation(repository, f"{repository}@{commit}", commit, cached)
 
 
-def fetch_model_weights(weights: ModelWeightsLocation, files: Sequence[str]) -> Path:
+def fetch_model_folder(weights: ModelWeightsLocation, files: Sequence[str]) -> Path:
     """The folder of the weights; of a repository, the cache's, with those `files` (patterns) that it has.
     ModelError when they cannot be had."""
     if weights.folder is not None:
@@ -436,7 +436,7 @@ OF_LIBRARY = "config_sentence_transformers.json"
 def read_model_configuration(weights: ModelWeightsLocation, name: str = "config.json") -> dict[str, Any]:
     """What a file of the model's configuration holds; nothing where there is no such file. ModelError where it cannot
     be read."""
-    path = fetch_model_weights(weights, (name,)) / name
+    path = fetch_model_folder(weights, (name,)) / name
     try:
         held = parse_bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
     except (OSError, ValueError, RecursionError) as error:
@@ -446,7 +446,7 @@ def read_model_configuration(weights: ModelWeightsLocation, name: str = "config.
 
 def find_foreign_code_repositories(weights: ModelWeightsLocation) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
-    path = fetch_model_weights(weights, ("config.json",)) / "config.json"
+    path = fetch_model_folder(weights, ("config.json",)) / "config.json"
     if not path.is_file():
         return ()
     try:
@@ -460,7 +460,7 @@ def find_foreign_code_repositories(weights: ModelWeightsLocation) -> tuple[str, 
 
 def compute_model_folder_checksum(folder: Path) -> str:
     """The checksum of all files that a model may be made of, their names included; ModelError where none are."""
-    if (blocked := find_forbidden_path(folder)) is not None:
+    if (blocked := find_path_blocking_access(folder)) is not None:
         raise ModelError(f"You have no permission to read {blocked}.", mend=advise_on_denied_reading(blocked))
     digest = hashlib.sha256()
     files = [

@@ -22,7 +22,7 @@ from embassay.contracts import (
     Ragged,
     RankedCandidates,
     Role,
-    ShardSearch,
+    ShardedCorpusSearcher,
     make_ragged_array,
 )
 from embassay.search.exact import RowScores, compute_condensed_distances, cut_range_into_blocks
@@ -33,9 +33,18 @@ from embassay.search.maxsim import (
     compute_maxsim_of_pairs,
     search_by_maxsim,
 )
-from embassay.search.sparse import InvertedIndex, SparseMatrix, accumulate_row_pair_sums, compute_row_products
-from embassay.systems.cosine import find_encoder_part_with, find_unencodable_texts, scale_rows_to_unit_length
-from embassay.systems.lexical.bags import check_pair_counts_equal
+from embassay.search.sparse import (
+    InvertedIndex,
+    SparseMatrix,
+    compute_row_pair_products,
+    sum_overlaps_of_rows_with_index,
+)
+from embassay.systems.cosine import (
+    find_encoder_part_with,
+    find_encoding_failure_reasons,
+    scale_rows_to_unit_length,
+)
+from embassay.systems.lexical.bags import check_equal_text_counts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,7 +54,7 @@ _DECIMALS = 6
 """Distances are rounded, so that how a product is added up decides no tie."""
 
 
-class RaggedVectorSimilarity(ShardSearch):
+class RaggedVectorSimilarity(ShardedCorpusSearcher):
     """The similarity of an encoder of ragged vectors.
 
     Equal texts have exactly 1, two empty ones too; an empty text has 0 with every other, as in `Cosine`. A text among
@@ -70,11 +79,11 @@ class RaggedVectorSimilarity(ShardSearch):
     @property
     def failures(self) -> Mapping[str, str]:
         """The failures so far: texts that could not be encoded, with the reason."""
-        return find_unencodable_texts(self.encoder)
+        return find_encoding_failure_reasons(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
-        check_pair_counts_equal(a, b)
+        check_equal_text_counts(a, b)
         left, right = self.rows(a), self.rows(b)
         values = np.empty(len(a))
         for part in cut_range_into_blocks(len(a), 16 * _BLOCK):
@@ -117,19 +126,19 @@ class RaggedVectorSimilarity(ShardSearch):
 
     def rows(self, texts: Sequence[str], role: Role | None = None) -> Ragged:
         """The rows of each text; none of an empty one."""
-        return self._blank_empty_text_vectors(texts, self.encoder.encode(texts, role=role))
+        return self._remove_vectors_of_empty_texts(texts, self.encoder.encode(texts, role=role))
 
     def stream(self, texts: Sequence[str], role: Role | None) -> Iterator[Found]:
         """Places and rows of some texts at a time, in any order."""
         cached = find_encoder_part_with("stream", self.encoder)
         if cached is not None:
             for places, rows in cached.stream(texts, role):
-                yield places, self._blank_empty_text_vectors([texts[place] for place in places], rows)
+                yield places, self._remove_vectors_of_empty_texts([texts[place] for place in places], rows)
             return
         for part in cut_range_into_blocks(len(texts), _BLOCK):
             yield list(range(part.start, part.stop)), self.rows(texts[part], role)
 
-    def _blank_empty_text_vectors(self, texts: Sequence[str], rows: Ragged) -> Ragged:
+    def _remove_vectors_of_empty_texts(self, texts: Sequence[str], rows: Ragged) -> Ragged:
         nothing = np.empty((0, self.model.width), dtype=np.float32)
         return make_ragged_array([row if text else nothing for text, row in zip(texts, rows, strict=True)])
 
@@ -162,7 +171,7 @@ class _RaggedShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> RankedCandidates:
         readable = np.flatnonzero(~mark_unencoded_texts(self.queries))
-        documents = _drop_unencoded_texts(self.system.stream(list(shard), "document"))
+        documents = _drop_rows_of_unencoded_texts(self.system.stream(list(shard), "document"))
         part = self.system.search_document_stream(self.queries[readable], documents, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
@@ -201,33 +210,44 @@ class MaxSim(RaggedVectorSimilarity):
     def _compare_pairs(self, left: Ragged, right: Ragged) -> Floats:
         left_units, right_units = self._scale_to_unit_length(left), self._scale_to_unit_length(right)
         rows = np.arange(len(left))
-        return (_mean_maxima(left_units, right_units, rows) + _mean_maxima(right_units, left_units, rows)) / 2
+        return (
+            _compute_mean_max_similarities(left_units, right_units, rows)
+            + _compute_mean_max_similarities(right_units, left_units, rows)
+        ) / 2
 
     def _make_row_scores(self, rows: Ragged) -> RowScores:
         tokens = self._scale_to_unit_length(rows)
 
-        def score_token_part(part: slice) -> NDArray[np.float32]:
-            these, rest = (_slice_texts(tokens, part), _slice_texts(tokens, slice(part.start, len(tokens))))
+        def compute_similarities_of_token_rows(part: slice) -> NDArray[np.float32]:
+            these, rest = (
+                _select_texts_in_slice(tokens, part),
+                _select_texts_in_slice(tokens, slice(part.start, len(tokens))),
+            )
             # A mean over the tokens: a sum would grow with the length of a text.
             forward = compute_maxsim_matrix(these, rest) / np.maximum(these.token_counts, 1)[:, None]
             back = compute_maxsim_matrix(rest, these).T / np.maximum(rest.token_counts, 1)[None, :]
             return np.asarray((forward + back) / 2, dtype=np.float32)
 
-        return score_token_part
+        return compute_similarities_of_token_rows
 
     def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
         """Index the documents' token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
-        parts = [(places[part], _slice_texts(tokens, part)) for part in tokens.split_texts_by_tokens(PART_TOKENS)]
+        parts = [
+            (places[part], _select_texts_in_slice(tokens, part))
+            for part in tokens.split_texts_by_tokens(PART_TOKENS)
+        ]
 
         def search_tokens(queries: Ragged, k: int) -> RankedCandidates:
-            return self._search_at_model_scale(TokenVectors.of(list(queries), self.model.width), parts, k)
+            return self._search_with_model_score_scale(
+                TokenVectors.of(list(queries), self.model.width), parts, k
+            )
 
-        def describe_token_index(seconds: float) -> IndexFacts:
+        def make_token_index_facts(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, tokens.values.nbytes)
 
-        return RaggedVectorIndex(search_tokens, describe_token_index, name, began)
+        return RaggedVectorIndex(search_tokens, make_token_index_facts, name, began)
 
     def search_document_stream(
         self, queries: Ragged, found: Iterator[Found], n: int, k: int
@@ -235,9 +255,11 @@ class MaxSim(RaggedVectorSimilarity):
         """Search a stream of documents part by part, none of which is kept."""
         del n
         tokens = TokenVectors.of(list(queries), self.model.width)
-        return self._search_at_model_scale(tokens, _gather_document_parts(found, self.model.width), k)
+        return self._search_with_model_score_scale(
+            tokens, _merge_documents_into_batches(found, self.model.width), k
+        )
 
-    def _search_at_model_scale(
+    def _search_with_model_score_scale(
         self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int
     ) -> RankedCandidates:
         """The best k, with scores as the model has them."""
@@ -255,16 +277,16 @@ class MaxSim(RaggedVectorSimilarity):
         return TokenVectors(vectors.starts, scale_rows_to_unit_length(vectors.values))
 
 
-def _mean_maxima(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
+def _compute_mean_max_similarities(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
     return np.asarray(compute_maxsim_of_pairs(left, right, both, both) / np.maximum(left.token_counts, 1))
 
 
-def _slice_texts(tokens: TokenVectors, part: slice) -> TokenVectors:
+def _select_texts_in_slice(tokens: TokenVectors, part: slice) -> TokenVectors:
     starts = tokens.starts[part.start : part.stop + 1]
     return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
 
 
-def _gather_document_parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
+def _merge_documents_into_batches(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
     """What comes, gathered until it is worth multiplying."""
     places: list[int] = []
     rows: list[NDArray[np.float32]] = []
@@ -289,17 +311,19 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
     def _compare_pairs(self, left: Ragged, right: Ragged) -> Floats:
         left_units, right_units = self._scale_to_unit_length(left), self._scale_to_unit_length(right)
         rows = np.arange(len(left))
-        return np.clip(compute_row_products(left_units, right_units, rows, rows), -1, 1)
+        return np.clip(compute_row_pair_products(left_units, right_units, rows, rows), -1, 1)
 
     def _make_row_scores(self, rows: Ragged) -> RowScores:
         weights = self._scale_to_unit_length(rows)
         index = weights.transpose()
 
-        def score_weight_part(part: slice) -> Floats:
-            products: Floats = accumulate_row_pair_sums("products", weights, index, part, above_diagonal=True)
+        def compute_similarities_of_weight_rows(part: slice) -> Floats:
+            products: Floats = sum_overlaps_of_rows_with_index(
+                "products", weights, index, part, above_diagonal=True
+            )
             return np.clip(products[:, part.start :], -1, 1)
 
-        return score_weight_part
+        return compute_similarities_of_weight_rows
 
     def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
         """Index the documents' weights in an inverted index."""
@@ -312,10 +336,10 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
         def search_inverted_index(queries: Ragged, k: int) -> RankedCandidates:
             return inverted.search(scaled(queries), k)
 
-        def describe_weight_index(seconds: float) -> IndexFacts:
+        def make_sparse_index_facts(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, inverted.bytes)
 
-        return RaggedVectorIndex(search_inverted_index, describe_weight_index, name, began)
+        return RaggedVectorIndex(search_inverted_index, make_sparse_index_facts, name, began)
 
     def search_document_stream(
         self, queries: Ragged, found: Iterator[Found], n: int, k: int
@@ -350,7 +374,7 @@ def mark_unencoded_texts(rows: Ragged) -> NDArray[np.bool_]:
     return np.array([len(row) > 0 and bool(np.isnan(row[0, 0])) for row in rows], dtype=bool)
 
 
-def _drop_unencoded_texts(found: Iterator[Found]) -> Iterator[Found]:
+def _drop_rows_of_unencoded_texts(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
         readable = np.flatnonzero(~mark_unencoded_texts(rows)).tolist()

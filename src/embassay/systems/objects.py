@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.registry import locate_error_in_package
+from embassay.registry import describe_error_place_in_package
 
-__all__ = ["CallerObjectEncoder", "find_passed_in_encoder", "register_system_objects"]
+__all__ = ["CallerObjectEncoder", "find_passed_in_encoder", "register_systems_and_list_specs"]
 
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _given: dict[str, CallerObjectEncoder] = {}
@@ -39,8 +39,8 @@ class CallerObjectEncoder:
         self.model = model
         self._call = _find_encode_call(model)
         self._takes_role = "role" in _parameter_names(self._call)
-        self._by_role = {} if self._takes_role else _find_encode_calls_by_role(model)
-        self.identity = f"own:{name}/{_object_identity(model)}"
+        self._by_role = {} if self._takes_role else _map_roles_to_encode_methods(model)
+        self.identity = f"own:{name}/{_find_model_object_identity(model)}"
         self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
             model, "max_tokens", None
         )
@@ -51,7 +51,7 @@ class CallerObjectEncoder:
         self.similarity = compared if isinstance(compared, str) else "cosine"
 
     @property
-    def is_resumable(self) -> bool:
+    def can_resume_run(self) -> bool:
         """Whether a run can be resumed: another process can know that it has the same object."""
         return "/process-" not in self.identity
 
@@ -73,7 +73,7 @@ class CallerObjectEncoder:
             SystemExit,
         ) as error:  # a script's model may call exit(), which is not ours to follow
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
-            where = locate_error_in_package(error, str(getattr(self.model, "__module__", "")))
+            where = describe_error_place_in_package(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
                 f"{self.name} failed on {many}: {type(error).__name__}: {error}{where}.",
                 mend="The object must accept a list of strings and return one vector per text.",
@@ -83,7 +83,7 @@ class CallerObjectEncoder:
                 f"{self.name} returned an array of shape {vectors.shape} for {len(texts)} texts.",
                 mend="Return one vector per text: shape (n, dim).",
             )
-        self._check_text_list_unchanged(texts, handed)
+        self._count_changed_text_lists(texts, handed)
         return vectors
 
     @property
@@ -97,7 +97,7 @@ class CallerObjectEncoder:
             f"{order if self._reordered else ''}",
         )
 
-    def _check_text_list_unchanged(self, texts: Sequence[str], handed: list[Any]) -> None:
+    def _count_changed_text_lists(self, texts: Sequence[str], handed: list[Any]) -> None:
         """Whether the object changed the list that it was handed, which says whose vectors are whose."""
         self._calls += 1
         if handed == list(texts):
@@ -133,7 +133,7 @@ def _convert_to_vectors(made: Any) -> NDArray[np.float32]:
     return vectors.astype(np.float32)
 
 
-def register_system_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
+def register_systems_and_list_specs(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
     process finds them, while results call them NAME. A mapping names them; else a name is the object's own (`name`,
     `__name__`) or its class's.
@@ -156,10 +156,10 @@ def register_system_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...
             continue
         if workers != 1:
             raise UsageError(
-                f"{_object_name(model, name)} is an object in this process, so other workers cannot use it.",
+                f"{_find_model_object_name(model, name)} is an object in this process, so other workers cannot use it.",
                 mend="Leave workers out, or use a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
-        specs.append(_register_object(model, _object_name(model, name)))
+        specs.append(_register_model_object_as_system(model, _find_model_object_name(model, name)))
     if not specs:
         raise UsageError("There is no system to run.", mend="Pass one or more: ['minilm', 'bm25'].")
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
@@ -181,7 +181,7 @@ def find_passed_in_encoder(target: str) -> CallerObjectEncoder:
     return _given[target]
 
 
-def _register_object(model: Any, name: str) -> str:
+def _register_model_object_as_system(model: Any, name: str) -> str:
     from embassay.systems import SYSTEMS, forget_opened_system
 
     if name in SYSTEMS:
@@ -191,14 +191,14 @@ def _register_object(model: Any, name: str) -> str:
         )
     kept, given = _given.get(name), CallerObjectEncoder(model, name)
     # Training changes weights in place: the same object is then another system.
-    is_trained = kept is not None and given.is_resumable and given.identity != kept.identity
+    is_trained = kept is not None and given.can_resume_run and given.identity != kept.identity
     if kept is None or kept.model is not model or is_trained:
         _given[name] = given
         forget_opened_system(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"
 
 
-def _object_name(model: Any, name: str) -> str:
+def _find_model_object_name(model: Any, name: str) -> str:
     title = name or next(
         (
             attribute
@@ -230,7 +230,7 @@ def _find_encode_call(model: Any) -> Callable[..., Any]:
     )
 
 
-def _find_encode_calls_by_role(model: Any) -> dict[Role | None, Callable[..., Any]]:
+def _map_roles_to_encode_methods(model: Any) -> dict[Role | None, Callable[..., Any]]:
     """The object's methods for queries and for documents, where it has both."""
     methods: dict[Role | None, Any] = {
         "query": getattr(model, "encode_query", None),
@@ -246,7 +246,7 @@ def _parameter_names(call: Callable[..., Any]) -> Sequence[str]:
         return ()
 
 
-def _object_identity(model: Any) -> str:
+def _find_model_object_identity(model: Any) -> str:
     stated = getattr(model, "identity", None)
     if isinstance(stated, str) and stated:
         return stated
@@ -271,4 +271,4 @@ def _describe_object_settings(model: Any) -> str:
     its own for queries is one too: vectors that were made without it are others."""
     named = {name: getattr(model, name, None) for name in _SETTINGS}
     parts = _ADDRESS.sub("", repr(model))
-    return f"{parts}\n{named}\n{'by role' if _find_encode_calls_by_role(model) else ''}"
+    return f"{parts}\n{named}\n{'by role' if _map_roles_to_encode_methods(model) else ''}"

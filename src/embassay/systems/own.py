@@ -17,8 +17,8 @@ from embassay.systems.cosine import (
     Cosine,
     Vectors,
     VectorTransformOptions,
+    add_unranked_queries_to_ranking,
     compute_row_lengths,
-    expand_ranking_to_all,
     find_encoder_part_with,
     scale_rows_to_unit_length,
 )
@@ -56,24 +56,26 @@ def find_systems_forced_to_cosine(system: Any) -> dict[str, str]:
     return others
 
 
-def compute_row_similarities(by: str, left: Any, right: Any) -> Floats:
+def compute_similarity_matrix_by_name(by: str, left: Any, right: Any) -> Floats:
     """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m), by a name of `NAMES` or the cosine. Distances
     are below 0. To six digits of the largest, so that float noise decides nothing.
 
-    >>> compute_row_similarities("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
+    >>> compute_similarity_matrix_by_name("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
     [[4.0]]
     """
     from scipy.spatial.distance import cdist  # slow to import
 
     a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
-        return round_scores_to_six_digits(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
+        return round_scores_relative_to_largest(
+            -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
+        )
     if by != "dot":
         a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
-    return round_scores_to_six_digits(a @ b.T)
+    return round_scores_relative_to_largest(a @ b.T)
 
 
-def round_scores_to_six_digits(scores: Floats) -> Floats:
+def round_scores_relative_to_largest(scores: Floats) -> Floats:
     """To six digits after those of the largest; a power of two, so that equal scores stay equal."""
     largest = np.abs(scores).max(initial=0, where=np.isfinite(scores))
     unit = 1.0 if not largest else 2.0 ** np.ceil(np.log2(largest))
@@ -137,7 +139,7 @@ def find_nearest_by_similarity(by: str, queries: Vectors, corpus: Vectors, k: in
     nothing."""
     left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
     best = _search_exactly(by, queries[left], corpus[right], k)
-    return expand_ranking_to_all(best, left, right, len(queries))
+    return add_unranked_queries_to_ranking(best, left, right, len(queries))
 
 
 def _search_exactly(by: str, queries: Vectors, corpus: Vectors, k: int) -> RankedCandidates:
@@ -147,7 +149,7 @@ def _search_exactly(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranke
         best = exact_search(_as_float32(queries / units[0]), _as_float32(corpus / units[1]), k)
         return RankedCandidates(best.indices, best.scores * units[0] * units[1])
     parts = [
-        top_k(compute_row_similarities(by, queries[at : at + _ROWS], corpus), k)
+        top_k(compute_similarity_matrix_by_name(by, queries[at : at + _ROWS], corpus), k)
         for at in range(0, len(queries), _ROWS)
     ]
     if not parts:
@@ -194,7 +196,7 @@ class InnerProductLayout:
         middle = documents.mean(axis=0, dtype=np.float64)
         return cls(by, middle, choose_power_of_two_scale(documents - middle))
 
-    def lay_out_documents(self, vectors: Vectors) -> Vectors:
+    def make_inner_product_document_vectors(self, vectors: Vectors) -> Vectors:
         """Documents (n, d), as they are indexed."""
         if self.by != "euclidean":
             return self.queries(vectors)

@@ -15,10 +15,10 @@ from embassay.randomness import draw_random_bytes
 from embassay.search.exact import (
     RowScores,
     compute_condensed_distances,
+    iterate_results_of_shards,
     rank_scores_in_blocks,
-    run_over_shards,
 )
-from embassay.systems.lexical.bags import check_pair_counts_equal
+from embassay.systems.lexical.bags import check_equal_text_counts
 
 # Those of a float64, the hidden bit included.
 _MANTISSA_BITS = 53
@@ -45,7 +45,7 @@ class ConstantSimilarity:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Ones, shape (n,). Raises UsageError for unequal lengths."""
-        check_pair_counts_equal(a, b)
+        check_equal_text_counts(a, b)
         return np.ones(len(a), dtype=np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -94,21 +94,25 @@ class RandomSimilarity:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        check_pair_counts_equal(a, b)
-        return _hash_similarity(self._hash_texts(a), self._hash_texts(b)).astype(np.float32)
+        check_equal_text_counts(a, b)
+        return _draw_random_similarity_from_hashes(self._hash_texts(a), self._hash_texts(b)).astype(
+            np.float32
+        )
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
         hashes = self._hash_texts(texts)
         return compute_condensed_distances(
-            lambda rows: 1 - _hash_similarity(hashes[rows, None], hashes[None, rows.start :]),
+            lambda rows: (
+                1 - _draw_random_similarity_from_hashes(hashes[rows, None], hashes[None, rows.start :])
+            ),
             len(texts),
             threads=count_cores(),
         )
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
-        return self._search_corpus_by_hashes(self._hash_texts(queries)[:, None], k, corpus)
+        return self._search_corpus_by_random_scores(self._hash_texts(queries)[:, None], k, corpus)
 
     def search_shards(
         self,
@@ -119,18 +123,20 @@ class RandomSimilarity:
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
-        return run_over_shards(
-            partial(self._search_corpus_by_hashes, self._hash_texts(queries)[:, None], k), shards, spread
+        return iterate_results_of_shards(
+            partial(self._search_corpus_by_random_scores, self._hash_texts(queries)[:, None], k),
+            shards,
+            spread,
         )
 
-    def _search_corpus_by_hashes(
+    def _search_corpus_by_random_scores(
         self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]
     ) -> RankedCandidates:
         """The best k of the corpus for the hashes of queries (q, 1)."""
         right = self._hash_texts(corpus)
 
         def prepare_scores(columns: slice) -> RowScores:
-            return lambda rows: _hash_similarity(left[rows], right[columns])
+            return lambda rows: _draw_random_similarity_from_hashes(left[rows], right[columns])
 
         return rank_scores_in_blocks(prepare_scores, (len(left), len(right)), k, threads=count_cores())
 
@@ -139,7 +145,7 @@ class RandomSimilarity:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
-def _hash_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _draw_random_similarity_from_hashes(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Uniform in [0, 1) per pair of hashes, broadcast together; 1 where they are equal."""
     # A sum does not know which text came first; unsigned numbers overflow without harm.
     mixed = a + b

@@ -33,7 +33,7 @@ class CharacterErrorOutcomes(NamedTuple):
     outcomes: tuple[str, ...]
     ends: tuple[float, ...]
 
-    def pick_outcome(self, at: float) -> str:
+    def pick_character_error_outcome(self, at: float) -> str:
         """The outcome at a place from 0 to 1."""
         return next(
             (what for what, end in zip(self.outcomes, self.ends, strict=True) if at < end), self.outcomes[-1]
@@ -41,7 +41,7 @@ class CharacterErrorOutcomes(NamedTuple):
 
 
 @cache
-def read_channel_table(name: Channel) -> Mapping[str, CharacterErrorOutcomes]:
+def read_character_error_table(name: Channel) -> Mapping[str, CharacterErrorOutcomes]:
     """The fitted table of a channel: characters, or two of them in a row, and their fate."""
     table = json.loads((Path(__file__).parent / "channels.json").read_text("utf-8"))[name]
     fates = {
@@ -64,11 +64,13 @@ def damage_letters(text: str, draw: Draw, channel: Channel, share: float) -> str
 
     Position i takes two little-endian 32-bit numbers of the stream: whether something happens, and what.
     """
-    fates = read_channel_table(channel)
+    fates = read_character_error_table(channel)
     numbers = _draw_unit_numbers(draw, 2 * len(text))
     damaged, place = [], 0
     while place < len(text):
-        written, taken = _damage_character(text, place, fates, share, numbers[2 * place : 2 * place + 2])
+        written, taken = _draw_character_error_at_position(
+            text, place, fates, share, numbers[2 * place : 2 * place + 2]
+        )
         damaged.append(written)
         place += taken
     return "".join(damaged)
@@ -80,7 +82,7 @@ def _draw_unit_numbers(draw: Draw, n: int) -> list[float]:
     return shares
 
 
-def _damage_character(
+def _draw_character_error_at_position(
     text: str, place: int, fates: Mapping[str, CharacterErrorOutcomes], share: float, drawn: list[float]
 ) -> tuple[str, int]:
     """What is written for the text at a place, and how many of its characters that stands for."""
@@ -92,13 +94,15 @@ def _damage_character(
         if fate is None or len(piece) < length:
             continue
         if happens < share * fate.rate:
-            return _write_outcome(fate.pick_outcome(what), piece, text[place + 1 : place + 2])
+            return _apply_character_error(
+                fate.pick_character_error_outcome(what), piece, text[place + 1 : place + 2]
+            )
         # What is left of the draw decides on the shorter piece.
         happens -= share * fate.rate
     return text[place], 1
 
 
-def _write_outcome(outcome: str, piece: str, following: str) -> tuple[str, int]:
+def _apply_character_error(outcome: str, piece: str, following: str) -> tuple[str, int]:
     if outcome == _SWAPPED:
         # At the end of a word there is nothing to change places with.
         return (following + piece, 2) if following.isalpha() else (piece, 1)

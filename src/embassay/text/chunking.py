@@ -288,7 +288,7 @@ def chunk(
 def _chunk_section(text: str, section: TextSection, crumb: str, cutter: _SectionCutter) -> list[Chunk]:
     part = text[section.start : section.end]
     fences = find_code_fences(part) if cutter.chunking.headings == "markdown" else []
-    cuts = cutter.find_unit_bounds(
+    cuts = cutter.find_packing_unit_bounds(
         [0, *_list_prose_sentence_ends(find_sentence_ends(part), fences)], section.start
     )
     counts = cutter.before(cuts)
@@ -316,18 +316,18 @@ class _SectionCutter:
         """How many tokens end at or before each place."""
         return np.searchsorted(self.tokens, places, side="right")
 
-    def find_unit_bounds(self, sentences: list[int], offset: int) -> NDArray[np.int64]:
+    def find_packing_unit_bounds(self, sentences: list[int], offset: int) -> NDArray[np.int64]:
         """The bounds of what is packed: those of the sentences, and of the parts of those that are too long."""
         bounds = np.asarray(sentences, np.int64) + offset
         counts = self.before(bounds)
         long = np.flatnonzero(np.diff(counts) > self.chunking.limit)
         if not len(long):
             return bounds
-        inner = [self._cut_long_sentence(int(counts[i]), int(counts[i + 1])) for i in long]
+        inner = [self._find_cuts_of_long_sentence(int(counts[i]), int(counts[i + 1])) for i in long]
         # Tokens that share a character end at one place.
         return np.unique(np.concatenate([bounds, *inner]))
 
-    def _cut_long_sentence(self, first: int, last: int) -> NDArray[np.int64]:
+    def _find_cuts_of_long_sentence(self, first: int, last: int) -> NDArray[np.int64]:
         """Where a sentence of the tokens `first` to `last` is cut."""
         size = self.chunking.overlap or self.chunking.limit
         # Rounded down, no part is shorter than the overlap; without one, rounded up, none is longer than the limit.

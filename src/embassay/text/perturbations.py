@@ -141,7 +141,7 @@ def _draw_random_word_sentences(words: int) -> list[str]:
         # The text ends with a whole sentence.
         if at >= words * _BYTES_PER_WORD and not sentence:
             break
-        sentence.append(_draw_word(int.from_bytes(stream[at : at + 2], "little")))
+        sentence.append(_pick_word_for_draw(int.from_bytes(stream[at : at + 2], "little")))
         # A byte: one word in eight ends the sentence, about one in eleven has a comma.
         chance = stream[at + 2]
         if len(sentence) == _LONGEST or (len(sentence) >= _SHORTEST and chance < 32):
@@ -152,7 +152,7 @@ def _draw_random_word_sentences(words: int) -> list[str]:
     return sentences
 
 
-def _draw_word(draw: int) -> str:
+def _pick_word_for_draw(draw: int) -> str:
     """The word for a draw from 0 to 65535; squared, so that the first words are the frequent ones."""
     return _VOCABULARY[(draw * draw * len(_VOCABULARY)) >> 32]
 
@@ -222,11 +222,11 @@ def split_sentences(text: str) -> list[str]:
     return sentences
 
 
-def split_sentences_by_lines(text: str) -> list[str]:
+def split_sentences_by_lines_and_full_stops(text: str) -> list[str]:
     """The sentences of `text` by the rule of the first author's earlier code (SAGE [A16]): parts between line ends and
     full stops that a space follows, without the whitespace around them, each with a full stop added.
 
-    >>> split_sentences_by_lines("It works. Does it?\\nYes.")
+    >>> split_sentences_by_lines_and_full_stops("It works. Does it?\\nYes.")
     ['It works.', 'Does it?.', 'Yes..']
     """
     parts = (part.strip() for line in text.split("\n") for part in line.split(". "))
@@ -261,7 +261,7 @@ _RAISED_BY: NDArray[np.uint32] = (
 def _uppercase_marked_characters(text: str, case_bits: NDArray[np.uint8]) -> str:
     """`text` with the characters whose `case_bits`, (characters,), are set in upper case."""
     if not text.isascii():
-        return _raise_unicode_case(text, case_bits)
+        return _uppercase_marked_unicode_characters(text, case_bits)
     characters = text.encode()
     old = np.frombuffer(characters, np.uint8)
     changed = old ^ np.frombuffer(characters.upper(), np.uint8)
@@ -270,7 +270,7 @@ def _uppercase_marked_characters(text: str, case_bits: NDArray[np.uint8]) -> str
     return changed.tobytes().decode()
 
 
-def _raise_unicode_case(text: str, case_bits: NDArray[np.uint8]) -> str:
+def _uppercase_marked_unicode_characters(text: str, case_bits: NDArray[np.uint8]) -> str:
     codes = np.frombuffer(bytearray(text, "utf-32-le", "surrogatepass"), "<u4")
     # Unsigned, codes below "a" wrap around to large numbers: one comparison tests both ends.
     changed = (codes - np.uint32(ord("a")) < 26).view(np.uint8)
@@ -320,12 +320,12 @@ def delete_tenth_character_or_next(text: str, _draw: Draw) -> str:
     return "".join(parts) + text[start:]
 
 
-def delete_tenths_in_each_sentence(text: str, _draw: Draw) -> str:
-    """In every sentence (`split_sentences_by_lines`) the characters at its positions 10, 20, 30 ... are removed, a
-    space counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code
-    [A16]."""
+def delete_tenth_characters_of_sentences(text: str, _draw: Draw) -> str:
+    """In every sentence (`split_sentences_by_lines_and_full_stops`) the characters at its positions 10, 20, 30 ... are
+    removed, a space counting as two; the sentences are joined by a blank line. The rule of the first author's earlier
+    code [A16]."""
     edited = []
-    for sentence in split_sentences_by_lines(text):
+    for sentence in split_sentences_by_lines_and_full_stops(text):
         characters = list(sentence.replace(" ", "  "))
         del characters[9::10]
         edited.append("".join(characters).replace("  ", " "))
@@ -361,9 +361,9 @@ def shuffle_words_at_spaces(text: str, draw: Draw) -> str:
     return " ".join(_shuffle_parts(text.split(" "), draw))
 
 
-def shuffle_sentences_of_lines(text: str, draw: Draw) -> str:
-    """The sentences by `split_sentences_by_lines` in random order, joined by a blank line [A16]."""
-    return "\n\n".join(_shuffle_parts(split_sentences_by_lines(text), draw))
+def shuffle_sentences_split_at_lines(text: str, draw: Draw) -> str:
+    """The sentences by `split_sentences_by_lines_and_full_stops` in random order, joined by a blank line [A16]."""
+    return "\n\n".join(_shuffle_parts(split_sentences_by_lines_and_full_stops(text), draw))
 
 
 def _shuffle_parts(parts: list[str], draw: Draw) -> Sequence[str]:
@@ -418,7 +418,7 @@ PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", COLON, [["apply
 
 def perturb(perturbation: Perturbation, text: str, *, seed: int, text_id: str) -> str:
     """`text` perturbed: the same bytes for the same perturbation, text, seed and id, on every platform."""
-    return perturbation.apply(text, partial(_random_stream, seed, perturbation.name, text_id))
+    return perturbation.apply(text, partial(_draw_random_bytes_for_text, seed, perturbation.name, text_id))
 
 
 def perturb_all(perturbation: Perturbation, texts: Sequence[str], ids: Sequence[str], seed: int) -> list[str]:
@@ -448,7 +448,7 @@ def retrieval_variants() -> tuple[str, ...]:
     return (*SUPERFICIAL, *SEMANTIC, *insertion_variants((0.15, 0.5)), *removal_variants((0.15, 0.5)))
 
 
-def _random_stream(seed: int, name: str, text_id: str, n: int) -> bytes:
+def _draw_random_bytes_for_text(seed: int, name: str, text_id: str, n: int) -> bytes:
     return draw_random_bytes(n, seed, name, text_id)
 
 
@@ -456,12 +456,12 @@ def _format_edit_spec(name: str, **parameters: Value) -> str:
     return PERTURBATIONS.format(Spec(name, params=parameters))
 
 
-def _make_unicode_edit_identity(name: str) -> str:
+def _make_edit_name_with_unicode_version(name: str) -> str:
     """The identity of an edit that depends on the letters this Python knows."""
     return f"{name}/1/unicode-{unicodedata.unidata_version}"
 
 
-def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
+def _add_unused_draw_argument(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
     return lambda text, _draw: edit(text)
 
 
@@ -469,7 +469,7 @@ def _ignore_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
 def _make_capitalize_edit(exact: bool = False) -> Perturbation:
     name = _format_edit_spec("capitalize", exact=True) if exact else "capitalize"
     edit = capitalize_exact_quarter if exact else capitalize_random_quarter
-    return Perturbation(name, "superficial", _make_unicode_edit_identity(name), edit)
+    return Perturbation(name, "superficial", _make_edit_name_with_unicode_version(name), edit)
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
@@ -478,7 +478,7 @@ def _make_delete_tenth_edit(
 ) -> Perturbation:
     if within == "sentences":
         name = _format_edit_spec("delete10", within=within)
-        return Perturbation(name, "superficial", f"{name}/1", delete_tenths_in_each_sentence)
+        return Perturbation(name, "superficial", f"{name}/1", delete_tenth_characters_of_sentences)
     if spaces == "keep":
         return Perturbation("delete10", "superficial", "delete10/1", delete_every_tenth_character)
     name = _format_edit_spec("delete10", spaces=spaces)
@@ -497,14 +497,17 @@ def _make_digits_for_letters_edit(both_cases: bool = False) -> Perturbation:
 def _make_negate_edit(lang: str = "") -> Perturbation:
     name = _format_edit_spec("negate", lang=lang) if lang else "negate"
     return Perturbation(
-        name, "semantic", f"{name}/{RULES_VERSION}", _ignore_draws(partial(negate_in_language, lang=lang))
+        name,
+        "semantic",
+        f"{name}/{RULES_VERSION}",
+        _add_unused_draw_argument(partial(negate_in_language, lang=lang)),
     )
 
 
 @PERTURBATIONS.register("sentence_shuffle", "the sentences in random order", kind="semantic")
 def _make_sentence_shuffle_edit(split: Literal["marks", "lines"] = "marks") -> Perturbation:
     name = "sentence_shuffle" if split == "marks" else _format_edit_spec("sentence_shuffle", split=split)
-    edit = shuffle_sentences if split == "marks" else shuffle_sentences_of_lines
+    edit = shuffle_sentences if split == "marks" else shuffle_sentences_split_at_lines
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
@@ -532,7 +535,7 @@ def _make_typos_edit(p: float = _SOME) -> Perturbation:
 
 
 @PERTURBATIONS.register("ocr", "a share p of the characters misread in a scan", kind="superficial")
-def _make_ocr_edit(p: float = _SOME) -> Perturbation:
+def _make_ocr_error_perturbation(p: float = _SOME) -> Perturbation:
     return _make_channel_edit("ocr", p, _SOME, partial(damage_letters, channel="ocr"))
 
 
@@ -558,7 +561,7 @@ def _make_facts_edit() -> Perturbation:
 @PERTURBATIONS.register(
     "insertion", "needle tokens inserted at position q, p times as many as the text has", kind="insertion"
 )
-def _make_insertion_edit(
+def _make_needle_insertion_edit(
     tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
 ) -> Perturbation:
     p, q = _check_share("insertion", "p", p, inf), _check_share("insertion", "q", q, 1)
@@ -566,15 +569,17 @@ def _make_insertion_edit(
     edit = partial(insert_needle, tokenizer=tokenizer, p=p, q=q, given=needle_text)
     whose = f"needle-{text_digest(needle_text)}" if needle_text else f"needle-{NEEDLE_VERSION}"
     identity = f"{name}/{whose}/{tokenizer.identity}"
-    return Perturbation(name, "insertion", identity, _ignore_draws(edit))
+    return Perturbation(name, "insertion", identity, _add_unused_draw_argument(edit))
 
 
 @PERTURBATIONS.register("removal", "a share p of the tokens removed at position q", kind="removal")
-def _make_removal_edit(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
+def _make_token_removal_edit(
+    tokenizer: Tokenizer, p: float | None = None, q: float | None = None
+) -> Perturbation:
     p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
     name = _format_edit_spec("removal", p=p, q=q)
     edit = partial(remove_token_span, tokenizer=tokenizer, p=p, q=q)
-    return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _ignore_draws(edit))
+    return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _add_unused_draw_argument(edit))
 
 
 def _check_share(edit: str, parameter: str, share: float | None, most: float) -> float:

@@ -52,7 +52,7 @@ def find_prose_sentences(text: str) -> list[ProseSentence]:
             prose = raw.strip()
             # What begins a passage or an entry of a list with a small letter may be cut, or no sentence.
             fresh = cased and (begin == 0 or (entry and not start))
-            if read := _read_sentence_as_prose(prose, fresh=fresh):
+            if read := _clean_prose_sentence(prose, fresh=fresh):
                 sentences.append(
                     ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None)
                 )
@@ -138,9 +138,9 @@ _SHORTER = 12
 """Signs of code are fewer than a sentence's characters by this."""
 
 
-def _read_sentence_as_prose(raw: str, *, fresh: bool) -> str:
+def _clean_prose_sentence(raw: str, *, fresh: bool) -> str:
     """The sentence without its markup; empty where it does not read by itself."""
-    read, bare = strip_markup_and_code(raw)
+    read, bare = read_markdown_with_and_without_code(raw)
     letter = next((sign for sign in read if sign.isalpha()), "")
     if not _ENDED.search(read) or (fresh and letter.islower() and not raw.startswith("`")):
         return ""
@@ -148,7 +148,7 @@ def _read_sentence_as_prose(raw: str, *, fresh: bool) -> str:
         return ""
     if len(bare) < (1 - CODE_SHARE) * len(read):
         return ""
-    return read if _has_balanced_brackets(read) and _has_enough_words(read) else ""
+    return read if _has_balanced_brackets(read) and _is_worded_like_prose(read) else ""
 
 
 def _has_balanced_brackets(read: str) -> bool:
@@ -159,7 +159,7 @@ def _has_balanced_brackets(read: str) -> bool:
     )
 
 
-def _has_enough_words(read: str) -> bool:
+def _is_worded_like_prose(read: str) -> bool:
     """Whether it has words enough and not too many, most of them of letters, and few signs."""
     signs = len(_UNSPACED.findall(read))
     # A letter's marks are apart in Indic scripts, so words are what stands between blanks.
@@ -192,21 +192,21 @@ _BREAK = re.compile(r"\s*\n(\s*>)*\s*")
 _HELD = re.compile(r"\0(\d+)\0")
 
 
-def strip_markup_and_code(raw: str) -> tuple[str, str]:
+def read_markdown_with_and_without_code(raw: str) -> tuple[str, str]:
     r"""A stretch of Markdown as it reads, and the same without its code.
 
-    >>> strip_markup_and_code("Call `fit` **twice**, see\n[the guide](g.md#fit).")
+    >>> read_markdown_with_and_without_code("Call `fit` **twice**, see\n[the guide](g.md#fit).")
     ('Call fit twice, see the guide.', 'Call  twice, see the guide.')
     """
     codes: list[str] = []
 
-    def put_code_aside(match: re.Match[str]) -> str:
+    def replace_code_by_placeholder(match: re.Match[str]) -> str:
         codes.append(match["code"].strip())
         return f"\0{len(codes) - 1}\0"
 
     # A NUL would be taken for what stands for code.
     # Code is put aside first: an asterisk in it is one.
-    text = _CODE.sub(put_code_aside, _ROLE.sub("", raw.replace("\0", "")))
+    text = _CODE.sub(replace_code_by_placeholder, _ROLE.sub("", raw.replace("\0", "")))
     text = _NAMED_LINK.sub(lambda match: match["text"], _FOOTNOTE.sub("", _IMAGE.sub("", text)))
     text = _SYMBOL.sub("", _ATTRIBUTES.sub("", _TAG.sub("", text)))
     for pattern in (_SHORTCUT, _STRONG, _WEAK, _STRUCK):

@@ -124,7 +124,7 @@ class _PseudoQuestionMaker:
         rejected = Counter[str]()
         makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
             "title": self._find_title_questions, "heading": self._find_heading_questions,
-            "faq": self._find_faq_questions, "sentence": self._find_sentence_questions
+            "faq": self._find_faq_questions, "sentence": self._make_pseudo_questions_from_sentences
         }  # fmt: skip
         candidates = list(makers[kind](rejected))
         # By the passage's id, so that the order of the files decides nothing.
@@ -134,20 +134,20 @@ class _PseudoQuestionMaker:
         )
         drawn = ranked if self.limit is None else ranked[: self.limit]
         for question, i in sorted(drawn, key=lambda pair: pair[1]):
-            if self._take_out_question(question, i):
+            if self._remove_question_from_passages(question, i):
                 self.asked.append(question)
             else:
                 rejected["too little text would be left"] += 1
         self.rejected[kind] = dict(rejected)
 
     def _find_title_questions(self, rejected: Counter[str]) -> Iterator[Found]:
-        yield from self._find_crumb_questions(0, rejected)
+        yield from self._find_questions_from_title_parts(0, rejected)
 
     def _find_heading_questions(self, rejected: Counter[str]) -> Iterator[Found]:
         for depth in range(1, 7):
-            yield from self._find_crumb_questions(depth, rejected)
+            yield from self._find_questions_from_title_parts(depth, rejected)
 
-    def _find_crumb_questions(self, depth: int, rejected: Counter[str]) -> Iterator[Found]:
+    def _find_questions_from_title_parts(self, depth: int, rejected: Counter[str]) -> Iterator[Found]:
         """The names at this depth of the titles, each with the passages below it."""
         under: dict[tuple[str, ...], list[int]] = {}
         owners: dict[str, set[tuple[str, ...]]] = {}
@@ -156,11 +156,11 @@ class _PseudoQuestionMaker:
             if len(names) > depth:
                 key = (text.document or text.id, *names[: depth + 1])
                 under.setdefault(key, []).append(i)
-                owners.setdefault(_plain_words(names[depth]), set()).add(key)
+                owners.setdefault(_join_casefolded_words(names[depth]), set()).add(key)
         for key, places in under.items():
             if len(_WORD.findall(key[-1])) < 2:
                 rejected["fewer than two words"] += 1
-            elif len(owners[_plain_words(key[-1])]) > 1:
+            elif len(owners[_join_casefolded_words(key[-1])]) > 1:
                 rejected["in two places"] += 1
             else:
                 ids = tuple(self.given[i].id for i in places)
@@ -168,52 +168,61 @@ class _PseudoQuestionMaker:
 
     def _find_faq_questions(self, rejected: Counter[str]) -> Iterator[Found]:
         times = Counter(
-            _plain_words(match["asked"]) for text in self.given for match in _ASKED.finditer(text.body)
+            _join_casefolded_words(match["asked"])
+            for text in self.given
+            for match in _ASKED.finditer(text.body)
         )
         for i, text in enumerate(self.given):
             for match, following in pairwise([*_ASKED.finditer(text.body), None]):
                 assert match is not None
                 end = len(text.body) if following is None else following.start()
-                if times[_plain_words(match["asked"])] > 1:
+                if times[_join_casefolded_words(match["asked"])] > 1:
                     rejected["in two places"] += 1
                 elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
                     rejected["too little text would be left"] += 1
                 else:
-                    yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
+                    yield (
+                        _make_pseudo_question_from_span(
+                            text, "faq", match.start("asked"), match.end("asked")
+                        ),
+                        i,
+                    )
 
-    def _find_sentence_questions(self, rejected: Counter[str]) -> Iterator[Found]:
+    def _make_pseudo_questions_from_sentences(self, rejected: Counter[str]) -> Iterator[Found]:
         spans = [
             [(prose.start, prose.end) for prose in find_prose_sentences(text.body)] for text in self.given
         ]
         times = Counter(
             key
             for text, inside in zip(self.given, spans, strict=True)
-            for key in {_plain_words(text.body[a:b]) for a, b in inside}
+            for key in {_join_casefolded_words(text.body[a:b]) for a, b in inside}
         )
         for i, (text, inside) in enumerate(zip(self.given, spans, strict=True)):
             fit = [
                 (a, b) for a, b in inside if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS
             ]
-            once = [(a, b) for a, b in fit if times[_plain_words(text.body[a:b])] == 1]
+            once = [(a, b) for a, b in fit if times[_join_casefolded_words(text.body[a:b])] == 1]
             if not once:
                 rejected["no unique sentence of 6 to 40 words"] += 1
                 continue
             drawn = int.from_bytes(draw_random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
-            yield _make_question(text, "sentence", *once[drawn]), i
+            yield _make_pseudo_question_from_span(text, "sentence", *once[drawn]), i
 
-    def _take_out_question(self, question: PseudoQuestion, i: int) -> bool:
+    def _remove_question_from_passages(self, question: PseudoQuestion, i: int) -> bool:
         """Take it out of the passages it finds; False, and nothing is changed, where too little would be left."""
         if question.start is None:
             places = [self._at[answer] for answer in question.answers]
-            return self._replace_passages(places, lambda text: _remove_title(text, question.text))
-        if i in self._taken or not self._replace_passages(
+            return self._change_passages_if_enough_left(
+                places, lambda text: _remove_name_from_passage_title(text, question.text)
+            )
+        if i in self._taken or not self._change_passages_if_enough_left(
             [i], lambda text: _remove_asked_line(text, question.text)
         ):
             return False
         self._taken.add(i)
         return True
 
-    def _replace_passages(
+    def _change_passages_if_enough_left(
         self, places: Sequence[int], change: Callable[[TitledPassage], TitledPassage]
     ) -> bool:
         changed = [change(self.passages[place]) for place in places]
@@ -224,11 +233,11 @@ class _PseudoQuestionMaker:
         return True
 
 
-def _make_question(text: TitledPassage, kind: str, start: int, end: int) -> PseudoQuestion:
+def _make_pseudo_question_from_span(text: TitledPassage, kind: str, start: int, end: int) -> PseudoQuestion:
     return PseudoQuestion(kind, text.body[start:end].strip(), (text.id,), start, end)
 
 
-def _plain_words(text: str) -> str:
+def _join_casefolded_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -242,9 +251,11 @@ def _cut_out_asked_text(body: str, asked: str) -> str:
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 
 
-def _remove_title(text: TitledPassage, name: str) -> TitledPassage:
+def _remove_name_from_passage_title(text: TitledPassage, name: str) -> TitledPassage:
     """Without this name in its title and as a heading in its body."""
     names = [part for part in text.title.split(CRUMBS) if part != name]
-    plain = _plain_words(name)
-    body = _HASHES.sub(lambda match: "" if _plain_words(match["title"]) == plain else match[0], text.body)
+    plain = _join_casefolded_words(name)
+    body = _HASHES.sub(
+        lambda match: "" if _join_casefolded_words(match["title"]) == plain else match[0], text.body
+    )
     return replace(text, title=CRUMBS.join(names), body=body.strip())

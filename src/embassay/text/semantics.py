@@ -45,7 +45,7 @@ def _list_case_spellings(word: str) -> tuple[str, ...]:
     return word, word.capitalize(), word.upper()
 
 
-def _build_stem_pattern() -> str:
+def _build_auxiliary_verb_pattern() -> str:
     """Every stem in every spelling as one alternation, longest first.
 
     Grouped by the first letter, and with the word boundary in front checked behind the stem, so that the
@@ -62,7 +62,7 @@ def _build_stem_pattern() -> str:
 
 
 _NOT = "(?:" + "|".join(_list_case_spellings("not")) + ")"
-_PATTERN = re.compile(rf"({_build_stem_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
+_PATTERN = re.compile(rf"({_build_auxiliary_verb_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
 
 
 def negate_text(text: str) -> str:
@@ -261,22 +261,21 @@ _WORDS = {"en": frozenset(_ENGLISH_WORDS)} | {
 }
 
 
-def parse_negation_language(lang: str) -> str:
+def find_negation_language_of_code(lang: str) -> str:
     """The language of `LANGUAGES` that a code (`eng`, `fr-CA`) names; empty where there are no rules for it.
 
-    >>> parse_negation_language("eng"), parse_negation_language("fr-CA"), parse_negation_language("rus")
-    ('en', 'fr', '')
+    >>> find_negation_language_of_code("eng"), find_negation_language_of_code("fr-CA"),
+    find_negation_language_of_code("rus") ('en', 'fr', '')
     """
     return _CODES.get(re.split(r"[-_]", lang.strip().lower())[0], "")
 
 
-def detect_negation_language(text: str) -> str:
+def detect_language_by_function_words(text: str) -> str:
     """Which of `LANGUAGES` a text is in, by the most of its function words; empty where it has none, or as many of two.
     Of equals English is taken, so that an English text of few words is negated as before.
 
-    >>> (detect_negation_language("Le chat est sur la table."), detect_negation_language("It is cold."),
-    ... detect_negation_language("Привет"))
-    ('fr', 'en', '')
+    >>> (detect_language_by_function_words("Le chat est sur la table."), detect_language_by_function_words("It is
+    cold."), ... detect_language_by_function_words("Привет")) ('fr', 'en', '')
     """
     counts = Counter(re.findall(r"[^\W\d_]+", text.lower()))
     scores = {lang: sum(counts[word] for word in words) for lang, words in _WORDS.items()}
@@ -298,7 +297,7 @@ def negate_in_language(text: str, lang: str = "") -> str:
     >>> negate_in_language("Das ist gut.", "deu"), negate_in_language("Se puede.", "es")
     ('Das ist nicht gut.', 'No se puede.')
     """
-    language = parse_negation_language(lang) if lang else detect_negation_language(text)
+    language = find_negation_language_of_code(lang) if lang else detect_language_by_function_words(text)
     if language == "en":
         return negate_text(text)
     return _GRAMMARS[language].negate_clauses(text) if language else text
@@ -457,11 +456,11 @@ def replace_facts_in_text(text: str, draw: Draw) -> str:
     drawn = draw(4 * len(distinct)) if distinct else b""
     keys = [int.from_bytes(drawn[4 * i : 4 * i + 4], "little") for i in range(len(distinct))]
     new = {
-        fact: _draw_other_fact(*fact, key)
+        fact: _draw_replacement_number_or_word(*fact, key)
         for fact, key in zip(distinct, keys, strict=True)
         if fact[0] != "name"
     }
-    new |= _exchange_names(
+    new |= _map_each_name_to_another(
         [(fact[1], key) for fact, key in zip(distinct, keys, strict=True) if fact[0] == "name"]
     )
     return _apply_text_edits(text, [(start, end, new[kind, words]) for start, end, kind, words in facts])
@@ -483,7 +482,7 @@ def _find_facts(text: str) -> Iterator[tuple[int, int, str, str]]:
         yield match.start(), match.end(), kind, words
 
 
-def _draw_other_fact(kind: str, text: str, key: int) -> str:
+def _draw_replacement_number_or_word(kind: str, text: str, key: int) -> str:
     """Another number, or another word of the same list."""
     if kind == "listed":
         words = next(listed for listed in _LISTS if text in listed)
@@ -499,7 +498,7 @@ def _draw_other_fact(kind: str, text: str, key: int) -> str:
     return digits[(digits.index(first) + 1 + key % (len(digits) - 1)) % len(digits)] + rest
 
 
-def _exchange_names(names: list[tuple[str, int]]) -> dict[tuple[str, str], str]:
+def _map_each_name_to_another(names: list[tuple[str, int]]) -> dict[tuple[str, str], str]:
     """Each name and the one in its place: the next one in a random order."""
     if len(names) == 1:
         name, key = names[0]

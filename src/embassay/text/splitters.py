@@ -124,7 +124,7 @@ class DocumentSplitSettings:
             cut = partial(_split_at_tokens, self.size, self.overlap, ends)
         else:
             cut = partial(_split_with_own_chunker, Chunking(self.size, self.overlap), ends)
-        return partial(_prepend_first_sentence, cut) if self.context == HEAD else cut
+        return partial(_prepend_first_sentence_to_chunks, cut) if self.context == HEAD else cut
 
     def _open_library_splitter(self, ends: TokenEndFinder) -> Split:
         installed = find_splitter_version(self.library)
@@ -160,13 +160,13 @@ def parse_document_splitting(text: str) -> DocumentSplitSettings | None:
     if own and options.keys() <= {"context"}:
         splitting = DocumentSplitSettings("", "", int(own[1]), int(own[2] or 0), context)
     else:
-        splitting = _parse_library_splitting(text, head, options)
+        splitting = _parse_library_splitter_spec(text, head, options)
     if splitting.overlap > splitting.size // 2:
         raise UsageError(f"The chunking {text!r} is not valid.", mend=_MEND)
     return splitting
 
 
-def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -> DocumentSplitSettings:
+def _parse_library_splitter_spec(text: str, head: str, options: Mapping[str, str]) -> DocumentSplitSettings:
     library, _, name = head.partition(":")
     if head == _FIXED and not options.get("version"):
         library, name = "", _FIXED
@@ -186,7 +186,7 @@ def _parse_library_splitting(text: str, head: str, options: Mapping[str, str]) -
     return DocumentSplitSettings(library, name, int(sizes[0]), int(sizes[1]), context, version)
 
 
-def pin_splitting_version(text: str) -> str:
+def add_library_version_to_splitting_spec(text: str) -> str:
     """The same with the version of the library, so that chunks of another one are not taken for these. UsageError as
     `parse_document_splitting`; ModelError without the library."""
     splitting = parse_document_splitting(text)
@@ -240,7 +240,9 @@ def _join_heading_path(
 
 def _split_with_own_chunker(how: Chunking, ends: TokenEndFinder, text: str) -> list[DocumentChunk]:
     return [
-        DocumentChunk(*_trim_blanks(text, piece.start, piece.end), piece.body, piece.breadcrumb)
+        DocumentChunk(
+            *_narrow_span_to_nonblank_text(text, piece.start, piece.end), piece.body, piece.breadcrumb
+        )
         for piece in chunk(text, Breadcrumb(), how, ends)
     ]
 
@@ -254,18 +256,18 @@ def _split_at_tokens(size: int, overlap: int, ends: TokenEndFinder, text: str) -
     for first in range(0, max(1, len(places) - 1 - overlap), size - overlap):
         last = min(first + size, len(places) - 1)
         end = len(text) if last == len(places) - 1 else places[last]
-        start, end = _trim_blanks(text, places[first], end)
+        start, end = _narrow_span_to_nonblank_text(text, places[first], end)
         if start < end:
             pieces.append(DocumentChunk(start, end, text[start:end]))
     return pieces
 
 
-def _trim_blanks(text: str, start: int, end: int) -> tuple[int, int]:
+def _narrow_span_to_nonblank_text(text: str, start: int, end: int) -> tuple[int, int]:
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _prepend_first_sentence(cut: Split, text: str) -> list[DocumentChunk]:
+def _prepend_first_sentence_to_chunks(cut: Split, text: str) -> list[DocumentChunk]:
     """Chunks that say what document they are of, without asking a model: its first sentence goes before each."""
     pieces = cut(text)
     start = text.lstrip()
@@ -311,7 +313,7 @@ def _find_body_in_text(text: str, body: str, start: int) -> tuple[int, int] | No
     return match.span() if match else None
 
 
-def _make_overlap_finder(text: str, overlap: int, ends: TokenEndFinder) -> Callable[[int], int]:
+def _make_overlap_start_finder(text: str, overlap: int, ends: TokenEndFinder) -> Callable[[int], int]:
     """Where the last `overlap` tokens before a place in the text begin."""
     places = [0, *sorted(set(ends(text).tolist()) - {0})]
     return lambda end: places[max(0, bisect_right(places, end) - 1 - overlap)] if overlap else end
@@ -337,7 +339,7 @@ class _ChonkieTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The code of each piece."""
-        return [self._find_piece_code(piece) for piece in self.tokenize(text)]
+        return [self._assign_code_to_piece(piece) for piece in self.tokenize(text)]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of codes."""
@@ -347,7 +349,7 @@ class _ChonkieTokenizer:
         """How many tokens a text has."""
         return len(self.tokenize(text))
 
-    def _find_piece_code(self, piece: str) -> int:
+    def _assign_code_to_piece(self, piece: str) -> int:
         if piece not in self._codes:
             self._codes[piece] = len(self._pieces)
             self._pieces.append(piece)
@@ -368,7 +370,7 @@ def _open_chonkie(kind: str, size: int, overlap: int, ends: TokenEndFinder) -> S
             return []
         return list(
             locate_split_pieces(
-                text, [piece.text for piece in chunker(text)], _make_overlap_finder(text, overlap, ends)
+                text, [piece.text for piece in chunker(text)], _make_overlap_start_finder(text, overlap, ends)
             )
         )
 
@@ -385,7 +387,7 @@ def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEndFinder) ->
         chunk_size=size, chunk_overlap=overlap, length_function=count
     )
     return lambda text: list(
-        locate_split_pieces(text, splitter.split_text(text), _make_overlap_finder(text, overlap, ends))
+        locate_split_pieces(text, splitter.split_text(text), _make_overlap_start_finder(text, overlap, ends))
     )
 
 

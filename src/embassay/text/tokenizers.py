@@ -41,10 +41,10 @@ def encode_as_utf8(text: str) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def cut_text_at_ends(text: str, ends: list[int]) -> list[bytes]:
+def cut_text_into_utf8_pieces(text: str, ends: list[int]) -> list[bytes]:
     """The text cut after each of `ends`, in UTF-8; the last piece takes the rest, an empty text has no piece.
 
-    >>> cut_text_at_ends("one two ", [3, 7])
+    >>> cut_text_into_utf8_pieces("one two ", [3, 7])
     [b'one', b' two ']
     """
     if not text:
@@ -56,7 +56,7 @@ def cut_text_at_ends(text: str, ends: list[int]) -> list[bytes]:
     return pieces
 
 
-class TokenByteEnds:
+class TokenByteEndCache:
     """Where the tokens of a text end, in bytes of its UTF-8.
 
     Kept for the next variant of the same texts, as a text is often changed in a dozen ways; forgotten when
@@ -81,12 +81,12 @@ class TokenByteEnds:
         return ends
 
 
-def find_tokenizer_byte_ends(tokenizer: Tokenizer) -> TokenByteEnds:
-    """The one `TokenByteEnds` of a tokenizer."""
+def find_tokenizer_byte_ends(tokenizer: Tokenizer) -> TokenByteEndCache:
+    """The one `TokenByteEndCache` of a tokenizer."""
     return _piece_ends(tokenizer)  # type: ignore[arg-type]  # protocols do not say that objects hash
 
 
-_piece_ends = lru_cache(maxsize=8)(TokenByteEnds)
+_piece_ends = lru_cache(maxsize=8)(TokenByteEndCache)
 
 
 _UNKNOWN, _SPACE, _OTHER, _LETTERS, _UNSPACED = 0, 1, 2, 3, 4
@@ -143,15 +143,15 @@ def find_passage_token_ends(text: str) -> NDArray[np.int64]:
     ends = find_word_token_ends(text)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     kinds = _KINDS[points]
-    kinds[_is_unspaced_script(points) & (kinds == _LETTERS)] = _UNSPACED
+    kinds[_mark_unspaced_script_characters(points) & (kinds == _LETTERS)] = _UNSPACED
     more = [
-        _find_long_run_ends(kinds == kind, size, least)
+        _find_piece_ends_in_long_runs(kinds == kind, size, least)
         for kind, size, least in ((_LETTERS, _PART, _NO_WORD), (_UNSPACED, _SIGNS_OF_A_WORD, 0))
     ]
     return np.unique(np.concatenate([ends, *more])) if any(map(len, more)) else ends
 
 
-def _find_long_run_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
+def _find_piece_ends_in_long_runs(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
     """The ends of the parts of `size` characters, the last being what is left, of the runs of `mine` longer than
     `least`."""
     edges = np.flatnonzero(np.diff(mine, prepend=False, append=False))
@@ -165,7 +165,7 @@ def _find_long_run_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArr
     return np.asarray(np.minimum(np.repeat(begun, parts) + number * size, np.repeat(stops, parts)))
 
 
-def _is_unspaced_script(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def _mark_unspaced_script_characters(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Han and kana, which are written without blanks."""
     inside = (points >= 0x3040) & (points <= 0x30FF) | (points >= 0x3400) & (points <= 0x4DBF)
     inside |= (points >= 0x4E00) & (points <= 0x9FFF) | (points >= 0xF900) & (points <= 0xFAFF)
@@ -229,7 +229,7 @@ class WordTokenizer:
     identity = f"words/1/unicode-{unicodedata.unidata_version}"
 
     def __init__(self) -> None:
-        self._ids = _TokenIds()
+        self._ids = _HashedTokenIds()
 
     def __reduce__(self) -> tuple[type[WordTokenizer], tuple[()]]:
         return WordTokenizer, ()
@@ -246,10 +246,10 @@ class WordTokenizer:
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token with the whitespace before it; joined they are the text."""
         text = encode_as_utf8(text).decode()
-        return cut_text_at_ends(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
+        return cut_text_into_utf8_pieces(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
 
 
-class _TokenIds(dict[str, int]):
+class _HashedTokenIds(dict[str, int]):
     """The id of a token; the tokens of a corpus with typing errors are too many to remember all."""
 
     def __missing__(self, token: str) -> int:
@@ -292,7 +292,7 @@ class EncoderTokenizer:
         """The bytes of each token with what the encoder drops before it; joined they are the text."""
         text = encode_as_utf8(text).decode()
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return cut_text_at_ends(text, [end for _, end in offsets] or [len(text)])
+        return cut_text_into_utf8_pieces(text, [end for _, end in offsets] or [len(text)])
 
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
@@ -317,7 +317,7 @@ class Cl100kTokenizer:
         self.identity = f"cl100k_base/{_SHA256[:16]}/tiktoken-{_tiktoken_version()}"
 
     def __reduce__(self) -> tuple[Callable[[], Cl100kTokenizer], tuple[()]]:
-        return _load_shared_cl100k, ()
+        return _load_shared_cl100k_tokenizer, ()
 
     @cached_property
     def _tiktoken_encoding(self) -> tiktoken.Encoding:
@@ -338,7 +338,7 @@ class Cl100kTokenizer:
 
 
 @cache
-def _load_shared_cl100k() -> Cl100kTokenizer:
+def _load_shared_cl100k_tokenizer() -> Cl100kTokenizer:
     """The tokenizer in a process that it was sent to."""
     return Cl100kTokenizer()
 
@@ -374,18 +374,20 @@ def _open_encoding() -> tiktoken.Encoding:
             requests.head(_ADDRESS, timeout=_CONNECT_SECONDS).raise_for_status()
         elif hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
             # tiktoken would delete a file that does not match, which may be the user's only copy.
-            raise ModelError(f"The vocabulary file {path} of cl100k_base is damaged.", mend=_download_mend())
+            raise ModelError(
+                f"The vocabulary file {path} of cl100k_base is damaged.", mend=_describe_encoding_download()
+            )
         return tiktoken.get_encoding("cl100k_base")
     except (OSError, ValueError) as error:
         where = f"readable at {path}" if path else "cached (TIKTOKEN_CACHE_DIR is empty)"
         raise ModelError(
             f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {where} "
             f"nor downloadable now ({type(error).__name__}).",
-            mend=_download_mend(),
+            mend=_describe_encoding_download(),
         ) from None
 
 
-def _download_mend() -> str:
+def _describe_encoding_download() -> str:
     return (
         f"Download {_ADDRESS} once, save it as {_FILE} in a folder and set TIKTOKEN_CACHE_DIR to that "
         f"folder. Or use `--tokenizer words`, whose scores differ from the paper's."

@@ -41,7 +41,7 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 
 
 @dataclass(frozen=True)
-class ValueChangedQuestion:
+class QuestionWithChangedValue:
     """A question with its value `was` become `now`; `of` is the id of the question that it was made of."""
 
     of: str
@@ -52,10 +52,10 @@ class ValueChangedQuestion:
 
 
 @dataclass(frozen=True)
-class UnanswerableQuestions:
+class GeneratedUnanswerableQuestions:
     """What was made, and how many questions nothing could be made of, by reason."""
 
-    questions: tuple[ValueChangedQuestion, ...]
+    questions: tuple[QuestionWithChangedValue, ...]
     rejected: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ class PassageWordCoverage:
         picked = share if rows is None else share[rows]
         return float(picked.max()) / total if len(picked) and total else 0.0
 
-    def list_known_words(self, text: str) -> list[str]:
+    def list_words_found_in_passages(self, text: str) -> list[str]:
         """The words of a text that a passage has."""
         return [word for word in _split_words(text) if word in self._rows]
 
@@ -110,11 +110,11 @@ class PassageWordCoverage:
 
 def make_unanswerable_questions(
     questions: Sequence[tuple[str, str]], cover: PassageWordCoverage, limit: int, seed: int
-) -> UnanswerableQuestions:
+) -> GeneratedUnanswerableQuestions:
     """Up to `limit` of the `questions` (id, text) with a value changed, in the order of a draw by id and `seed`, each
     kind of value (`VALUES`) as often as there are questions with one."""
     ranked = sorted(questions, key=lambda pair: draw_random_bytes(8, seed, "near", pair[0]))
-    made: dict[str, list[ValueChangedQuestion]] = {value: [] for value in VALUES}
+    made: dict[str, list[QuestionWithChangedValue]] = {value: [] for value in VALUES}
     rejected = Counter[str]()
     texts = {" ".join(_split_words(text)) for _, text in questions}
     for key, text in ranked:
@@ -127,17 +127,19 @@ def make_unanswerable_questions(
             continue
         # The kind that has fewest so far, so that all of them come in.
         spots.sort(key=lambda spot: len(made[spot[0]]))
-        changed = _change_one_question(key, text, spots, cover, seed, texts)
+        changed = _make_question_unanswerable(key, text, spots, cover, seed, texts)
         if changed is None:
             rejected["a passage may answer every changed version"] += 1
             continue
         texts.add(" ".join(_split_words(changed.text)))
         made[changed.value].append(changed)
-    turns = _interleave_kinds(made)
-    return UnanswerableQuestions(tuple(turns[:limit]), dict(rejected))
+    turns = _interleave_changed_questions_by_kind(made)
+    return GeneratedUnanswerableQuestions(tuple(turns[:limit]), dict(rejected))
 
 
-def _interleave_kinds(made: Mapping[str, list[ValueChangedQuestion]]) -> list[ValueChangedQuestion]:
+def _interleave_changed_questions_by_kind(
+    made: Mapping[str, list[QuestionWithChangedValue]],
+) -> list[QuestionWithChangedValue]:
     longest = max(map(len, made.values()))
     return [of_value[turn] for turn in range(longest) for of_value in made.values() if turn < len(of_value)]
 
@@ -161,24 +163,24 @@ def find_changeable_values(text: str) -> Iterator[tuple[str, int, int]]:
                 yield kind, *match.span()
 
 
-def _change_one_question(
+def _make_question_unanswerable(
     key: str,
     text: str,
     spots: Sequence[tuple[str, int, int]],
     cover: PassageWordCoverage,
     seed: int,
     texts: set[str],
-) -> ValueChangedQuestion | None:
+) -> QuestionWithChangedValue | None:
     """With the first value, of the first spot, that no passage has beside the question's other words."""
     for kind, start, end in spots:
         was = text[start:end]
         # Words of no passage, such as those of asking, would only make a passage look less like an answer.
-        rest = cover.list_known_words(text[:start] + " " + text[end:])
+        rest = cover.list_words_found_in_passages(text[:start] + " " + text[end:])
         for now in _propose_other_values(kind, was, cover, seed, key):
             new = text[:start] + now + text[end:]
             is_new = " ".join(_split_words(new)) not in texts and now.casefold() not in text.casefold()
             if is_new and cover.most(rest, cover.find_rows_with_words(now)) < MOST_NEAR:
-                return ValueChangedQuestion(key, new, kind, was, now)
+                return QuestionWithChangedValue(key, new, kind, was, now)
     return None
 
 
@@ -196,21 +198,21 @@ def _propose_other_values(
         others = [month for month in _MONTHS if month != was]
         yield from sorted(others, key=lambda month: draw_random_bytes(8, seed, "near", key, month))
         return
-    yield from _shift_value(kind, was, draw_random_bytes(2 * _TRIES, seed, "near", key, was))
+    yield from _list_shifted_values(kind, was, draw_random_bytes(2 * _TRIES, seed, "near", key, was))
 
 
-def _shift_value(kind: str, was: str, draws: bytes) -> Iterator[str]:
+def _list_shifted_values(kind: str, was: str, draws: bytes) -> Iterator[str]:
     """Other values of the form of `was`, one for every two bytes of the `draws`."""
     change: Callable[[str, int], str] = _shift_year if kind == "date" else _shift_last_digits
     if was in _MONTHS:
-        change = _shift_month
+        change = _pick_month_by_draw
     for place in range(0, len(draws), 2):
         now = change(was, int.from_bytes(draws[place : place + 2], "big"))
         if now != was:
             yield now
 
 
-def change_value(text: str, kind: str, seed: int, key: str) -> str | None:
+def change_first_value_of_kind(text: str, kind: str, seed: int, key: str) -> str | None:
     """The text with its first value of a kind (`number`, `date`) changed to another of the same form, by a draw for
     `key`; None where it has none."""
     spot = next((place for place in find_changeable_values(text) if place[0] == kind), None)
@@ -218,11 +220,11 @@ def change_value(text: str, kind: str, seed: int, key: str) -> str | None:
         return None
     _, start, end = spot
     draws = draw_random_bytes(2 * _TRIES, seed, "values", key, kind)
-    now = next(_shift_value(kind, text[start:end], draws), None)
+    now = next(_list_shifted_values(kind, text[start:end], draws), None)
     return None if now is None else text[:start] + now + text[end:]
 
 
-def _shift_month(_: str, draw: int) -> str:
+def _pick_month_by_draw(_: str, draw: int) -> str:
     return _MONTHS[draw % len(_MONTHS)]
 
 
@@ -245,13 +247,13 @@ def load_off_topic_questions() -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def draw_off_topic_questions(
+def draw_questions_unlike_passages(
     questions: Sequence[str], cover: PassageWordCoverage, limit: int, seed: int
-) -> UnanswerableQuestions:
+) -> GeneratedUnanswerableQuestions:
     """Up to `limit` of the `questions`, drawn by `seed`, that share few words with any passage; the first of equal
     ones."""
     ranked = sorted(dict.fromkeys(questions), key=lambda text: draw_random_bytes(8, seed, "far", text))
-    drawn: list[ValueChangedQuestion] = []
+    drawn: list[QuestionWithChangedValue] = []
     rejected = 0
     for text in ranked:
         if len(drawn) == limit:
@@ -259,9 +261,9 @@ def draw_off_topic_questions(
         if cover.most(_split_words(text)) >= MOST_FAR:
             rejected += 1
             continue
-        drawn.append(ValueChangedQuestion("", text, "", "", ""))
+        drawn.append(QuestionWithChangedValue("", text, "", "", ""))
     reasons = {"a passage has most of its words": rejected} if rejected else {}
-    return UnanswerableQuestions(tuple(drawn), reasons)
+    return GeneratedUnanswerableQuestions(tuple(drawn), reasons)
 
 
 def _split_words(text: str) -> list[str]:

@@ -42,7 +42,7 @@ Protocol = Literal["sage", "pteb"]
 
 
 @dataclass(frozen=True)
-class AgentLimits:
+class AgentPermissions:
     """What whoever starts the server allows: the folder that all paths lie in, whether runs are made, and US dollars in
     all."""
 
@@ -70,7 +70,7 @@ class RequestedRun:
 class AgentTools:
     """The tools, each a command line. `spent` is what runs of this server were billed so far, in US dollars."""
 
-    limits: AgentLimits
+    limits: AgentPermissions
     spent: float = field(default=0.0)
 
     async def list_names(self, kind: Listed) -> str:
@@ -97,7 +97,7 @@ class AgentTools:
     async def run_protocol(self, run: RequestedRun, out: str) -> str:
         """Run `sage` or `pteb` and write to the folder `out`; the same call resumes the run. The server must be started
         with --allow-runs, and with --max-cost for paid systems."""
-        return await self._run_making_command(
+        return await self._run_command_creating_run(
             [*self._build_run_arguments(run), f"--out={self._resolve_inside_folder(out)}", "--json"], out
         )
 
@@ -107,7 +107,7 @@ class AgentTools:
         """Choose a system for a folder or table of documents, with few labels or none. Needs --allow-runs."""
         words = ["choose", self._resolve_inside_folder(corpus), *(f"--system={name}" for name in systems)]
         words += [] if labels is None else [f"--labels={self._resolve_inside_folder(labels)}"]
-        return await self._run_making_command(
+        return await self._run_command_creating_run(
             [*words, f"--out={self._resolve_inside_folder(out)}", "--json"], out
         )
 
@@ -173,7 +173,7 @@ class AgentTools:
 
     def _build_run_arguments(self, run: RequestedRun) -> list[str]:
         words = [run.protocol, "run", *(f"--system={name}" for name in run.systems)]
-        words += [f"--dataset={self._check_name_or_path(name)}" for name in run.datasets]
+        words += [f"--dataset={self._resolve_name_or_path(name)}" for name in run.datasets]
         words += [f"--task={name}" for name in run.tasks or []]
         if run.protocol == "pteb":
             words.append("--original-only" if run.paraphraser is None else f"--paraphraser={run.paraphraser}")
@@ -181,7 +181,7 @@ class AgentTools:
         words += [] if run.tokenizer is None else [f"--tokenizer={run.tokenizer}"]
         return words + _build_column_map_options(run.columns)
 
-    def _check_name_or_path(self, name: str) -> str:
+    def _resolve_name_or_path(self, name: str) -> str:
         """A catalogue's name as it is; a path only if it is inside of the folder."""
         is_path = (self.limits.folder / name).exists() or "/" in name or os.sep in name
         return self._resolve_inside_folder(name) if is_path else name
@@ -213,7 +213,7 @@ class AgentTools:
         code, said, complaint = await self._run_command_in_folder(words)
         return _mark_as_data(said or complaint, code)
 
-    async def _run_making_command(self, words: Sequence[str], out: str) -> str:
+    async def _run_command_creating_run(self, words: Sequence[str], out: str) -> str:
         """What a command that makes a run says."""
         if not self.limits.allow_runs:
             raise UsageError(
@@ -221,11 +221,11 @@ class AgentTools:
                 mend="Ask the user to restart it with --allow-runs. plan_run works without it.",
             )
         run = Path(self._resolve_inside_folder(out))
-        earlier = _read_spending(run)
+        earlier = _read_usd_spent_from_manifest(run)
         # The limit of a run holds for all its sessions; what earlier ones cost is not this server's.
         most = max(self.limits.max_cost - self.spent, 0.0) + earlier
         code, said, complaint = await self._run_command_in_folder([*words, f"--max-cost={most:.6f}"])
-        self.spent += max(_read_spending(run) - earlier, 0.0)
+        self.spent += max(_read_usd_spent_from_manifest(run) - earlier, 0.0)
         return _mark_as_data(said or complaint, code)
 
     async def _run_command_in_folder(self, words: Sequence[str]) -> tuple[int, str, str]:
@@ -253,7 +253,7 @@ def _build_column_map_options(columns: Mapping[str, str] | None) -> list[str]:
     return [f"--map={ours}={theirs}" for ours, theirs in (columns or {}).items()]
 
 
-def _read_spending(run: Path) -> float:
+def _read_usd_spent_from_manifest(run: Path) -> float:
     """US dollars that the manifest of a run says were, or may be, billed in all its sessions; 0 if there is none."""
     try:
         spent = json.loads((run / "manifest.json").read_text(encoding="utf-8")).get("spent") or {}
@@ -284,7 +284,7 @@ def _show_errors_to_agent(tool: Callable[..., Awaitable[str]]) -> Callable[..., 
     return call_tool
 
 
-def make_agent_server(limits: AgentLimits) -> MCPServer:
+def make_agent_server(limits: AgentPermissions) -> MCPServer:
     """The server with its tools. ModelError where the package mcp is not installed."""
     if find_spec("mcp") is None:
         raise ModelError(

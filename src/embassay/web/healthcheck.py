@@ -16,13 +16,13 @@ PORTS = {("serve",): 8760, ("hume", "serve"): 8000}
 _SECONDS = 4
 
 
-def find_served_port(command: Sequence[str]) -> int | None:
+def find_port_in_serve_command(command: Sequence[str]) -> int | None:
     """Where a command line of `embassay` serves; None where it serves nothing.
 
-    >>> find_served_port(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
+    >>> find_port_in_serve_command(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
     80
-    >>> (find_served_port(["embassay", "hume", "serve", "study"]),
-    ... find_served_port(["embassay", "sage", "run", "--out", "serve"]))
+    >>> (find_port_in_serve_command(["embassay", "hume", "serve", "study"]),
+    ... find_port_in_serve_command(["embassay", "sage", "run", "--out", "serve"]))
     (8000, None)
     """
     starts = [place for place, word in enumerate(command) if Path(word).name == "embassay"]
@@ -46,7 +46,7 @@ def _parse_port_option(options: Sequence[str]) -> int | None:
 def main(process: Path = Path("/proc/1/cmdline")) -> int:
     """0 where all is well, else 1 and why on stderr."""
     # Arguments in /proc are separated by zero bytes.
-    port = find_served_port(process.read_bytes().decode(errors="replace").split("\0"))
+    port = find_port_in_serve_command(process.read_bytes().decode(errors="replace").split("\0"))
     if port is None:
         return 0
     try:

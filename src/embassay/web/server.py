@@ -57,7 +57,7 @@ Headers = Callable[[str], Mapping[str, str]]
 """The headers of the answers at a path; they replace those of the app."""
 
 
-class RequestGuard:
+class HostAndBodyLimitMiddleware:
     """Stands before the app. Bodies are read here whole, so that nothing behind meets a long or a slow one."""
 
     def __init__(self, app: App, options: HostAndBodyLimits, headers: Headers) -> None:
@@ -68,7 +68,7 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _add_response_headers(self._headers(scope["path"]), send)
+        answer = _wrap_send_with_response_headers(self._headers(scope["path"]), send)
         if not self._is_allowed_host(_read_header(scope, b"host")):
             await send_refusal(answer, 421, "This server does not accept that host name.")
             return
@@ -80,7 +80,7 @@ class RequestGuard:
         if body is None:
             await send_refusal(answer, 413, f"A request can have at most {self._options.most_bytes} bytes.")
             return
-        await self._app(scope, _replay_body(body, receive), answer)
+        await self._app(scope, _make_body_replaying_receive(body, receive), answer)
 
     def _is_allowed_host(self, host: str) -> bool:
         return not self._options.hosts or parse_host_name(host) in self._options.hosts
@@ -113,7 +113,7 @@ def parse_host_name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _replay_body(body: bytes, receive: Receive) -> Receive:
+def _make_body_replaying_receive(body: bytes, receive: Receive) -> Receive:
     """The body as one message, then whatever comes."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -123,8 +123,8 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     return receive_replayed
 
 
-def _add_response_headers(headers: Mapping[str, str], send: Send) -> Send:
-    async def send_message(message: Message) -> None:
+def _wrap_send_with_response_headers(headers: Mapping[str, str], send: Send) -> Send:
+    async def send_message_with_added_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             others = [
                 (key, value)
@@ -137,7 +137,7 @@ def _add_response_headers(headers: Mapping[str, str], send: Send) -> Send:
             ]
         await send(message)
 
-    return send_message
+    return send_message_with_added_headers
 
 
 async def send_refusal(send: Send, status: int, sentence: str) -> None:
@@ -170,18 +170,18 @@ class KeyedRateLimit:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
-    def try_take_request(self, key: str) -> bool:
+    def try_use_rate_allowance(self, key: str) -> bool:
         """Take one; whether there was one."""
         with self._lock:
-            level = self._compute_allowance(key)
-            self._store_allowance(key, max(0.0, level - 1) if level >= 1 else level)
+            level = self._compute_remaining_requests(key)
+            self._store_request_allowance_of_key(key, max(0.0, level - 1) if level >= 1 else level)
             return level >= 1
 
-    def _compute_allowance(self, key: str) -> float:
+    def _compute_remaining_requests(self, key: str) -> float:
         level, at = self._levels.get(key, (float(self._burst), self._clock()))
         return min(self._burst, level + (self._clock() - at) * self._per_second)
 
-    def _store_allowance(self, key: str, level: float) -> None:
+    def _store_request_allowance_of_key(self, key: str, level: float) -> None:
         self._levels[key] = level, self._clock()
         self._levels.move_to_end(key)
         while len(self._levels) > _MOST_KEPT:
@@ -251,7 +251,7 @@ def build_base_url(host: str, listening: socket.socket) -> str:
     return f"http://{shown}:{listening.getsockname()[1]}"
 
 
-def list_answered_hosts(host: str, public_url: str | None, more: tuple[str, ...]) -> tuple[str, ...]:
+def list_allowed_host_names(host: str, public_url: str | None, more: tuple[str, ...]) -> tuple[str, ...]:
     """The names a server on `host` answers to: where anybody may reach it and nobody said its name, to any (empty).
 
     On this machine only its own names: another site's name that leads here is how a page elsewhere would get in.
@@ -264,10 +264,10 @@ def list_answered_hosts(host: str, public_url: str | None, more: tuple[str, ...]
     return tuple(dict.fromkeys((*LOCAL_NAMES, *bound, *named)))
 
 
-def url_origin(url: str) -> str:
+def extract_url_host_and_port(url: str) -> str:
     """Host and port of an address, as browsers name the origin of a page.
 
-    >>> url_origin("https://Annotate.example.org/study")
+    >>> extract_url_host_and_port("https://Annotate.example.org/study")
     'annotate.example.org'
     """
     return urlsplit(url).netloc.rpartition("@")[2].lower()
@@ -316,22 +316,22 @@ def _make_uvicorn_server(make_app: Callable[[], Any], command: str, proxy_header
         backlog=_AT_ONCE,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS
     )  # fmt: skip
-    return type("Server", (_OpenFileLimitServer, uvicorn.Server), {})(config)
+    return type("Server", (_FileLimitWarningServer, uvicorn.Server), {})(config)
 
 
-class _OpenFileLimitServer:
+class _FileLimitWarningServer:
     """Before uvicorn's server: a process that has no open files left says so once. asyncio tries to take one more as
     often as its backlog is long, each time with a traceback; so that is short, and the system's queue long again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().set_exception_handler(self._report_loop_error)
+        asyncio.get_running_loop().set_exception_handler(self._warn_once_of_open_file_limit)
         await super().startup(sockets=sockets)  # type: ignore[misc]
         for sock in sockets or ():
             sock.listen(_QUEUE)
 
     _told = False
 
-    def _report_loop_error(self, loop: Any, context: dict[str, Any]) -> None:
+    def _warn_once_of_open_file_limit(self, loop: Any, context: dict[str, Any]) -> None:
         if getattr(context.get("exception"), "errno", None) not in (errno.EMFILE, errno.ENFILE):
             loop.default_exception_handler(context)
         elif not self._told:
@@ -360,13 +360,13 @@ class _HeaderTimeoutProtocol:
         if len(self.connections) > self.most:
             waiting = [connection for connection in self.connections if connection._timer is not None]
             first = min(waiting, key=lambda other: other._timer.when())
-            first._stop()  # it is not to be the first again
+            first._stop_header_timer()  # it is not to be the first again
             first.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)  # type: ignore[misc]
         if not self._is_waiting_for_head():
-            self._stop()
+            self._stop_header_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # type: ignore[misc]
@@ -374,17 +374,17 @@ class _HeaderTimeoutProtocol:
             self._start_header_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._stop_header_timer()
         super().connection_lost(exc)  # type: ignore[misc]
 
     def _is_waiting_for_head(self) -> bool:
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def _start_header_timer(self) -> None:
-        self._stop()
+        self._stop_header_timer()
         self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
 
-    def _stop(self) -> None:
+    def _stop_header_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -396,11 +396,11 @@ def _make_timeout_protocol() -> type[Any]:
     return type(
         "Impatient",
         (_HeaderTimeoutProtocol, AutoHTTPProtocol),
-        {"most": max(8, _raise_file_limit() - _OWN_FILES)},
+        {"most": max(8, _raise_and_read_open_file_limit() - _OWN_FILES)},
     )
 
 
-def _raise_file_limit() -> int:
+def _raise_and_read_open_file_limit() -> int:
     """How many files the process may have open, once it has asked for as many as it may ask for."""
     try:
         import resource

@@ -42,7 +42,7 @@ class Repositories:
         for table in record.all_tables:
             for lang in record.langs or [""]:
                 config = (record.list_hub_configs(table, lang) or ("default",))[0]
-                for split in table.split_names:
+                for split in table.list_hub_split_names:
                     path = folder / config / f"{split}.jsonl"
                     path.parent.mkdir(parents=True, exist_ok=True)
                     lines = [json.dumps(row) + "\n" for row in made_mirror.own_rows(table)]

@@ -77,9 +77,9 @@ def test_record(record: CatalogueDatasetRecord, write_mirror: Writer) -> None:
     write_mirror(record)
     dataset = open_dataset(record.name)
     assert dataset.name == record.name
-    assert dataset.shapes() == record.all_shapes != ()
+    assert dataset.shapes() == record.list_shapes_tables_can_give != ()
     assert dataset.lang == (record.lang or "mul")
-    for shape in record.all_shapes:
+    for shape in record.list_shapes_tables_can_give:
         loaded = dataset.load(shape)
         assert loaded.skipped == (), shape
         texts = len(loaded.data) / max(1, len(record.langs))
@@ -96,7 +96,7 @@ def test_declaration(record: CatalogueDatasetRecord) -> None:
     assert bool(record.hub) != bool(record.by_hand)
     assert record.is_pinned_to_commit or record.revision == "main"
     assert record.size or record.by_hand
-    assert set(record.all_shapes) <= set(SHAPES)
+    assert set(record.list_shapes_tables_can_give) <= set(SHAPES)
     assert not record.layout or not record.tables
 
 

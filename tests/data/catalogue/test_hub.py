@@ -13,8 +13,8 @@ from embassay.data.catalogue import entries as records
 from embassay.data.catalogue import hub as fetching
 from embassay.data.catalogue.entries import (
     CatalogueDatasetRecord,
+    describe_dataset_source,
     find_catalogue_entry,
-    find_dataset_location,
     read_catalogue_entries,
 )
 from embassay.data.catalogue.hub import fetch_tables_into_mirror
@@ -35,8 +35,8 @@ def test_record(record: CatalogueDatasetRecord, hub: Any) -> None:
     """A repository with the configurations and splits that the record names gives every shape it declares."""
     hub.add(record)
     dataset = open_dataset(record.name)
-    assert dataset.shapes() == record.all_shapes
-    for shape in record.all_shapes:
+    assert dataset.shapes() == record.list_shapes_tables_can_give
+    for shape in record.list_shapes_tables_can_give:
         loaded = dataset.load(shape)
         assert loaded.skipped == ()
         assert len(loaded.data) / max(1, len(record.langs)) in (SIZE, 2 * SIZE, 3 * SIZE)
@@ -46,11 +46,11 @@ def test_the_mirror_wins_and_gives_the_same(hub: Any, mirror: Path) -> None:
     """What was fetched is read from the mirror from then on: the same records, another fingerprint."""
     hub.add(find_catalogue_entry("rte3"))
     before = open_dataset("rte3")
-    assert find_dataset_location(find_catalogue_entry("rte3")) == "hub"
+    assert describe_dataset_source(find_catalogue_entry("rte3")) == "hub"
     loaded = before.load("labelled_pairs")
     fetched = fetch_tables_into_mirror(find_catalogue_entry("rte3"), _silent)
     assert [one.rows for one in fetched] == [2] * 4
-    assert find_dataset_location(find_catalogue_entry("rte3")) == "mirror"
+    assert describe_dataset_source(find_catalogue_entry("rte3")) == "mirror"
     assert (mirror / "rte3" / "test" / "de.jsonl.gz").is_file()
     after = open_dataset("rte3").load("labelled_pairs")
     assert (after.data.ids, after.data.first) == (loaded.data.ids, loaded.data.first)
@@ -122,7 +122,7 @@ def test_fetch_goes_on_where_it_stopped(hub: Any, mirror: Path, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         fetch_tables_into_mirror(find_catalogue_entry("biosses"), stop)
     assert not (mirror / "biosses" / "test.jsonl.gz").exists()
-    assert find_dataset_location(find_catalogue_entry("biosses")) == "part of mirror"
+    assert describe_dataset_source(find_catalogue_entry("biosses")) == "part of mirror"
     fetch_tables_into_mirror(find_catalogue_entry("biosses"), stop)
     assert heard == [0, 10, 20, 30, 30, 40, 50, 60, 70, 80, 90, 100]
     first = open_dataset("biosses").load("pairs").data.first

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.hub import CanonicalColumnSource
+from embassay.data.catalogue.hub import RowSourceWithCanonicalColumns
 from embassay.data.tables import JsonLinesTable
 
 
@@ -23,7 +23,7 @@ def test_nested_cells_and_second_choices(tmp_path: Path) -> None:
         {"info": {"post": "", "article": "a"}, "summaries": [{"text": "s"}]},
         {"info": None, "summaries": []},
     )
-    mapped = CanonicalColumnSource(
+    mapped = RowSourceWithCanonicalColumns(
         source, {"text": ("info.post", "info.article"), "summary_2": ("summaries.1.text",)}
     )
     assert mapped.columns() == ("text", "summary_2", "info", "summaries")
@@ -38,11 +38,11 @@ def test_nested_cells_and_second_choices(tmp_path: Path) -> None:
 def test_our_names_and_those_of_beir(tmp_path: Path) -> None:
     """A canonical column may be there already; BEIR's names count in the tables of a retrieval set only."""
     source = _source(tmp_path / "x.jsonl", {"_id": "1", "text": "a", "score": 2})
-    assert next(CanonicalColumnSource(source, {}, "corpus").rows(("id", "text"))).cells == {
+    assert next(RowSourceWithCanonicalColumns(source, {}, "corpus").rows(("id", "text"))).cells == {
         "id": "1",
         "text": "a",
     }
-    flat = CanonicalColumnSource(source, {"text": ("sentence1",)}, "test")
+    flat = RowSourceWithCanonicalColumns(source, {"text": ("sentence1",)}, "test")
     assert flat.columns() == ("text", "_id", "score")
     assert next(flat.rows(("text", "score"))).cells == {"text": "a", "score": 2}
 
@@ -50,5 +50,5 @@ def test_our_names_and_those_of_beir(tmp_path: Path) -> None:
 def test_ids_of_flat_tables_are_not_used(tmp_path: Path) -> None:
     """Unless the record maps them: nobody promises that they are there once."""
     source = _source(tmp_path / "x.jsonl", {"id": "1", "text": "a"})
-    assert "id" not in CanonicalColumnSource(source, {}, "test").columns()
-    assert "id" in CanonicalColumnSource(source, {"id": ("id",)}, "test").columns()
+    assert "id" not in RowSourceWithCanonicalColumns(source, {}, "test").columns()
+    assert "id" in RowSourceWithCanonicalColumns(source, {"id": ("id",)}, "test").columns()

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from embassay.data import SHAPES, open_dataset
-from embassay.data.check import DataCheck
+from embassay.data.check import DataCheckRequest
 from embassay.data.check import figures as texts
-from embassay.data.check.figures import count_values, find_off_scale_scores, summarize_number_spread
+from embassay.data.check.figures import (
+    count_value_occurrences,
+    find_score_scale_and_count_outliers,
+    summarize_number_spread,
+)
 from embassay.data.check.files import DataFaultCollector
 from embassay.data.check.inspection import TASKS, find_near_miss_shapes
 from embassay.errors import DataError, UsageError
@@ -38,7 +42,7 @@ def test_the_tasks_of_sage_are_those_of_the_protocol() -> None:
 def test_a_check_agrees_with_the_loaders() -> None:
     """Shapes, items, skipped rows and warnings of the sample are those that loading gives."""
     dataset = open_dataset("sample")
-    report = DataCheck("sample", near=None).report()
+    report = DataCheckRequest("sample", near=None).report()
     assert report.usable
     assert tuple(shape.shape for shape in report.shapes) == dataset.shapes()
     for shape in report.shapes:
@@ -55,7 +59,7 @@ def test_a_check_agrees_with_the_loaders() -> None:
 
 def test_the_report_is_json() -> None:
     """Everything in a report can be written as JSON and holds no number that is none."""
-    json.dumps(DataCheck("sample").report().as_dict(), allow_nan=False)
+    json.dumps(DataCheckRequest("sample").report().as_dict(), allow_nan=False)
 
 
 def test_a_large_table_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +67,7 @@ def test_a_large_table_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(texts, "HELD", 40)
     rows = "".join(f"text number {number % 9}\n" for number in range(10))
     (tmp_path / "t.csv").write_text("text\n" + rows)
-    report = DataCheck(str(tmp_path / "t.csv")).report()
+    report = DataCheckRequest(str(tmp_path / "t.csv")).report()
     assert [shape.items for shape in report.shapes] == [10]
     assert report.shapes[0].warnings == ("repeats of an earlier text: 1 (10)",)
     assert [one.texts for one in report.repeats] == [4]
@@ -76,17 +80,17 @@ def test_two_paths(tmp_path: Path) -> None:
     mine.write_text('{"text": "one and only one text", "label": 1}\n{"text": "another", "label": 2}\n')
     theirs.write_text('{"id": "t", "text": "one and  only one text"}\n')
     other.write_text('{"text": "a", "text2": "b", "score": 1}\n')
-    report = DataCheck(str(mine), against=str(theirs)).report()
+    report = DataCheckRequest(str(mine), against=str(theirs)).report()
     (overlap,) = report.overlaps
     assert (overlap.of, overlap.within, overlap.texts, overlap.exact, overlap.near) == (
         str(mine), str(theirs), 2, 1, 0,
     )  # fmt: skip
     assert overlap.examples[0].first == "t"
     assert report.repeats[0].texts == 2
-    remarks = DataCheck(str(mine), against=str(other)).report().remarks
+    remarks = DataCheckRequest(str(mine), against=str(other)).report().remarks
     assert remarks == (f"{other}: no table to compare with mine.jsonl (columns text).",)
     with pytest.raises(UsageError, match="there is no file"):
-        DataCheck(str(mine), against="nowhere.jsonl").report()
+        DataCheckRequest(str(mine), against="nowhere.jsonl").report()
 
 
 def test_splits(tmp_path: Path) -> None:
@@ -100,9 +104,9 @@ def test_splits(tmp_path: Path) -> None:
         ("train", "x y z"),
     ]
     path.write_text("".join(json.dumps({"split": split, "text": text}) + "\n" for split, text in rows))
-    told = {(one.of, one.within): one.exact for one in DataCheck(str(path)).report().overlaps}
+    told = {(one.of, one.within): one.exact for one in DataCheckRequest(str(path)).report().overlaps}
     assert told == {("dev", "train"): 1, ("test", "train"): 2, ("test", "dev"): 0}
-    report = DataCheck(str(path), split="test").report()
+    report = DataCheckRequest(str(path), split="test").report()
     assert {(one.of, one.within) for one in report.overlaps} == {("test", "train"), ("test", "dev")}
     assert (report.repeats[0].texts, report.repeats[0].exact) == (2, 1)
     assert report.lengths[0].characters.n == 2
@@ -113,7 +117,9 @@ def test_progress_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps({"text": f"text number {n}"}) + "\n" for n in range(3000)))
     told: dict[str, tuple[int, int]] = {}
-    DataCheck(str(path), say=lambda doing, done, total: told.__setitem__(doing, (done, total))).report()
+    DataCheckRequest(
+        str(path), say=lambda doing, done, total: told.__setitem__(doing, (done, total))
+    ).report()
     assert {
         "reading x.jsonl",
         "loading documents",
@@ -160,7 +166,7 @@ def test_a_column_of_objects_is_offered_for_nothing(tmp_path: Path) -> None:
     path = tmp_path / "nested.jsonl"
     rows = [{"id": n, "document": {"text": f"text {n}"}, "meta": {"label": n % 2}} for n in range(12)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert "text=meta" not in str(DataCheck(str(path)).report())
+    assert "text=meta" not in str(DataCheckRequest(str(path)).report())
 
 
 def test_one_fault_many_places() -> None:
@@ -183,7 +189,7 @@ def test_figures() -> None:
     """1, 2, 3, 10: median 2.5, mean 4; of 21 scores one is off the scale 0 to 1; b appears twice."""
     told = summarize_number_spread(np.array([10, 1, 2, 3, np.nan]))
     assert (told.n, told.least, told.median, told.most, told.mean) == (4, 1, 2.5, 10, 4)
-    assert find_off_scale_scores([0.5] * 20 + [40]) == ((0, 1), 1)
-    assert find_off_scale_scores([0.1, 0.9]) is None
-    assert find_off_scale_scores(np.array([np.nan])) is None
-    assert list(count_values(["a", "b", "b"]).counts.items()) == [("b", 2), ("a", 1)]
+    assert find_score_scale_and_count_outliers([0.5] * 20 + [40]) == ((0, 1), 1)
+    assert find_score_scale_and_count_outliers([0.1, 0.9]) is None
+    assert find_score_scale_and_count_outliers(np.array([np.nan])) is None
+    assert list(count_value_occurrences(["a", "b", "b"]).counts.items()) == [("b", 2), ("a", 1)]

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from embassay.cli.main import run
-from embassay.data.check.files import advise_table_reading
+from embassay.data.check.files import suggest_delimited_read_options
 from embassay.data.lines import DelimitedReadOptions
 
 
@@ -404,4 +404,4 @@ def test_semicolons_in_json_are_no_delimiters(tmp_path: Path) -> None:
     """What is advised would be a table of broken JSON."""
     path = tmp_path / "export.json"
     path.write_text(json.dumps([{"text": "one; two"}, {"text": "three; four"}]))
-    assert advise_table_reading(path, DelimitedReadOptions()) == (DelimitedReadOptions(), ())
+    assert suggest_delimited_read_options(path, DelimitedReadOptions()) == (DelimitedReadOptions(), ())

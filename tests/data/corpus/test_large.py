@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from embassay.data import column, corpus, open_dataset
 from embassay.data.corpus import PickedTexts, TextColumn
-from embassay.data.rows import collect_row_faults
+from embassay.data.rows import skip_and_collect_faulty_rows
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, LoadedDataset, RetrievalSet
 
@@ -136,7 +136,7 @@ def _outcome(folder: Path, most: int) -> tuple[str, list[str]]:
         patch.setenv("EMBASSAY_CACHE", str(folder))
         patch.setattr(corpus, "IN_MEMORY", most)
         dataset = open_dataset(str(folder / "t.jsonl"))
-        with collect_row_faults(lambda error: faults.append(str(error))):
+        with skip_and_collect_faulty_rows(lambda error: faults.append(str(error))):
             dataset.load("documents")
         try:
             loaded = dataset.load("documents")
@@ -204,7 +204,7 @@ def test_full_disk(tmp_path: Path, large: Callable[[], None], monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embassay.data.column.TextColumnWriter._write_bytes", full)
+    monkeypatch.setattr("embassay.data.column.TextColumnWriter._write_checksummed_bytes", full)
     with pytest.raises(UsageError, match="No space left"):
         open_dataset(beir(tmp_path / "d")).load("retrieval")
     assert not list((tmp_path / "cache" / "corpora").glob("**/texts"))
@@ -216,7 +216,7 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
     spec = beir(tmp_path / "d", [*ROWS, {"id": True, "text": "bad"}, ROWS[2]])
     for _ in range(2):
         faults: list[str] = []
-        with collect_row_faults(lambda error, faults=faults: faults.append(error.what)):  # type: ignore[misc]
+        with skip_and_collect_faulty_rows(lambda error, faults=faults: faults.append(error.what)):  # type: ignore[misc]
             corpus = open_dataset(spec).load("retrieval").data.corpus
         assert corpus.texts[3] == ROWS[3]["title"] + " " + ROWS[3]["text"]
         assert faults == ["the value of 'id' cannot be used", "id 'd2' appears twice, first on line 3."]

@@ -7,7 +7,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.column import find_odd_texts, find_repeated_texts
+from embassay.data.column import count_empty_long_and_repeated_texts, find_positions_of_repeated_texts
 from embassay.data.intake import ReasonTally
 from embassay.data.views import SmallestHashSample, draw_seeded_positions
 
@@ -18,9 +18,10 @@ FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 def test_repeats(texts: list[str], kinds: int) -> None:
     """Exact whatever the hash: one with collisions finds the same places."""
     expected = [place for place, text in enumerate(texts) if text in texts[:place]]
-    assert find_repeated_texts(array("q", map(hash, texts)), texts.__getitem__) == expected
+    assert find_positions_of_repeated_texts(array("q", map(hash, texts)), texts.__getitem__) == expected
     assert (
-        find_repeated_texts(array("q", (len(text) % kinds for text in texts)), texts.__getitem__) == expected
+        find_positions_of_repeated_texts(array("q", (len(text) % kinds for text in texts)), texts.__getitem__)
+        == expected
     )
 
 
@@ -35,7 +36,7 @@ def test_same_warnings_as_one_by_one(texts: list[str]) -> None:
     for place, text in enumerate(texts):
         if text and text in texts[:place]:
             one_by_one.count_warned_item("repeats of an earlier text", ids[place])
-    at_once.add_earlier_counts(noted=find_odd_texts(ids, texts))
+    at_once.add_earlier_counts(noted=count_empty_long_and_repeated_texts(ids, texts))
     assert at_once.warnings() == one_by_one.warnings()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset
 from embassay.data.documents import Document, FolderPassageSource, split_into_passages
-from embassay.data.documents.folder import format_path_as_id, scan_folder
+from embassay.data.documents.folder import format_path_as_id, survey_document_folder
 from embassay.data.documents.passages import parse_chunking_options
 from embassay.errors import DataError, UsageError
 from embassay.text.chunking import Chunking
@@ -136,7 +136,7 @@ def test_a_folder_that_may_not_be_read_is_counted(folder: Path, monkeypatch: pyt
         return scanned(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    found = scan_folder(folder)
+    found = survey_document_folder(folder)
     assert "sub%20dir/note.txt" not in {one.id for one in found.entries}
     left = {one.reason: (one.count, one.examples) for one in open_dataset(folder).load("documents").skipped}
     assert list(left).index("folders that cannot be read") < list(left).index("hidden files and folders")
@@ -240,7 +240,7 @@ def test_passages_cover_all_but_whitespace(text: str, limit: int) -> None:
 def test_the_survey_opens_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kinds are told by names."""
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))
-    found = scan_folder(folder)
+    found = survey_document_folder(folder)
     assert [one.kind for one in found.entries if one.path.suffix == ".html"] == ["HTML"]
 
 

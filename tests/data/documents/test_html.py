@@ -6,7 +6,7 @@ import pytest
 
 from embassay.data.documents import conversion
 from embassay.data.documents.html import HtmlEndTag, HtmlStartTag, tokenize_html
-from embassay.data.documents.markup import UnreadableDocument, extract_html_text_and_title
+from embassay.data.documents.markup import UnreadableDocumentError, extract_html_text_title_and_language
 
 
 def told(page: str) -> list[object]:
@@ -60,12 +60,12 @@ HOSTILE = {
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pages_are_read_in_one_pass(piece):
     """3 MB of each: what took the square of its length would run for hours."""
-    extract_html_text_and_title(piece * (3_000_000 // len(piece)))
+    extract_html_text_title_and_language(piece * (3_000_000 // len(piece)))
 
 
 def test_what_is_left_out_may_nest_deeply():
     """Each end is found at once, however much is open."""
-    text, _, _ = extract_html_text_and_title(
+    text, _, _ = extract_html_text_title_and_language(
         "<svg>" * 100_000 + "</p>" * 100_000 + "</svg>" * 100_000 + "<p>after"
     )
     assert text == "after"
@@ -80,9 +80,9 @@ def test_a_refusal_is_remembered(tmp_path, monkeypatch):
         return {"refused": "files that need more memory or time than allowed"}
 
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(conversion, "_make_conversion_request", refuse)
+    monkeypatch.setattr(conversion, "_request_conversion_from_process", refuse)
     for name in ("one.html", "same.html"):
         (tmp_path / name).write_text("<p>a")
-        with pytest.raises(UnreadableDocument, match="more memory or time"):
+        with pytest.raises(UnreadableDocumentError, match="more memory or time"):
             conversion.convert_document(tmp_path / name, "HTML")
     assert len(asked) == 1

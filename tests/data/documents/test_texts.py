@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.documents.markup import (
-    UnreadableDocument,
+    UnreadableDocumentError,
     cut_pictures_fix_line_ends,
     detect_and_decode_text,
-    extract_html_text_and_title,
+    extract_html_text_title_and_language,
     find_declared_charset,
     read_markdown,
     split_front_matter,
@@ -45,7 +45,7 @@ def test_old_encodings_of_the_west_and_of_the_middle_of_europe(encoding: str, te
 
 @pytest.mark.parametrize("content", [b"a\0b", b"\x01\x02\x03\x04abc", b"\xff\xfe\x00"])
 def test_what_is_no_text_is_unread(content: bytes) -> None:
-    with pytest.raises(UnreadableDocument):
+    with pytest.raises(UnreadableDocumentError):
         detect_and_decode_text(content)
 
 
@@ -90,13 +90,13 @@ def test_html_keeps_what_is_read() -> None:
         "<h2>One <a class=headerlink href=#x>¶</a></h2><ul><li>a<li><p>b</p></ul><table><tr><td>1<td>2</table>"
         "<p>line<br>break<script>x()</script><pre># code\n  y</pre></main><footer>foot</footer>"
     )
-    text, title, lang = extract_html_text_and_title(page)
+    text, title, lang = extract_html_text_title_and_language(page)
     assert (title, lang) == ("T & U", "en")
     assert text == "## One\n\n- a\n- b\n\n1 | 2\n\nline\nbreak\n\n```\n# code\n  y\n```"
 
 
 def test_a_navigation_without_an_end_hides_nothing() -> None:
-    assert extract_html_text_and_title("<p>One.<nav><p>Two.")[0] == "One.\n\nTwo."
+    assert extract_html_text_title_and_language("<p>One.<nav><p>Two.")[0] == "One.\n\nTwo."
 
 
 def test_declared_charsets() -> None:
@@ -106,4 +106,4 @@ def test_declared_charsets() -> None:
 
 @given(st.text(max_size=200))
 def test_html_never_fails(page: str) -> None:
-    assert isinstance(extract_html_text_and_title(page)[0], str)
+    assert isinstance(extract_html_text_title_and_language(page)[0], str)

@@ -20,8 +20,8 @@ from embassay.data.judged_runs import (
 )
 from embassay.data.judged_runs.engines import read_engine_hits
 from embassay.data.judged_runs.spans import (
+    convert_spans_to_document_qrels,
     is_span_judgement_file,
-    make_span_qrels,
     read_evidence_spans,
     rename_passages_by_evidence,
 )
@@ -273,7 +273,7 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
     """Whole, in a larger passage, and half of it; less than half is none."""
     spans = read_evidence_spans(judged)
     assert is_span_judgement_file(judged)
-    assert sorted(make_span_qrels(spans, judged).frame.rows()) == [
+    assert sorted(convert_spans_to_document_qrels(spans, judged).frame.rows()) == [
         ("q", "a.md[100:200]", 5.0), ("q", "a.md[900:1000]", 3.0), ("q", "b.md[0:50]", 1.0),
     ]  # fmt: skip
     for start, end, found in (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import embassay
 from embassay.data.judged_runs import rank_passages_by_question, read_entries_in_memory, read_run_entries
 from embassay.measures.judgements import rank_documents
-from embassay.protocols.rag.probes.tail import RecallTailRequest, measure_recall_tails
-from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.protocols.rag.probes.tail import RecallTailRequest, compare_index_recall_tails
+from embassay.protocols.rag.trace.options import PipelineTraceRequest
 from embassay.protocols.rag.trace.pipeline import read_retrieval_pipeline
 
 SCORES = st.dictionaries(
@@ -38,9 +38,9 @@ def test_all_readers_of_runs_have_one_order(tmp_path: Path) -> None:
     assert [doc for doc, _ in rank_passages_by_question(read_run_entries(run))["q1"]] == ["c", "b", "a", "d"]
     scored = embassay.rag.score(qrels, {"mine": run}, measures=["RR"], resamples=10)
     assert scored.values["value"].to_list() == [1.0]
-    pipeline, _ = read_retrieval_pipeline(TraceRequest(searches=(str(run),), qrels=str(qrels)))
+    pipeline, _ = read_retrieval_pipeline(PipelineTraceRequest(searches=(str(run),), qrels=str(qrels)))
     assert pipeline.searches[0].lists["q1"] == ["c", "b", "a", "d"]
     exact = tmp_path / "exact.jsonl"
     exact.write_text(json.dumps({"query_id": "q1", "documents": [{"id": "c", "score": 2.0}]}) + "\n")
-    [tail] = measure_recall_tails(RecallTailRequest((str(run),), str(exact), cutoff=1)).tails
+    [tail] = compare_index_recall_tails(RecallTailRequest((str(run),), str(exact), cutoff=1)).tails
     assert tail.mean == 1.0

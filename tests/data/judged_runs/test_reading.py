@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import RunOrQrelsEntries, read_entries_in_memory, read_qrels, read_run_entries
+from embassay.data.judged_runs import (
+    RunOrQrelsEntries,
+    read_entries_in_memory,
+    read_qrels_entries,
+    read_run_entries,
+)
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
 from embassay.data.judged_runs.layouts import QRELS, RUN, DelimitedFieldLayout, detect_text_file_layout
@@ -41,7 +46,7 @@ def parquet(rows: list[tuple[str, str, float]], value: str) -> bytes:
 
 def read(kind: str, path: Path, content: str | bytes, **arguments: object) -> RunOrQrelsEntries:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return (read_run_entries if kind == "run" else read_qrels)(path, **arguments)  # type: ignore[operator, no-any-return]
+    return (read_run_entries if kind == "run" else read_qrels_entries)(path, **arguments)  # type: ignore[operator, no-any-return]
 
 
 RUNS = {
@@ -125,10 +130,10 @@ def test_beir_folder(tmp_path: Path) -> None:
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "test.tsv").write_text(BEIR)
     (tmp_path / "qrels" / "dev.tsv").write_text("q\td\t2\n")
-    assert read_qrels(tmp_path).frame.rows() == QREL_ROWS
-    assert read_qrels(tmp_path, split="dev").frame.rows() == [("q", "d", 2.0)]
+    assert read_qrels_entries(tmp_path).frame.rows() == QREL_ROWS
+    assert read_qrels_entries(tmp_path, split="dev").frame.rows() == [("q", "d", 2.0)]
     with pytest.raises(DataError, match=r"the folder has no qrels \(expected qrels/x.tsv\)"):
-        read_qrels(tmp_path, split="x")
+        read_qrels_entries(tmp_path, split="x")
 
 
 def test_line_of_an_entry(tmp_path: Path) -> None:
@@ -305,7 +310,7 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
     lines = (blank.join((q, "Q0", d, "1", repr(s), "tag")) for q, d, s in rows)
     content = ("\n\n" if spaced else "\n").join(lines).encode()
     layout = detect_text_file_layout(Path("x"), content, RUN, {})
-    slow = list(careful.parse_text_entries(Path("x"), content, RUN, layout).values())
+    slow = list(careful.parse_run_or_qrels_lines(Path("x"), content, RUN, layout).values())
     fast = columns.parse_text_columns(content, layout)
     assert slow == rows
     assert fast is not None
@@ -479,5 +484,5 @@ def test_an_id_that_looks_like_a_formula_survives_the_sheet(tmp_path):
     """What we give people to grade has an apostrophe before it; a spreadsheet or a person may take it off."""
     sheet = tmp_path / "graded.csv"
     sheet.write_text("query_id,doc_id,grade\n'=q,'-doc,5\n=q,'@b,1\n'tis,-2.5,3\n")
-    rows = read_qrels(sheet).frame.select("query", "doc").rows()
+    rows = read_qrels_entries(sheet).frame.select("query", "doc").rows()
     assert rows == [("=q", "-doc"), ("=q", "@b"), ("'tis", "-2.5")]

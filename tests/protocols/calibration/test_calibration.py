@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translate_thresholds
-from embassay.protocols.calibration.probability import read_system_pair_scores
-from embassay.protocols.calibration.slices import PairsWithSliceColumns, find_pair_slices
+from embassay.protocols.calibration.probability import read_pair_scores_from_cell
+from embassay.protocols.calibration.slices import PairsWithSliceColumns, list_pair_kinds_with_masks
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import LabelledTextPairs, ResultRow
@@ -249,7 +249,7 @@ def test_grades_need_a_cut(tmp_path: Path) -> None:
     made = eb.calibrate(
         ["jaccard"], datasets={"graded": graded}, out=tmp_path / "b", tokenizer="words", options=options
     )
-    pairs = read_system_pair_scores(RunFolder(made.path).locate_cell_items("pairs", "graded", "jaccard"))
+    pairs = read_pair_scores_from_cell(RunFolder(made.path).locate_cell_items("pairs", "graded", "jaccard"))
     assert pairs is not None
     assert pairs.same.sum() == sum(row["score"] == 4.5 for row in graded)
 
@@ -257,7 +257,7 @@ def test_grades_need_a_cut(tmp_path: Path) -> None:
 def test_a_threshold_in_another_scale_accepts_as_many(run: Run) -> None:
     [told] = translate_thresholds(run.path, "jaccard", 0.6)
     pairs = {
-        name: read_system_pair_scores(RunFolder(run.path).locate_cell_items("pairs", "pairs", name))
+        name: read_pair_scores_from_cell(RunFolder(run.path).locate_cell_items("pairs", "pairs", name))
         for name in ("jaccard", "rouge")
     }
     a, b = pairs["jaccard"], pairs["rouge"]
@@ -294,12 +294,12 @@ def test_a_changed_system_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
-    from embassay.report.terminal import run_view
+    from embassay.report.terminal import make_run_terminal_blocks
 
     page = run.report().read_text("utf-8")
     assert "id=calibration " in page
     assert "Thresholds with a guarantee" in page
-    text = printed(run_view(run.path))
+    text = printed(make_run_terminal_blocks(run.path))
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
     assert f"{saved.threshold():.3f}" in text
     first = page[page.index("<h1") :].partition("</h1>")[0]
@@ -337,7 +337,7 @@ def test_a_cut_reads_grades_where_there_are_labels_too(tmp_path: Path) -> None:
         made = eb.calibrate(
             ["jaccard"], datasets={"both": both}, out=tmp_path / f"{cut}", tokenizer="words", options=options
         )
-        pairs = read_system_pair_scores(RunFolder(made.path).locate_cell_items("pairs", "both", "jaccard"))
+        pairs = read_pair_scores_from_cell(RunFolder(made.path).locate_cell_items("pairs", "both", "jaccard"))
         assert pairs is not None
         found[cut] = int(pairs.same.sum())
     assert found == {2.0: 72, 4.0: 24}
@@ -597,5 +597,5 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
 def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
     """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
     pairs = LabelledTextPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
-    kinds = dict(find_pair_slices(PairsWithSliceColumns(pairs, {}), np.arange(2)))
+    kinds = dict(list_pair_kinds_with_masks(PairsWithSliceColumns(pairs, {}), np.arange(2)))
     assert kinds["pairs with one negation"].tolist() == [True, False]

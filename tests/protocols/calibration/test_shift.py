@@ -12,14 +12,14 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.calibration import CalibrationOptions
-from embassay.protocols.calibration.check import compare_pairs_with_calibration
+from embassay.protocols.calibration.check import check_calibration_on_new_pairs
 from embassay.protocols.calibration.shift import (
     KEPT,
     WATCHED,
     PairShiftWatch,
     compare_pair_features,
     measure_pair_features,
-    sample_sorted_features,
+    sample_pair_features_each_sorted,
 )
 
 WORDS = [
@@ -74,26 +74,30 @@ def test_a_file_keeps_numbers_and_no_texts(saved: Path) -> None:
     assert not any(word in json.dumps(plain["reference"]) for word in WORDS)
     assert {len(values) for values in plain["reference"].values()} == {300}
     assert (
-        len(sample_sorted_features({"similarity": np.arange(2000.0)}, np.random.default_rng(0))["similarity"])
+        len(
+            sample_pair_features_each_sorted({"similarity": np.arange(2000.0)}, np.random.default_rng(0))[
+                "similarity"
+            ]
+        )
         == KEPT
     )
 
 
 def test_longer_texts_are_others_and_new_ones_alike(saved: Path, tmp_path: Path) -> None:
     """With labels what became of the promise is told: here half of the labels are turned."""
-    alike = compare_pairs_with_calibration(
+    alike = check_calibration_on_new_pairs(
         saved, written(tmp_path / "like.jsonl", pairs(120, 2, noise=0.02), labelled=False)
     )
     assert alike.is_calibration_usable
     assert not alike.kept
-    longer = compare_pairs_with_calibration(saved, written(tmp_path / "long.jsonl", pairs(120, 3, length=16)))
-    assert not longer.likeness.is_like_reference
+    longer = check_calibration_on_new_pairs(saved, written(tmp_path / "long.jsonl", pairs(120, 3, length=16)))
+    assert not longer.likeness.is_similar_to_calibration_pairs
     assert longer.likeness.differences[0].name == "length"
-    turned = compare_pairs_with_calibration(
+    turned = check_calibration_on_new_pairs(
         saved, written(tmp_path / "turned.jsonl", pairs(200, 4, noise=0.6))
     )
     precision = turned.kept[0]
-    assert precision.is_promise_broken
+    assert precision.is_promised_precision_missed
     assert not turned.is_calibration_usable
     rows = pairs(200, 4, noise=0.6)
     system = eb.calibration(saved)
@@ -117,18 +121,18 @@ def test_accepting_other_pairs_warns_and_like_ones_do_not(saved: Path) -> None:
 
 
 def test_single_pairs_are_compared_when_there_are_many() -> None:
-    reference = sample_sorted_features(
+    reference = sample_pair_features_each_sorted(
         {"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1)
     )
     watch = PairShiftWatch(reference)
-    said = [watch.warn_of_shifted_pairs({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
+    said = [watch.describe_pair_shift_if_detected({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
     assert not any(said[:-1])
     assert said[-1]
 
 
 def test_few_pairs_and_files_of_before(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too few pairs"):
-        compare_pairs_with_calibration(saved, written(tmp_path / "few.jsonl", pairs(5, 7)))
+        check_calibration_on_new_pairs(saved, written(tmp_path / "few.jsonl", pairs(5, 7)))
     plain = json.loads(saved.read_text())
     for changed in (
         {"similarity": [0.1, "x"]},
@@ -151,8 +155,10 @@ def test_false_alarms(draws: int, most: int) -> None:
     rng, found = np.random.default_rng(11), 0
     for _ in range(draws):
         whole = {"similarity": rng.integers(0, 20, 400) / 20, "length": rng.lognormal(4, 0.5, 400).round()}
-        reference = sample_sorted_features({name: values[:300] for name, values in whole.items()}, rng)
+        reference = sample_pair_features_each_sorted(
+            {name: values[:300] for name, values in whole.items()}, rng
+        )
         found += not compare_pair_features(
             reference, {name: values[300:] for name, values in whole.items()}
-        ).is_like_reference
+        ).is_similar_to_calibration_pairs
     assert found <= most

@@ -13,19 +13,22 @@ from hypothesis import strategies as st
 
 from embassay.protocols.choose.belief import (
     LIKELY,
-    SignalWeights,
+    SignalWeightPosterior,
     SystemScoreBelief,
     SystemSignals,
-    combine_system_signals,
-    forecast_label_needs,
+    build_system_signals,
+    forecast_regret_by_label_count,
     form_belief_from_signals,
     make_contrast_basis,
     update_belief_by_questions,
 )
-from embassay.protocols.choose.conclusions import estimate_system_means, load_shipped_weights
+from embassay.protocols.choose.conclusions import (
+    estimate_system_means_despite_gaps,
+    load_shipped_signal_weights,
+)
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
-WEIGHTS = SignalWeights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
+WEIGHTS = SignalWeightPosterior(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
 
 
 def belief(*values: float) -> SystemScoreBelief:
@@ -61,7 +64,7 @@ def test_systems_that_agree_differ_less() -> None:
 def test_evidence_by_hand() -> None:
     """The score is the mean of the signals, and agreement is kept beside it."""
     near, half = np.array([0.75, 0.5, 0.0]), np.array([0.25, 0.5, 0.0])
-    found = combine_system_signals([near, half], AGREEMENT)
+    found = build_system_signals([near, half], AGREEMENT)
     assert found.values == pytest.approx(np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 0.0]]))
     assert found.scores == pytest.approx(np.array([[0.5], [0.5], [0.0]]))
     assert np.array_equal(found.agreement, AGREEMENT)
@@ -76,9 +79,9 @@ def test_near_copies_of_a_bad_system_do_not_win(copies: int) -> None:
     near[1:] += np.linspace(0, 0.004, copies)
     shares = np.where(np.add.outer(np.arange(n) == 0, np.arange(n) == 0) == 1, 0.1, 0.97)
     np.fill_diagonal(shares, 1.0)
-    evidence = combine_system_signals([near, near], shares)
+    evidence = build_system_signals([near, near], shares)
     assert evidence.scores[0, 0] - evidence.scores[1, 0] == pytest.approx(0.2)
-    found = form_belief_from_signals(load_shipped_weights().weights, evidence)
+    found = form_belief_from_signals(load_shipped_signal_weights().weights, evidence)
     assert found.least_regret_system == 0
     assert found.best[0] > 0.5
     assert found.near(0.01)[1:].min() == pytest.approx(found.near(0.01)[1:].max(), abs=0.05)
@@ -89,11 +92,11 @@ def test_means_of_systems_that_were_asked_alike_are_their_means(systems: int, se
     """And of effects that add up, whoever was asked what: those that all would have."""
     rng = np.random.default_rng(seed)
     values = rng.random((20, systems))
-    assert estimate_system_means(values) == pytest.approx(values.mean(axis=0))
+    assert estimate_system_means_despite_gaps(values) == pytest.approx(values.mean(axis=0))
     added = rng.random((20, 1)) + rng.random(systems)
     partly = added.copy()
     partly[8:, 1:] = np.where(rng.random((12, systems - 1)) < 0.5, np.nan, partly[8:, 1:])
-    assert estimate_system_means(partly) == pytest.approx(added.mean(axis=0))
+    assert estimate_system_means_despite_gaps(partly) == pytest.approx(added.mean(axis=0))
 
 
 def test_many_labels_decide_whatever_the_signals_said() -> None:
@@ -117,14 +120,14 @@ def test_a_few_labels_move_it_part_of_the_way() -> None:
 def test_more_labels_leave_less_regret() -> None:
     """And the number is the first that is likely enough; fewer than must be judged are not told."""
     found = belief(0.31, 0.3, 0.3)
-    told = forecast_label_needs(found, 0.1 * AGREEMENT, 0.01)
+    told = forecast_regret_by_label_count(found, 0.1 * AGREEMENT, 0.01)
     regrets, chances = list(told.regrets.values()), list(told.chances.values())
     assert regrets[0] > regrets[-1]
     assert chances == sorted(chances)
     assert told.needed is not None
     assert told.chances[told.needed] >= LIKELY > chances[-2]
-    assert forecast_label_needs(found, 0.1 * AGREEMENT, 0.9).needed == 10
-    assert forecast_label_needs(found, 0.1 * AGREEMENT, 0.9, 30).needed == 40
+    assert forecast_regret_by_label_count(found, 0.1 * AGREEMENT, 0.9).needed == 10
+    assert forecast_regret_by_label_count(found, 0.1 * AGREEMENT, 0.9, 30).needed == 40
 
 
 @pytest.mark.parametrize("tolerance", [0.01, 0.03])
@@ -133,7 +136,7 @@ def test_the_number_of_labels_comes_true(tolerance: float) -> None:
     often as was said (80% or a little more), within three standard errors; with half as many less often."""
     before = belief(0.34, 0.3, 0.29)
     noise = 0.1 * AGREEMENT
-    told = forecast_label_needs(before, noise, tolerance)
+    told = forecast_regret_by_label_count(before, noise, tolerance)
     assert told.needed is not None
     rng = np.random.default_rng(9)
     root = np.linalg.cholesky(noise)

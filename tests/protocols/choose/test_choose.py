@@ -18,16 +18,20 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import SystemAnswers, load_shipped_weights, make_choice_conclusions
+from embassay.protocols.choose.conclusions import (
+    SystemAnswers,
+    conclude_best_system_choice,
+    load_shipped_signal_weights,
+)
 from embassay.protocols.choose.options import plan_passage_draw_sizes
-from embassay.protocols.choose.questions import FAMILIES, make_cell_options, read_user_questions
+from embassay.protocols.choose.questions import FAMILIES, make_choice_cell_options, read_user_questions
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
 from embassay.protocols.hume.store import SubmittedAnswer, open_answer_store
 from embassay.protocols.hume.study import read_study
 from embassay.protocols.kernel.outcome import Run, RunCell
 from embassay.protocols.kernel.session import SilentListener
 from embassay.records import ResultRow
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 from stub.asking import PLANTED, asking
@@ -143,7 +147,9 @@ def test_what_is_as_good_is_said(folder: Path, tmp_path: Path) -> None:
     made = eb.choose(twins, folder / "corpus.jsonl", out=tmp_path / "run", options=OPTIONS)
     told = told_of(made)["corpus"]
     assert {told["pick"], *told["as_good"]} == {"bm25", "bm25?k1=1.5"}
-    assert f"of the best: {told['as_good'][0]}." in " ".join(printed(run_view(made.path)).split())
+    assert f"of the best: {told['as_good'][0]}." in " ".join(
+        printed(make_run_terminal_blocks(made.path)).split()
+    )
 
 
 def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Path) -> None:
@@ -152,7 +158,7 @@ def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Pat
     rows = ({"text": f"第{i}区的面包店在黎明前出售{i * 7}箱工具。图书馆在中午关门。"} for i in range(60))
     chinese.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = eb.choose(SYSTEMS[:2], chinese, out=tmp_path / "run", options=OPTIONS)
-    assert "no spaces between words" in " ".join(printed(run_view(made.path)).split())
+    assert "no spaces between words" in " ".join(printed(make_run_terminal_blocks(made.path)).split())
     labels = tmp_path / "labels.jsonl"
     labels.write_text(
         "".join(
@@ -183,8 +189,8 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FAMILIES}
     ranks = {name: dict.fromkeys(asked, place) for name in FAMILIES}
     same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
-    found = make_choice_conclusions("d", "en", {"a": same, "b": same}, 0.03, 1)
-    assert (found.is_choice_sure, found.best_passage_recovery) == (sure, pytest.approx(place))
+    found = conclude_best_system_choice("d", "en", {"a": same, "b": same}, 0.03, 1)
+    assert (found.is_choice_sure, found.measure_best_system_recovery) == (sure, pytest.approx(place))
 
 
 def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
@@ -194,7 +200,9 @@ def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
     made = eb.choose(SYSTEMS[:2], few, out=tmp_path / "run", options=OPTIONS)
     told = told_of(made)["few"]
     assert (told["says"], told["as_good"]) == ("cannot say", [])
-    assert "made from only 3 passages, which is too few" in " ".join(printed(run_view(made.path)).split())
+    assert "made from only 3 passages, which is too few" in " ".join(
+        printed(make_run_terminal_blocks(made.path)).split()
+    )
 
 
 def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
@@ -360,7 +368,7 @@ def test_passages_without_words_can_be_chosen_for_by_nobody(tmp_path: Path) -> N
     made = eb.choose(SYSTEMS[:2], tmp_path / "tiny.jsonl", out=tmp_path / "run")
     assert told_of(made) == {}
     assert all("enough words" in row.reason for row in rows(made, "found").values())
-    assert "No choice could be made" in printed(run_view(tmp_path / "run"))
+    assert "No choice could be made" in printed(make_run_terminal_blocks(tmp_path / "run"))
 
 
 def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,7 +424,7 @@ def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path)
     families = {row.variant for row in RunFolder(made.path).read_results() if row.measure == "found"}
     assert families >= {f"model: {one['kind']}" for one in asked}
     assert made.manifest["spent"]["usd"] > 0
-    shown = " ".join(printed(run_view(made.path)).split())
+    shown = " ".join(printed(make_run_terminal_blocks(made.path)).split())
     assert "A third signal is" in shown
     # Eight at most: a real model's two moved P(best) by 11 points.
     assert "so few can mislead" in shown
@@ -439,7 +447,7 @@ def test_a_model_that_writes_only_bad_questions_has_no_part(folder: Path, tmp_pa
         )
     assert told_of(made)["corpus"]["written"] == 0
     assert made.manifest["status"] == "finished"
-    assert "do not count in the choice" in " ".join(printed(run_view(made.path)).split())
+    assert "do not count in the choice" in " ".join(printed(make_run_terminal_blocks(made.path)).split())
 
 
 def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tmp_path: Path) -> None:
@@ -492,13 +500,13 @@ def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     labelled = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "run-labelled", options=options)
     assert told_of(labelled)["corpus"]["judged"] > 0
     assert "--labels" in again
-    gains = read_user_questions(make_cell_options(options, "")).qrels
+    gains = read_user_questions(make_choice_cell_options(options, "")).qrels
     assert min(min(own.values()) for own in gains.values()) == 0
 
 
 def test_the_shipped_weights_are_those_of_the_signals() -> None:
     """And name what they were fitted on."""
-    fit = load_shipped_weights()
+    fit = load_shipped_signal_weights()
     assert fit.weights.weights.shape == (1,)
     assert fit.weights.weights[0] > 0
     assert len(fit.collections) >= 8
@@ -516,7 +524,7 @@ def test_where_nothing_can_be_asked_nothing_is_to_be_judged(tmp_path: Path) -> N
     ]
     made = eb.choose(SYSTEMS[:2], lone, out=tmp_path / "run", tokenizer="words", options=OPTIONS)
     assert not (made.path / "to_grade.jsonl").exists()
-    text = printed(run_view(made.path))
+    text = printed(make_run_terminal_blocks(made.path))
     assert "Undecided" in text
     assert "To judge next" not in text
 

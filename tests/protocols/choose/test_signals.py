@@ -12,10 +12,10 @@ from embassay.protocols.choose.questions import (
     LONGEST,
     SIGNS,
     TIED,
-    compute_passage_ndcg,
+    compute_ndcg_of_single_passage,
     cut_rankings_at_ties,
     find_passage_ranks,
-    take_question_sentences,
+    take_passage_sentences_for_questions,
     take_sentence_out,
 )
 from embassay.randomness import make_seeded_generator
@@ -91,7 +91,7 @@ def test_tables_code_and_headings_are_not_asked() -> None:
 
 def test_half_of_the_shared_rare_words_are_gone() -> None:
     """And nothing else: what the passage has not, stays."""
-    found = take_question_sentences(TEXTS, [""] * len(TEXTS), 20, 7)
+    found = take_passage_sentences_for_questions(TEXTS, [""] * len(TEXTS), 20, 7)
     whole = {one.row: one.text.split() for one in found.questions["sentence"]}
     for question in found.questions["half"]:
         gone = [part for part in whole[question.row] if part not in question.text.split()]
@@ -104,14 +104,16 @@ def test_half_of_the_shared_rare_words_are_gone() -> None:
 def test_a_title_is_taken_out_with_its_sentence() -> None:
     """A passage that begins with its title is searched without it where it asks."""
     texts = [f"Of harbours. {HARBOUR}", f"Of bread. {BAKERY}", *FILLER]
-    found = take_question_sentences(texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7)
+    found = take_passage_sentences_for_questions(
+        texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7
+    )
     assert not any("Of harbours" in text for text in found.texts)
 
 
 def test_the_first_passages_ask_what_all_would() -> None:
     """More passages ask more questions, and of the same texts: what is searched does not change."""
-    found = take_question_sentences(TEXTS, [""] * len(TEXTS), 20, 7)
-    few, more = found.list_first_questions(2), found.list_first_questions(20)
+    found = take_passage_sentences_for_questions(TEXTS, [""] * len(TEXTS), 20, 7)
+    few, more = found.list_questions_of_first_passages(2), found.list_questions_of_first_passages(20)
     assert more == found.questions
     assert len(few["sentence"]) == 2
     for name, questions in few.items():
@@ -121,7 +123,9 @@ def test_the_first_passages_ask_what_all_would() -> None:
 
 def test_the_same_seed_asks_the_same() -> None:
     """Another seed does not."""
-    first, again, other = (take_question_sentences(TEXTS, [""] * len(TEXTS), 5, seed) for seed in (7, 7, 8))
+    first, again, other = (
+        take_passage_sentences_for_questions(TEXTS, [""] * len(TEXTS), 5, seed) for seed in (7, 7, 8)
+    )
     assert first == again
     assert first != other
     assert len(first.questions["sentence"]) == 5
@@ -132,7 +136,7 @@ def test_ranks_and_gains_by_hand() -> None:
     top = np.array([[4, 1, 2], [4, 1, 2], [4, 1, -1]])
     places = find_passage_ranks(top, np.array([4, 2, 9]))
     assert places.tolist() == [1, 3, 0]
-    assert compute_passage_ndcg(places).tolist() == [1.0, 0.5, 0.0]
+    assert compute_ndcg_of_single_passage(places).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_what_stands_by_the_order_of_documents_is_not_found() -> None:
@@ -155,7 +159,7 @@ def test_what_stands_by_the_order_of_documents_is_not_found() -> None:
 @given(st.lists(st.text(max_size=80), max_size=8))
 def test_any_texts_can_be_probed(texts: list[str]) -> None:
     """Whatever they hold: rows are those of texts, and no passage is lost."""
-    found = take_question_sentences(texts, [""] * len(texts), 5, 1)
+    found = take_passage_sentences_for_questions(texts, [""] * len(texts), 5, 1)
     assert len(found.texts) == len(texts)
     for some in found.questions.values():
         assert all(0 <= one.row < len(texts) and one.text.strip() for one in some)
@@ -164,7 +168,7 @@ def test_any_texts_can_be_probed(texts: list[str]) -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_hardly_any_text_asks_hardly_anything(n: int) -> None:
     """No passage, or one: nothing fails."""
-    found = take_question_sentences([HARBOUR] * n, [""] * n, 5, 1)
+    found = take_passage_sentences_for_questions([HARBOUR] * n, [""] * n, 5, 1)
     assert len(found.questions.get("sentence", ())) == n
 
 
@@ -204,6 +208,6 @@ def test_people_are_asked_about_prose_alone() -> None:
 def test_what_is_no_prose_asks_nothing(body: str) -> None:
     """Nor does a half of it; and it is counted."""
     assert take_sentence_out(body, make_seeded_generator(1, "x")) is None
-    found = take_question_sentences([body, HARBOUR], ["", ""], 20, 7)
+    found = take_passage_sentences_for_questions([body, HARBOUR], ["", ""], 20, 7)
     assert found.unasked == 1
     assert {question.row for group in found.questions.values() for question in group} == {1}

@@ -12,7 +12,7 @@ from embassay.protocols.compare import (
     ComparableRun,
     compare_systems,
     list_ranked_system_groups,
-    read_run_values,
+    read_comparable_run,
 )
 from embassay.protocols.compare_claims import make_contrast_claim, make_first_place_claims
 from embassay.protocols.gate import ThresholdVerdict, judge_against_baseline
@@ -27,7 +27,7 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     new = {query: [f"new{j}" if j % 2 else f"{query}-{j}" for j in range(10)] for query in judged}
     runs = {"old": old, "new": new}
     eb.rag.score(judged, runs, measures=["nDCG@10", "Harm@10"], resamples=300, out=tmp_path / "scored")
-    run = read_run_values(tmp_path / "scored")
+    run = read_comparable_run(tmp_path / "scored")
     found = compare_systems(run, "new", "old", measures=["nDCG@10"])
     [one] = found.contrasts
     assert one.p_adjusted < 0.05
@@ -46,7 +46,7 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     eb.rag.score(
         judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300, out=tmp_path / "fair"
     )
-    fair = compare_systems(read_run_values(tmp_path / "fair"), "good", "poor")
+    fair = compare_systems(read_comparable_run(tmp_path / "fair"), "good", "poor")
     assert make_contrast_claim(fair.contrasts[0]).relation == "beats"
 
 
@@ -66,7 +66,7 @@ def _replace_passages(places: int) -> dict[str, list[str]]:
 
 def _score_alone(folder: Path, ranked: Any, **options: Any) -> ComparableRun:
     eb.rag.score(GRADED, {"bm25": ranked}, resamples=300, out=folder, **options)
-    return read_run_values(folder)
+    return read_comparable_run(folder)
 
 
 def _gate(now: ComparableRun, base: ComparableRun, measure: str) -> ThresholdVerdict:

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import (
-    compare_manifests,
     compare_systems,
+    determine_replicate_pairing,
     list_ranked_system_groups,
     list_system_pair_tests,
     make_ranked_system_group,
-    read_run_values,
+    read_comparable_run,
 )
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     SystemHeadlineValue,
     SystemStanding,
-    compare_headlines,
+    compare_headlines_of_all_systems,
     read_standings,
     write_standings,
 )
@@ -45,7 +45,7 @@ VALUES = {
 
 
 def test_two_systems(tmp_path: Path) -> None:
-    run = read_run_values(write_run(tmp_path / "run", VALUES))
+    run = read_comparable_run(write_run(tmp_path / "run", VALUES))
     found = compare_systems(run, "good", "poor")
     assert [one.task for one in found.contrasts] == ["overall", TASK]
     task = found.contrasts[1]
@@ -57,7 +57,7 @@ def test_two_systems(tmp_path: Path) -> None:
 
 
 def test_all_systems(tmp_path: Path) -> None:
-    run = read_run_values(write_run(tmp_path / "run", VALUES))
+    run = read_comparable_run(write_run(tmp_path / "run", VALUES))
     found = next(one for one in list_ranked_system_groups(run) if one.task == TASK)
     assert {one.system for one in found.entrants[:2]} == {"good", "twin"}
     assert [(one.rank_low, one.rank_high) for one in found.entrants] == [(1, 2), (1, 2), (3, 3)]
@@ -82,7 +82,7 @@ def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: 
     write_standings(path, standings)
     found = {
         (one.task, one.dataset): one
-        for one in compare_systems(read_run_values(path), "good", "twin").contrasts
+        for one in compare_systems(read_comparable_run(path), "good", "twin").contrasts
     }
     assert found["overall", ""].p_adjusted == found["overall", ""].p
     assert [found[key].tests for key in (("overall", ""), ("preference", ""), ("robustness", "x"))] == [
@@ -104,9 +104,11 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
     values = {f"s{i}": ITEMS + rng.normal(0, 0.3, 200) for i in range(6)}
     noise = rng.normal(0, 0.3, 200)
     values["s1"] = values["s0"] - 0.055 + noise - noise.mean()
-    run = read_run_values(write_run(tmp_path / "run", values))
+    run = read_comparable_run(write_run(tmp_path / "run", values))
     found = compare_systems(run, "s0", "s1")
-    pairs = compare_headlines([one.headline for one in run.at(("overall", "", "overall"))])["pairs"]
+    pairs = compare_headlines_of_all_systems([one.headline for one in run.at(("overall", "", "overall"))])[
+        "pairs"
+    ]
     [same] = [one for one in pairs if {one["a"], one["b"]} == {"s0", "s1"}]
     assert found.among is not None
     assert found.among.pairs == 15
@@ -143,7 +145,7 @@ def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None
     for task, tested in (("retrieval", False), (TASK, True)):
         standings = [SystemStanding(task, "", MEASURE, own[name]) for name in ("good", "poor")]
         write_standings(path, [*standings, SystemStanding(task, "", MEASURE, constant, REFERENCE)])
-        run = read_run_values(path)
+        run = read_comparable_run(path)
         [field] = list_ranked_system_groups(run)
         [pair] = compare_systems(run, "good", "poor").contrasts
         assert (field.entrants[0].rank_low is not None) == tested
@@ -162,18 +164,18 @@ def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:
         if one.task == TASK
     ]
     write_standings(path, standings)
-    [found] = list_ranked_system_groups(read_run_values(path))
+    [found] = list_ranked_system_groups(read_comparable_run(path))
     assert found.entrants[0].system == "poor"
     assert found.entrants[0].rank_high == 1
 
 
 def test_two_runs_of_the_same_items_are_paired(tmp_path: Path) -> None:
-    now = read_run_values(write_run(tmp_path / "now", {"good": VALUES["twin"]}))
-    base = read_run_values(write_run(tmp_path / "base", {"good": VALUES["good"]}))
+    now = read_comparable_run(write_run(tmp_path / "now", {"good": VALUES["twin"]}))
+    base = read_comparable_run(write_run(tmp_path / "base", {"good": VALUES["good"]}))
     found = compare_systems(now, "good", "good", base)
     assert found.pairing.paired
     assert {(one.a, one.b) for one in found.contrasts} == {("good (now)", "good (base)")}
-    other = read_run_values(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
+    other = read_comparable_run(write_run(tmp_path / "other", {"good": VALUES["good"]}, fingerprint="g"))
     apart = compare_systems(now, "good", "good", other)
     assert apart.pairing.reason == "the runs have different data for sample"
     assert apart.contrasts[1].error > 2 * found.contrasts[1].error
@@ -195,7 +197,7 @@ def test_over_datasets(tmp_path: Path) -> None:
         for side, name in enumerate("ab")
     ]
     write_standings(path, standings)
-    [across] = compare_systems(read_run_values(path), "a", "b").across
+    [across] = compare_systems(read_comparable_run(path), "a", "b").across
     assert across.datasets == 6
     assert across.shift.value == pytest.approx(hodges_lehmann(gaps).value)
     assert across.test.p == wilcoxon(gaps).p
@@ -209,14 +211,14 @@ def test_runs_of_a_probe_are_averaged_within_their_item(tmp_path: Path) -> None:
     path = RunFolder(tmp_path).locate_cell_items("noise", "d", "a")
     columns = {"item_id": ["q@0", "q@1", "r@0", "r@1"], "variant": [""] * 4, "measure": ["m"] * 4}
     write_parquet_columns(path, {**columns, "value": [0.1, 0.3, 0.6, 1.0]})
-    assert ItemValues(tmp_path).find_items_behind_headline("noise", "d", "a", 0.5) == pytest.approx(
+    assert ItemValues(tmp_path).find_item_values_behind_headline("noise", "d", "a", 0.5) == pytest.approx(
         {"q": 0.2, "r": 0.8}
     )
-    assert ItemValues(tmp_path).find_items_behind_headline("noise", "d", "a", 0.7) is None
+    assert ItemValues(tmp_path).find_item_values_behind_headline("noise", "d", "a", 0.7) is None
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:
-    run = read_run_values(write_run(tmp_path / "run", VALUES))
+    run = read_comparable_run(write_run(tmp_path / "run", VALUES))
     with pytest.raises(UsageError, match="no system 'god'") as caught:
         compare_systems(run, "god", "poor")
     assert "good" in caught.value.mend
@@ -228,14 +230,14 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
 
 def test_folders_that_hold_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no run"):
-        read_run_values(tmp_path)
+        read_comparable_run(tmp_path)
     path = write_run(tmp_path / "run", VALUES)
     (path / "headlines.parquet").write_bytes(b"broken")
     with pytest.raises(DataError, match="cannot be read"):
-        read_run_values(path)
+        read_comparable_run(path)
     (path / "headlines.parquet").unlink()
     with pytest.raises(DataError, match="no headlines"):
-        read_run_values(path)
+        read_comparable_run(path)
 
 
 def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
@@ -250,24 +252,27 @@ def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
 
 def test_pairing_asks_for_the_same_items() -> None:
     run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
-    assert compare_manifests(run, json.loads(json.dumps(run))).paired
-    assert "limit differs" in compare_manifests(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
-    assert "draw resamples differently" in compare_manifests(run, {**run, "resampling": 2}).reason
-    assert "protocol differs" in compare_manifests(run, {**run, "protocol": "pteb"}).reason
+    assert determine_replicate_pairing(run, json.loads(json.dumps(run))).paired
+    assert (
+        "limit differs"
+        in determine_replicate_pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
+    )
+    assert "draw resamples differently" in determine_replicate_pairing(run, {**run, "resampling": 2}).reason
+    assert "protocol differs" in determine_replicate_pairing(run, {**run, "protocol": "pteb"}).reason
 
 
 def test_a_system_in_two_runs_is_compared_on_the_datasets_of_both(tmp_path: Path) -> None:
     """Over other datasets there is no difference, and none is tested."""
     june, july = ({"name": name, "fingerprint": name, "tasks": {TASK: {}}} for name in ("june", "july"))
-    first = read_run_values(write_run(tmp_path / "first", VALUES, datasets=[june]))
-    other = read_run_values(write_run(tmp_path / "other", VALUES, datasets=[july]))
+    first = read_comparable_run(write_run(tmp_path / "first", VALUES, datasets=[june]))
+    other = read_comparable_run(write_run(tmp_path / "other", VALUES, datasets=[july]))
     whole = compare_systems(first, "good", "poor", other).contrasts
     assert {one.difference for one in whole} == {None}
     assert all(math.isnan(one.p) and "july only in other" in one.reason for one in whole)
     path = write_run(tmp_path / "both", VALUES, datasets=[june, july])
     more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
     write_standings(path, [*read_standings(path), *more])
-    parts = compare_systems(first, "good", "poor", read_run_values(path)).contrasts
+    parts = compare_systems(first, "good", "poor", read_comparable_run(path)).contrasts
     assert {one.dataset for one in parts if one.difference is not None} == {"june"}
 
 

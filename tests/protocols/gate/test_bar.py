@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.thresholds import ScoreThreshold, parse_score_threshold
+from embassay.protocols.thresholds import RequiredResultScore, parse_score_threshold
 
 NAMES = st.text("abz019:/?=&._-+", min_size=1, max_size=20)
 
@@ -21,7 +21,7 @@ NAMES = st.text("abz019:/?=&._-+", min_size=1, max_size=20)
 def test_a_bar_reads_back(system: str, sign: str, number: float, end: str) -> None:
     """Any system's name, also one with parameters, and any number as it is printed."""
     rounded = float(f"{number:g}")
-    bar = ScoreThreshold(
+    bar = RequiredResultScore(
         "rag", "score", "RA-nWG@10", system, sign, rounded, end, {"variant": "insertion:p=0.15,q=0"}
     )  # type: ignore[arg-type]
     assert parse_score_threshold(bar.text) == bar

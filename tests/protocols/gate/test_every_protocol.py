@@ -11,8 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.gate import judge_score_bars
-from embassay.protocols.thresholds import KEYS, End, ScoreThreshold, parse_score_threshold, read_result_rows
+from embassay.protocols.gate import iterate_score_threshold_verdicts
+from embassay.protocols.thresholds import (
+    KEYS,
+    End,
+    RequiredResultScore,
+    parse_score_threshold,
+    read_results_for_thresholds,
+)
 from embassay.records import ResultRow
 from embassay.report.record import KINDS
 from embassay.runs.folder import RunFolder
@@ -81,9 +87,9 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return kind, carry_out(run, kind, top)
 
 
-def _bar(row: ResultRow, sign: str, number: float, end: End) -> ScoreThreshold:
+def _bar(row: ResultRow, sign: str, number: float, end: End) -> RequiredResultScore:
     where = {key: getattr(row, key) for key in KEYS}
-    return ScoreThreshold(row.protocol, row.task, row.measure, row.system, sign, number, end, where)
+    return RequiredResultScore(row.protocol, row.task, row.measure, row.system, sign, number, end, where)
 
 
 def _ends(row: ResultRow) -> Sequence[tuple[End, float | None]]:
@@ -94,14 +100,14 @@ def _ends(row: ResultRow) -> Sequence[tuple[End, float | None]]:
 def test_every_score_is_held_by_every_sign_at_every_end(made: tuple[str, Path]) -> None:
     """A bar read from its text finds its own row, and is met where the sign says so."""
     _, folder = made
-    rows, held = read_result_rows(folder), 0
+    rows, held = read_results_for_thresholds(folder), 0
     for row in RunFolder(folder).read_results():
         for end, value in _ends(row):
             if value is None:
                 continue
             for sign, compares in SIGNS.items():
                 bar = parse_score_threshold(_bar(row, sign, round(value, 5), end).text)
-                [verdict] = judge_score_bars([bar], rows)
+                [verdict] = iterate_score_threshold_verdicts([bar], rows)
                 assert (verdict.value, verdict.met) == (row.value, compares(value, bar.number)), bar.text
                 held += 1
     assert held >= 12

@@ -11,20 +11,24 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.compare import read_run_values
+from embassay.protocols.compare import read_comparable_run
 from embassay.protocols.gate import (
     ThresholdVerdict,
+    describe_gate_verdict,
+    describe_threshold_verdict_counts,
     format_verdicts_as_junit,
     format_verdicts_as_markdown,
     gate,
+    iterate_score_threshold_verdicts,
     judge_against_baseline,
-    judge_score_bars,
-    name_verdict,
     parse_system_renames,
-    summarise_bar_verdicts,
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
-from embassay.protocols.thresholds import list_threshold_scores, parse_score_threshold, read_result_rows
+from embassay.protocols.thresholds import (
+    list_threshold_scores,
+    parse_score_threshold,
+    read_results_for_thresholds,
+)
 from embassay.records import ResultRow
 from embassay.report.terminal import gate_verdicts_view
 from embassay.runs.folder import RunFolder
@@ -35,13 +39,15 @@ ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
 
 
 def verdict(run: Path, text: str) -> ThresholdVerdict:
-    [found] = judge_score_bars([parse_score_threshold(text)], read_result_rows(run))
+    [found] = iterate_score_threshold_verdicts(
+        [parse_score_threshold(text)], read_results_for_thresholds(run)
+    )
     return found
 
 
 def test_values_and_ends(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"a": ITEMS})
-    row = read_result_rows(run).find(parse_score_threshold("sage.overall[a]>=0"))
+    row = read_results_for_thresholds(run).find(parse_score_threshold("sage.overall[a]>=0"))
     assert row.value is not None
     assert row.ci_low is not None
     between = (row.value + row.ci_low) / 2
@@ -76,8 +82,8 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
     """Nothing varies in `still`: neither met nor missed, and no reason to stop unless it fell. What is the same on
     every item is no worse, and no test that others are corrected for."""
     same = {"a": ITEMS, "still": np.full(300, 0.5)}
-    base = read_run_values(write_run(tmp_path / "base", same))
-    now = read_run_values(write_run(tmp_path / "now", same))
+    base = read_comparable_run(write_run(tmp_path / "base", same))
+    now = read_comparable_run(write_run(tmp_path / "now", same))
     found = judge_against_baseline(now, base)
     assert {one.bar: (one.met, one.stops) for one in found} == {
         "sage.overall[a] no worse": (True, False), f"sage.{TASK}[a] no worse": (True, False),
@@ -89,7 +95,7 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
     )
     suite = ElementTree.fromstring(format_verdicts_as_junit(found))
     assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
-    fallen = read_run_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
+    fallen = read_comparable_run(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
     worse = {one.bar: (one.met, one.stops) for one in judge_against_baseline(fallen, base, tasks=["overall"])}
     assert worse["sage.overall[still] no worse"] == (None, True)
 
@@ -97,8 +103,8 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
 def test_items_that_did_not_change_correct_nothing(tmp_path: Path) -> None:
     """A fall is found at the same p whether or not another system stayed as it was."""
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
-    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS - 0.01 + noise, "b": ITEMS}))
+    base = read_comparable_run(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_comparable_run(write_run(tmp_path / "now", {"a": ITEMS - 0.01 + noise, "b": ITEMS}))
     alone = judge_against_baseline(now, base, systems=["a"], tasks=["overall"])
     beside = judge_against_baseline(now, base, tasks=["overall"])
     assert alone[0].reason
@@ -109,8 +115,8 @@ def test_tests_are_corrected_together(tmp_path: Path) -> None:
     """A fall of p .02 is one where it is tested alone, and none among eight like it."""
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
     fallen = ITEMS + (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
-    base = read_run_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
-    now = read_run_values(write_run(tmp_path / "now", dict.fromkeys("abcdefgh", fallen)))
+    base = read_comparable_run(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
+    now = read_comparable_run(write_run(tmp_path / "now", dict.fromkeys("abcdefgh", fallen)))
     assert [one.met for one in judge_against_baseline(now, base, systems=["a"], tasks=["overall"])] == [False]
     assert [one.met for one in judge_against_baseline(now, base, tasks=["overall"])] == [True] * 8
 
@@ -120,8 +126,8 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
     told of a rise, of a fall within the margin, and where the loss is found."""
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
     change = (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
-    base = read_run_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
-    now = read_run_values(
+    base = read_comparable_run(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
+    now = read_comparable_run(
         write_run(tmp_path / "now", dict.fromkeys("abcdefg", ITEMS + change) | {"h": ITEMS - change})
     )
     *fallen, risen = judge_against_baseline(now, base, tasks=["overall"])
@@ -161,8 +167,10 @@ def test_a_bar_on_nothing_is_a_usage_error(tmp_path: Path, text: str, wrong: str
 def test_no_worse(tmp_path: Path) -> None:
     """A fall that the data can show is a miss; one within the margin is none; a rise is none."""
     noise = np.random.default_rng(6).normal(0, 0.02, 300)
-    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise}))
+    base = read_comparable_run(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_comparable_run(
+        write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise})
+    )
     verdicts = {one.bar: one for one in judge_against_baseline(now, base)}
     assert {bar: one.met for bar, one in verdicts.items()} == {
         "sage.overall[a] no worse": False, "sage.overall[b] no worse": True,
@@ -200,21 +208,23 @@ def test_what_is_listed_can_be_a_threshold(tmp_path: Path) -> None:
 
 
 def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
-    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS}))
+    base = read_comparable_run(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
+    now = read_comparable_run(write_run(tmp_path / "now", {"a": ITEMS}))
     found = {one.bar: one for one in judge_against_baseline(now, base)}
     assert found["sage.overall[b] no worse"].reason.startswith("no value now: not in this run")
     assert found["sage.overall[b] no worse"].met is None
     assert found["sage.overall[b] no worse"].stops
     # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
-    words = {bar: name_verdict(one) for bar, one in found.items()}
-    assert words["sage.overall[b] no worse"] != name_verdict(ThresholdVerdict(None, bar="x", met=None))
+    words = {bar: describe_gate_verdict(one) for bar, one in found.items()}
+    assert words["sage.overall[b] no worse"] != describe_gate_verdict(
+        ThresholdVerdict(None, bar="x", met=None)
+    )
     fatal = [one for one in found.values() if one.met is None and one.stops]
     harmless = [replace(one, stops=False) for one in fatal]
-    assert summarise_bar_verdicts(fatal) != summarise_bar_verdicts(harmless)
-    assert summarise_bar_verdicts(
+    assert describe_threshold_verdict_counts(fatal) != describe_threshold_verdict_counts(harmless)
+    assert describe_threshold_verdict_counts(
         [*found.values(), ThresholdVerdict(None, bar="x", met=None)]
-    ) != summarise_bar_verdicts([*found.values()])
+    ) != describe_threshold_verdict_counts([*found.values()])
 
 
 def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
@@ -229,14 +239,16 @@ def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
                 for one in standings
             ],
         )
-    found = judge_against_baseline(read_run_values(made[1]), read_run_values(made[0]))
+    found = judge_against_baseline(read_comparable_run(made[1]), read_comparable_run(made[0]))
     assert [one.bar for one in found] == [f"sage.{TASK}[a] no worse"]
 
 
 def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     """Met or missed: in the line of each bar of table, Markdown and JUnit, with the reason."""
-    now = read_run_values(write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5}))
-    base = read_run_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
+    now = read_comparable_run(
+        write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5})
+    )
+    base = read_comparable_run(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
     found = judge_against_baseline(now, base)
     assert {one.met for one in found} == {True, False}
     assert all(one.unpaired.startswith("limit differs: 5 and 9") for one in found)
@@ -273,20 +285,20 @@ def test_junit_and_markdown() -> None:
 def test_runs_of_other_data_are_not_compared(tmp_path: Path) -> None:
     """A mean over other texts says nothing of a system: neither as a fall nor as none."""
     fallen = dict.fromkeys("ab", ITEMS - 0.2)
-    old = read_run_values(write_run(tmp_path / "old", {"a": ITEMS, "b": ITEMS}, datasets=[data("june")]))
-    new = read_run_values(write_run(tmp_path / "new", fallen, datasets=[data("july")]))
+    old = read_comparable_run(write_run(tmp_path / "old", {"a": ITEMS, "b": ITEMS}, datasets=[data("june")]))
+    new = read_comparable_run(write_run(tmp_path / "new", fallen, datasets=[data("july")]))
     found = judge_against_baseline(new, old)
     assert {own.met for own in found} == {None}
     assert all(own.stops and "june only in old" in own.reason for own in found)
 
 
 def test_a_run_that_has_grown_is_judged_on_the_datasets_of_both(tmp_path: Path) -> None:
-    old = read_run_values(write_run(tmp_path / "old", {"a": ITEMS}, datasets=[data("june")]))
+    old = read_comparable_run(write_run(tmp_path / "old", {"a": ITEMS}, datasets=[data("june")]))
     fallen = ITEMS - np.random.default_rng(6).uniform(0.1, 0.3, len(ITEMS))
     path = write_run(tmp_path / "new", {"a": fallen}, datasets=[data("june"), data("july")])
     more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
     write_standings(path, [*read_standings(path), *more])
-    overall, own = judge_against_baseline(read_run_values(path), old)
+    overall, own = judge_against_baseline(read_comparable_run(path), old)
     assert (overall.met, overall.stops) == (None, False)
     assert "july only in new" in overall.reason
     assert own.bar == f"sage.{TASK}[a,dataset=june] no worse"

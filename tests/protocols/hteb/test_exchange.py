@@ -9,14 +9,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hteb.exchange import export, import_reference_files
+from embassay.protocols.hteb.exchange import export, import_reference_transformation_files
 from embassay.protocols.hteb.layout import (
     STATISTICS,
-    check_reference_metadata,
     decode_generator_folder,
     encode_generator_folder,
-    hash_file_metadata,
-    make_file_names,
+    hash_generation_metadata,
+    make_transformed_set_file_names,
+    upgrade_and_validate_metadata,
 )
 from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -42,9 +42,12 @@ def test_files_are_called_as_those_that_were_published():
             "2026-09-15T11:32:54Z",
         ): "c46cda2f3acfbe0d5f1ea05c2a33086824fd705ca4f29dd6b867ef6390d45fc9",
     }
-    assert {one: hash_file_metadata(named(*one)) for one in hashes} == hashes
+    assert {one: hash_generation_metadata(named(*one)) for one in hashes} == hashes
     assert encode_generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit") == "cyankiwi~2Fgemma-4-31B-it-AWQ-4bit"
-    assert make_file_names(named("translation", None))[:2] == ("data.parquet", "metadata.JSON")
+    assert make_transformed_set_file_names(named("translation", None))[:2] == (
+        "data.parquet",
+        "metadata.JSON",
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,7 @@ def test_what_is_written_a_strict_reader_takes_and_we_score_alike(made, tmp_path
             row["original"].keys() == row[f"{told['transformation']}_seed_1337"].keys() for row in rows
         )
         assert told["generation_statistics"]["text_fields_with_fallback"] == 0
-    found = import_reference_files(tmp_path / "root", tmp_path / "set")
+    found = import_reference_transformation_files(tmp_path / "root", tmp_path / "set")
     assert set(found.texts) == {
         (one, "sample", 1337) for one in ("summarised_expansion", "translation", "cross_translation")
     }
@@ -152,7 +155,7 @@ def test_a_failed_slot_is_stored_empty(transformer, tmp_path, pairs):
         if "" in (row["expansion_seed_1337"]["sentence1"], row["expansion_seed_1337"]["sentence2"])
     ]
     assert len(empty) == one.statistics["records_with_fallback"]
-    found = import_reference_files(tmp_path / "root", tmp_path / "set")
+    found = import_reference_transformation_files(tmp_path / "root", tmp_path / "set")
     assert found.texts["expansion", "pairs", 1337][1] == one.statistics["text_fields_with_fallback"]
 
 
@@ -202,17 +205,19 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_metadata_that_the_reference_would_refuse(wrong):
     """An extra key, an unknown transformation, counts that do not add up: each in one line that names the file."""
-    assert check_reference_metadata(good(), Path("m.JSON"))
-    assert check_reference_metadata(good(**counted()), Path("m.JSON"))
+    assert upgrade_and_validate_metadata(good(), Path("m.JSON"))
+    assert upgrade_and_validate_metadata(good(**counted()), Path("m.JSON"))
     with pytest.raises(DataError, match=r"m\.JSON"):
-        check_reference_metadata({**good(), **wrong}, Path("m.JSON"))
+        upgrade_and_validate_metadata({**good(), **wrong}, Path("m.JSON"))
 
 
 def test_metadata_of_older_files_are_read():
     """What the reference itself drops of them, and null for what was not counted."""
     counts = {**good()["generation_statistics"], "source": "stored", "stages": {}}
     counts |= dict.fromkeys(("retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons"))
-    found = check_reference_metadata(good(format_version=3, generation_statistics=counts), Path("m.JSON"))
+    found = upgrade_and_validate_metadata(
+        good(format_version=3, generation_statistics=counts), Path("m.JSON")
+    )
     assert found == good()
 
 
@@ -233,16 +238,16 @@ def test_half_a_pair_a_link_and_two_of_one_date_are_refused(root, tmp_path):
     kept = metadata.read_bytes()
     metadata.unlink()
     with pytest.raises(DataError, match="is missing from the pair"):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
     metadata.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DataError, match="link"):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
     metadata.unlink()
     metadata.write_bytes(kept)
     for path, name in ((data, "data.parquet"), (metadata, "metadata.JSON")):
         shutil.copy(path, path.with_name(name))
     with pytest.raises(DataError, match="the same date"):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
 
@@ -250,9 +255,9 @@ def test_the_newest_counts(root, tmp_path):
     """Of two dates in a folder."""
     [(data, metadata)] = pairs_of(root)
     told = json.loads(metadata.read_text("utf-8")) | {"generation_datetime": "2027-01-01T00:00:00Z"}
-    shutil.copy(data, data.with_name(make_file_names(told)[0]))
-    metadata.with_name(make_file_names(told)[1]).write_text(json.dumps(told), "utf-8")
-    assert import_reference_files(root, tmp_path / "set").texts
+    shutil.copy(data, data.with_name(make_transformed_set_file_names(told)[0]))
+    metadata.with_name(make_transformed_set_file_names(told)[1]).write_text(json.dumps(told), "utf-8")
+    assert import_reference_transformation_files(root, tmp_path / "set").texts
 
 
 def test_other_columns_and_other_originals_are_refused(root, tmp_path):
@@ -270,13 +275,13 @@ def test_other_columns_and_other_originals_are_refused(root, tmp_path):
         other / "data.parquet"
     )
     with pytest.raises(DataError, match="originals"):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
     frame.head(5).write_parquet(other / "data.parquet")
     with pytest.raises(DataError, match="two columns"):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
     (other / "data.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(DataError):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
 
 
 def test_every_transformation_has_a_name_that_files_can_have():
@@ -296,14 +301,14 @@ def authors(root, before, after, *, dataset="mine", transformation="expansion", 
     folder.mkdir(parents=True)
     original = pl.Series("original", before)
     said = pl.Series(f"{transformation}_seed_1337", after, dtype=original.dtype)
-    pl.DataFrame([original, said]).write_parquet(folder / make_file_names(told)[0])
-    (folder / make_file_names(told)[1]).write_text(json.dumps(told), "utf-8")
+    pl.DataFrame([original, said]).write_parquet(folder / make_transformed_set_file_names(told)[0])
+    (folder / make_transformed_set_file_names(told)[1]).write_text(json.dumps(told), "utf-8")
     return root
 
 
 def kept(tmp_path, root, *, dataset="mine", transformation="expansion"):
     """What an import has of it."""
-    import_reference_files(root, tmp_path / "set")
+    import_reference_transformation_files(root, tmp_path / "set")
     return ParaphraseSet.open(tmp_path / "set").rows(transformation, dataset, 1337)
 
 
@@ -360,7 +365,7 @@ def test_odd_records_are_told_with_file_and_row(tmp_path, before, after, told):
     """And nothing is made of the others."""
     root = authors(tmp_path / "root", before, after)
     with pytest.raises(DataError, match=told) as caught:
-        import_reference_files(root, tmp_path / "set")
+        import_reference_transformation_files(root, tmp_path / "set")
     assert "data_" in caught.value.message
     assert not (tmp_path / "set").exists()
 
@@ -371,9 +376,9 @@ def test_a_file_under_another_hash_is_refused(root, tmp_path):
     told = json.loads(metadata.read_text("utf-8")) | {"generation_datetime": "2026-09-16T00:00:00Z"}
     metadata.write_text(json.dumps(told), "utf-8")
     with pytest.raises(DataError, match="different hashes"):
-        import_reference_files(root, tmp_path / "a")
+        import_reference_transformation_files(root, tmp_path / "a")
     metadata.write_bytes(b"\xef\xbb\xbf" + json.dumps(told | {"generation_datetime": DATE}).encode())
-    assert import_reference_files(root, tmp_path / "a").texts
+    assert import_reference_transformation_files(root, tmp_path / "a").texts
     assert data.exists()
 
 
@@ -387,7 +392,7 @@ def test_texts_of_the_authors_serve_data_whose_language_has_another_code(tmp_pat
               for one in lines]  # fmt: skip
     after = [{**one, "sentence1": f"{i}-1", "sentence2": f"{i}-2"} for i, one in enumerate(before)]
     root = authors(tmp_path / "root", before, after, dataset="pairs", transformation="cross_translation")
-    import_reference_files(root, tmp_path / "set")
+    import_reference_transformation_files(root, tmp_path / "set")
     done = eb.hteb.run(
         ["jaccard"], transformer=f"stored:{tmp_path / 'set'}", datasets=[path], out=tmp_path / "run", runs=1,
         tokenizer="words", options=QUICK,

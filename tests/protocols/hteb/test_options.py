@@ -15,17 +15,21 @@ from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     HtebOptions,
     TransformOptions,
-    apply_reference_value,
-    draw_dataset_language,
     draw_text_language,
+    draw_translation_language,
     exclude_own_languages,
     format_step_instruction,
     parse_language_names,
     parse_model_families,
     parse_transformations,
+    set_options_to_reference,
 )
-from embassay.protocols.hteb.slots import TASKS, NumberedSlots, TransformationSlot
-from embassay.protocols.hteb.transformers import LLMTextTransformer, has_wrong_length_change, read_answer_text
+from embassay.protocols.hteb.slots import TASKS, NumberedTextSlots, TransformationSlot
+from embassay.protocols.hteb.transformers import (
+    LLMTextTransformer,
+    has_wrong_length_change,
+    parse_transformed_text,
+)
 
 LANGUAGES = {
     "banking77": ("Turkish", "Turkish", "Arabic"),
@@ -42,7 +46,7 @@ LANGUAGES = {
 def test_a_dataset_goes_to_the_language_of_the_reference(dataset):
     """Seven datasets with three seeds each, as the authors' code draws them."""
     assert (
-        tuple(draw_dataset_language(dataset, seed, TARGETS) for seed in (1337, 1338, 1339))
+        tuple(draw_translation_language(dataset, seed, TARGETS) for seed in (1337, 1338, 1339))
         == LANGUAGES[dataset]
     )
 
@@ -104,18 +108,18 @@ UNUSABLE = {
 @pytest.mark.parametrize("answer", READ)
 def test_an_answer_is_read_however_it_is_wrapped(answer):
     """JSON, fenced, with words around it, a Python literal, or broken with a readable field."""
-    assert read_answer_text(answer).text == READ[answer]
+    assert parse_transformed_text(answer).text == READ[answer]
 
 
 @pytest.mark.parametrize("answer", UNUSABLE)
 def test_what_is_no_text_is_refused_with_its_kind(answer):
     """Another shape, or a placeholder in place of a text."""
-    assert read_answer_text(answer).outcome == UNUSABLE[answer]
+    assert parse_transformed_text(answer).outcome == UNUSABLE[answer]
 
 
 def test_without_structure_the_whole_answer_is_the_text():
     """Thinking is taken off."""
-    assert read_answer_text("<think>Hm.</think> A fox.", structured=False).text == "A fox."
+    assert parse_transformed_text("<think>Hm.</think> A fox.", structured=False).text == "A fox."
 
 
 @given(st.text(max_size=60))
@@ -123,7 +127,7 @@ def test_any_text_survives_its_wrapping(text):
     """What is put into the field comes out stripped, or is said to be no text."""
     import json
 
-    found = read_answer_text(json.dumps({"transformed_text": text}))
+    found = parse_transformed_text(json.dumps({"transformed_text": text}))
     assert found.outcome in ("ok", "invalid text")
     if found.outcome == "ok":
         assert found.text == text.encode("utf-8", "replace").decode().strip()
@@ -132,7 +136,7 @@ def test_any_text_survives_its_wrapping(text):
 @given(st.text(max_size=200))
 def test_no_answer_breaks_the_reader(answer):
     """Whatever a model says."""
-    assert read_answer_text(answer).outcome in ("ok", "invalid JSON", "invalid text")
+    assert parse_transformed_text(answer).outcome in ("ok", "invalid JSON", "invalid text")
 
 
 def test_axes_and_names_can_be_chosen_together():
@@ -149,7 +153,7 @@ def test_axes_and_names_can_be_chosen_together():
 
 def test_reference_sets_every_trap():
     """Each option with a value of that name has it afterwards."""
-    options, texts = apply_reference_value(HtebOptions()), apply_reference_value(TransformOptions())
+    options, texts = set_options_to_reference(HtebOptions()), set_options_to_reference(TransformOptions())
     assert (options.languages, options.corpus, options.evaluation_seed) == ("reference",) * 3
     assert (options.semrel, options.candidates, options.prompts) == ("reference",) * 3
     assert (texts.length, texts.seeds, texts.documents, texts.arabic) == ("reference",) * 4
@@ -180,7 +184,7 @@ def test_the_way_a_length_goes():
 
 
 def _slots(rows, dataset="mine"):
-    return NumberedSlots(
+    return NumberedTextSlots(
         "sts", dataset, tuple((f"first:{i}", text, label, i) for i, (text, label) in enumerate(rows))
     )
 
@@ -209,7 +213,9 @@ def test_translation_leaves_out_both_languages_of_a_pair():
     slots = _slots([("ein Satz", label), ("ein Satz", "en-de")], "biosses")
     found = list(slots.list_slots_to_fill(TRANSFORMATIONS["translation"], 1337, TransformOptions()))
     assert [one.written for one in found] == ["German", "English"]
-    assert found[0].language == draw_dataset_language("biosses-sts", 1337, ("Spanish", "Turkish", "Arabic"))
+    assert found[0].language == draw_translation_language(
+        "biosses-sts", 1337, ("Spanish", "Turkish", "Arabic")
+    )
     assert found[0].place != found[1].place
 
 
@@ -220,7 +226,7 @@ def test_title_and_body_share_a_language_unless_as_in_the_reference():
         ("document:d", "Red ones.", "en", 1),
         ("query:q", "Which?", "en", 2),
     )
-    slots = NumberedSlots("retrieval", "mine", rows)
+    slots = NumberedTextSlots("retrieval", "mine", rows)
     for documents, alike in (("one-language", True), ("reference", False)):
         options = TransformOptions(documents=documents)
         title, body, _ = slots.list_slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)
@@ -269,7 +275,7 @@ def test_a_refusal_or_another_language_is_no_transformation(name, step, said, ou
     transformer.of, transformer.options = TRANSFORMATIONS[name], TransformOptions(structured=False)
     slot = TransformationSlot(ENGLISH, "en", "", written="English", language="German")
     answer = Completion(said, None, Usage(), "m", "stop")
-    assert transformer._judge_answer(slot, step, ENGLISH, answer).outcome == outcome
+    assert transformer._convert_answer_to_wording_draw(slot, step, ENGLISH, answer).outcome == outcome
 
 
 def test_training_texts_keep_their_words_where_asked():

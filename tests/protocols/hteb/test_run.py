@@ -12,7 +12,7 @@ import made_mirror
 from embassay.data.catalogue.entries import find_catalogue_entry
 from embassay.data.catalogue.suites import read_all_suites
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.protocols.hteb.exchange import export, import_reference_files
+from embassay.protocols.hteb.exchange import export, import_reference_transformation_files
 from embassay.protocols.hteb.options import (
     AXES,
     TRANSFORMATIONS,
@@ -23,17 +23,17 @@ from embassay.protocols.hteb.options import (
 )
 from embassay.protocols.hteb.profiles import (
     TOTAL,
-    TransformationProfiles,
+    TransformationScoreLevels,
     TransformationWithSeeds,
-    name_axis_part,
+    format_axis_part_name,
 )
 from embassay.protocols.hteb.protocol import HtebPlan, HtebProtocol, open_request_datasets
-from embassay.protocols.hteb.slots import read_reference_datasets
-from embassay.protocols.wordings.scores import DatasetInRun, RunLayout, SystemInRun, TaskInRun
+from embassay.protocols.hteb.slots import read_reference_dataset_settings
+from embassay.protocols.wordings.scores import DatasetInRun, SystemInRun, TaskInRun, WordingRunSetup
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import HeadlineComponent
 from embassay.report import write_report
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 from embassay.runs.folder import CellRecord
 from embassay.systems import SYSTEMS
 from embassay.text import open_tokenizer
@@ -74,13 +74,14 @@ def test_axes_are_plain_means_and_the_total_is_theirs(finished):
     _, _, done = finished
     for measure in ("overall", "delta"):
         of = {
-            part: value(done, part, measure) for part in (*TRANSFORMATIONS, *map(name_axis_part, AXES), TOTAL)
+            part: value(done, part, measure)
+            for part in (*TRANSFORMATIONS, *map(format_axis_part_name, AXES), TOTAL)
         }
         for axis in AXES:
-            assert of[name_axis_part(axis)] == pytest.approx(
+            assert of[format_axis_part_name(axis)] == pytest.approx(
                 np.mean([of[one] for one in select_axis_transformations(axis)])
             )
-        assert of[TOTAL] == pytest.approx(np.mean([of[name_axis_part(axis)] for axis in AXES]))
+        assert of[TOTAL] == pytest.approx(np.mean([of[format_axis_part_name(axis)] for axis in AXES]))
     assert value(done, TOTAL, "delta") == pytest.approx(
         value(done, TOTAL, "overall") - value(done, TOTAL, "original")
     )
@@ -103,7 +104,7 @@ def test_a_run_has_its_tables_report_and_view(finished):
     page = write_report(done.path).read_text("utf-8")
     assert "hteb-profiles" in page
     assert all(title in page for title in AXES.values())
-    shown = printed(run_view(done.path, True), width=160)
+    shown = printed(make_run_terminal_blocks(done.path, True), width=160)
     assert "Δ length" in shown
 
 
@@ -149,9 +150,9 @@ def test_two_workers_make_the_same_bytes(finished, tmp_path, pairs):
 
 def test_one_transformation_weighs_a_sixth_or_a_ninth():
     """All scores 0 but one of 90: translation gives 45 and 15, paraphrasing 30 and 10; the original changes nothing."""
-    layout = RunLayout(
+    layout = WordingRunSetup(
         (SystemInRun("s", "embedding"),), (DatasetInRun("d", "en", ("sts",)),), (TaskInRun("sts", "spearman"),),
-        tuple(TransformationWithSeeds(name, {"d": (1,)}).convert_to_run_source() for name in TRANSFORMATIONS),
+        tuple(TransformationWithSeeds(name, {"d": (1,)}).convert_to_wording_source() for name in TRANSFORMATIONS),
         protocol="hteb",
     )  # fmt: skip
 
@@ -164,8 +165,8 @@ def test_one_transformation_weighs_a_sixth_or_a_ninth():
             )
             for name in TRANSFORMATIONS
         ]  # fmt: skip
-        profiles = TransformationProfiles(layout, records)
-        axis = name_axis_part(TRANSFORMATIONS[of].axis)
+        profiles = TransformationScoreLevels(layout, records)
+        axis = format_axis_part_name(TRANSFORMATIONS[of].axis)
         return [100 * profiles.on_dataset("sts", "d", "s", part).score.value for part in (axis, TOTAL)]
 
     for original in (0.0, 0.7):
@@ -306,7 +307,7 @@ def test_the_price_is_told_before_and_kept_to(transformer, tmp_path, pairs, monk
     request = HtebRequest(
         ("wordllama",), datasets=(str(pairs()),), tokenizer="words", transformer=model, runs=2, options=QUICK
     )
-    foreseen = HtebProtocol().forecast_request_cost(request)
+    foreseen = HtebProtocol().forecast_run_cost(request)
     calls = sum(cell.requests or 0 for cell in foreseen.cells)
     assert 2 * 32 * 8 < calls <= 2 * 32 * 9
     with pytest.raises(BudgetExceeded):
@@ -464,9 +465,9 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
     written = export(ParaphraseSet.open(done.path), request, tmp_path / "files", generator="org/model")
     found = [strict(one.path, one.path.with_name("metadata.JSON"))[0] for one in written]
     assert {one["dataset"] for one in found} == {one.title for one in read_all_suites()["hteb"].members}
-    formats = [read_reference_datasets()[one["dataset"]].get("format") for one in found]
+    formats = [read_reference_dataset_settings()[one["dataset"]].get("format") for one in found]
     assert [one.get("clustering_format") for one in found] == formats
-    assert len(import_reference_files(tmp_path / "files", tmp_path / "set").texts) == 31
+    assert len(import_reference_transformation_files(tmp_path / "files", tmp_path / "set").texts) == 31
 
 
 def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):
@@ -478,7 +479,7 @@ def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):
         tokenizer="words",
     )
     with pytest.raises(UsageError, match="'a'"):
-        HtebProtocol().forecast_request_cost(request)
+        HtebProtocol().forecast_run_cost(request)
 
 
 def test_an_unknown_transformer_is_refused_with_those_there_are(tmp_path, pairs):

@@ -14,9 +14,9 @@ from embassay.protocols import hume, pteb
 from embassay.protocols.hume.adjudication import (
     correct_gold_by_adjudication,
     export_gold,
-    find_answer_disputes,
+    list_disputed_items,
 )
-from embassay.protocols.hume.collection import read_all_answer_rows
+from embassay.protocols.hume.collection import read_answers_of_files_and_store
 from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import AnswerStore, SubmittedAnswer, open_answer_store, stored_annotations
 from embassay.protocols.hume.study import Family, StudyFolder, read_study
@@ -55,12 +55,12 @@ class Case:
         self.say(who, self.items[place], value, flag, comment, "adjudicator")
 
     def disputes(self) -> list[Any]:
-        return list(find_answer_disputes(self.folder, self.task, read_all_answer_rows(self.folder)))
+        return list(list_disputed_items(self.folder, self.task, read_answers_of_files_and_store(self.folder)))
 
     def corrections(self, kind: GoldKind = "adjudicated") -> dict[int, Any]:
         made = self.store.list_adjudicator_decisions()
         found = correct_gold_by_adjudication(
-            self.folder, self.task, self.gold, read_all_answer_rows(self.folder), made, kind
+            self.folder, self.task, self.gold, read_answers_of_files_and_store(self.folder), made, kind
         )
         return {self.items.index(one.item): one for one in found}
 
@@ -94,14 +94,14 @@ def test_decisions_are_no_annotations(mood: Case) -> None:
     """Neither score, agreement, export nor disputes count them."""
     before = (
         mood.disputes(),
-        read_all_answer_rows(mood.folder),
+        read_answers_of_files_and_store(mood.folder),
         stored_annotations(mood.store),
         mood.store.annotators(),
     )
     mood.decide(2, 1)
     after = (
         mood.disputes(),
-        read_all_answer_rows(mood.folder),
+        read_answers_of_files_and_store(mood.folder),
         stored_annotations(mood.store),
         mood.store.annotators(),
     )
@@ -155,15 +155,17 @@ def test_scripts_that_answer_are_no_people(tmp_path: Path) -> None:
     case = Case(tmp_path / "study", "classification")
     case.annotate("one")
     case.annotate("two", i0=_other(case, 0), i1=_other(case, 1))
-    rows = [row.model_copy(update={"kind": "simulated"}) for row in read_all_answer_rows(case.folder)]
-    assert [one.simulated for one in find_answer_disputes(case.folder, case.task, rows)] == [True, True]
+    rows = [
+        row.model_copy(update={"kind": "simulated"}) for row in read_answers_of_files_and_store(case.folder)
+    ]
+    assert [one.simulated for one in list_disputed_items(case.folder, case.task, rows)] == [True, True]
     rows = [
         row.model_copy(update={"kind": "person"})
         if (row.annotator_id, row.item_id) == ("one", case.items[0])
         else row
         for row in rows
     ]
-    found = {one.item: one.simulated for one in find_answer_disputes(case.folder, case.task, rows)}
+    found = {one.item: one.simulated for one in list_disputed_items(case.folder, case.task, rows)}
     assert found == {case.items[0]: False, case.items[1]: True}
 
 

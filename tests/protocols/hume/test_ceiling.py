@@ -14,12 +14,12 @@ from embassay.measures import spearman, v_measure
 from embassay.protocols.hume.ceiling import (
     interval_for_share_of_people,
     leave_one_out_human_ceiling,
-    score_against_all_but_one,
-    score_against_random_annotator,
+    score_system_against_all_but_one,
+    score_system_against_random_annotator,
     share_of_people_below,
 )
 from embassay.protocols.hume.resampling import PeopleAnswers
-from embassay.protocols.hume.results.contestants import simplify_estimate
+from embassay.protocols.hume.results.contestants import convert_estimate_for_record
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_seeded_generator
 
@@ -91,12 +91,15 @@ def test_groups() -> None:
 def test_none() -> None:
     """One annotator, or two without a common item, have no ceiling; nobody at all is an error."""
     alone = leave_one_out_human_ceiling(people("sts", R1))
-    assert (simplify_estimate(alone.value).value, simplify_estimate(alone.value).reason) == (
+    assert (
+        convert_estimate_for_record(alone.value).value,
+        convert_estimate_for_record(alone.value).reason,
+    ) == (
         None,
         "only one annotator, so there are no others to compare with",
     )
     apart = leave_one_out_human_ceiling(people("sts", [1, 2, None, None], [None, None, 3, 4]))
-    assert simplify_estimate(apart.value).reason == "no item was answered by two annotators"
+    assert convert_estimate_for_record(apart.value).reason == "no item was answered by two annotators"
     with pytest.raises(UsageError, match="Nobody"):
         leave_one_out_human_ceiling(people("sts"))
 
@@ -116,7 +119,7 @@ def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
 
     study, system = people(family, rater(), rater(), rater()), rater()
     answers = {f"{i:02}": value for i, value in enumerate(system)}
-    assert score_against_all_but_one(study, answers).value == pytest.approx(
+    assert score_system_against_all_but_one(study, answers).value == pytest.approx(
         leave_one_out_human_ceiling(study).value.value, abs=0.05
     )
 
@@ -126,21 +129,23 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
     votes = [["x", "x", "y"], ["x", "y", "y"], ["x", "x", "x"]]
     study = people("classification", *map(list, zip(*votes, strict=True)))
     system = {"00": "x", "01": "x", "02": "y"}
-    assert score_against_random_annotator(study, system).value == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
+    assert score_system_against_random_annotator(study, system).value == pytest.approx(
+        (2 / 3 + 1 / 3 + 0) / 3
+    )
     two = people("sts", R1, R2)
     answers = {f"{i:02}": float(value) for i, value in enumerate([0, 2, 1, 3, 5, 4, 2, 3])}
     expected = sum(spearmanr(rated, list(answers.values())).statistic for rated in (R1, R2)) / 2
-    assert score_against_random_annotator(two, answers).value == pytest.approx(expected)
-    assert score_against_random_annotator(two, answers).value == pytest.approx(
-        score_against_all_but_one(two, answers).value
+    assert score_system_against_random_annotator(two, answers).value == pytest.approx(expected)
+    assert score_system_against_random_annotator(two, answers).value == pytest.approx(
+        score_system_against_all_but_one(two, answers).value
     )
-    assert score_against_random_annotator(people("sts", R1), answers).value is None
+    assert score_system_against_random_annotator(people("sts", R1), answers).value is None
 
 
 def test_against_people_needs_two() -> None:
     """One annotator cannot be left out; no common item says so."""
-    assert score_against_all_but_one(people("sts", R1), {"00": 1.0}).value is None
-    assert "and the system" in score_against_all_but_one(people("sts", R1, R2), {}).reason
+    assert score_system_against_all_but_one(people("sts", R1), {"00": 1.0}).value is None
+    assert "and the system" in score_system_against_all_but_one(people("sts", R1, R2), {}).reason
 
 
 def test_among_people() -> None:

@@ -18,9 +18,9 @@ from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.profiles import (
     UNSAID,
-    check_profile_answers,
+    check_annotator_profile_answers,
     find_groups_too_small_to_show,
-    profile_questions,
+    list_annotator_profile_questions,
     read_annotator_profiles,
     scores_by_profile_table,
     write_annotator_profiles,
@@ -64,16 +64,16 @@ def _rows(folder: StudyFolder, scores: dict[str, float], smallest: int) -> dict[
 def test_nothing_is_asked_or_taken_that_the_study_does_not_ask(tmp_path: Path) -> None:
     """Of language once for each language; another question, and an answer that is none, are refused by name."""
     folder = _asking(tmp_path / "s", "language", "age")
-    assert [one.key for one in profile_questions(folder.study)] == ["language:eng", "age"]
-    assert check_profile_answers(folder.study, {"age": "25–34", "language:eng": ""}) == {
+    assert [one.key for one in list_annotator_profile_questions(folder.study)] == ["language:eng", "age"]
+    assert check_annotator_profile_answers(folder.study, {"age": "25–34", "language:eng": ""}) == {
         "age": "25–34",
         "language:eng": "",
     }
     for wrong in ({"gender": "woman"}, {"age": "old"}, {"language:dan": "native"}):
         with pytest.raises(DataError):
-            check_profile_answers(folder.study, wrong)
+            check_annotator_profile_answers(folder.study, wrong)
     plain = read_study(small_study(tmp_path / "plain", 6))
-    assert (profile_questions(plain.study), read_annotator_profiles(plain)) == ((), {})
+    assert (list_annotator_profile_questions(plain.study), read_annotator_profiles(plain)) == ((), {})
 
 
 def test_a_study_that_asks_nothing_has_the_bytes_it_always_had(tmp_path: Path) -> None:

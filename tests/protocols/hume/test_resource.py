@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemPlace, SystemScore
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemMeanAndRank, SystemScore
 from embassay.protocols.hume.resource import language_resource_class, language_resource_level, resource_table
 from embassay.stats import Estimate
 
@@ -25,7 +25,8 @@ def _pair(lang: str, human: float, **models: float) -> DatasetLanguageRecord:
 
 def _table(*pairs: DatasetLanguageRecord) -> dict[tuple[str, str], dict[str, object]]:
     places = tuple(
-        SystemPlace(system=name, kind="embedding", mean=Estimate(value=0.5), rank=1) for name in ("a", "b")
+        SystemMeanAndRank(system=name, kind="embedding", mean=Estimate(value=0.5), rank=1)
+        for name in ("a", "b")
     )
     table = resource_table(Summary(title="t", source="study", seed=7, pairs=pairs, places=places), 7)
     names = [one.name for one in table.columns]

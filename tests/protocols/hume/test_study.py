@@ -10,7 +10,7 @@ from embassay.protocols.hume.study import (
     StudyItem,
     TaskSpec,
     answers_by_annotator,
-    gold_values,
+    map_items_to_gold_values,
 )
 
 EMOTION = TaskSpec("emotion", "classification", "eng", labels=(0, 1, 2))
@@ -25,7 +25,7 @@ def _items(task: TaskSpec, *gold: object) -> list[StudyItem]:
 
 def test_annotations_by_annotator_and_item_in_order() -> None:
     """Whatever the order of the rows; what was left open is not there."""
-    gold = gold_values(EMOTION, _items(EMOTION, 0, 2))
+    gold = map_items_to_gold_values(EMOTION, _items(EMOTION, 0, 2))
     rows = [
         Annotation("1", "z", 2),
         Annotation("1", "a", "2"),
@@ -40,10 +40,10 @@ def test_annotations_by_annotator_and_item_in_order() -> None:
 
 def test_values_by_family() -> None:
     """Cluster ids are texts without spaces around, blank ones are missing; ratings are floats, marks tuples."""
-    gold = gold_values(TOPICS, _items(TOPICS, "x", "y", "y"))
+    gold = map_items_to_gold_values(TOPICS, _items(TOPICS, "x", "y", "y"))
     rows = [Annotation("0", "a", " 1 "), Annotation("1", "a", 1), Annotation("2", "a", "  ")]
     assert answers_by_annotator(TOPICS, gold, rows) == {"a": {"0": "1", "1": "1"}}
-    assert gold_values(RANKED, _items(RANKED, [2, 0, 1])) == {"0": (2, 0, 1)}
+    assert map_items_to_gold_values(RANKED, _items(RANKED, [2, 0, 1])) == {"0": (2, 0, 1)}
     assert answers_by_annotator(RANKED, {"0": (2, 0, 1)}, [Annotation("0", "a", [True, 0, 1])])["a"]["0"] == (
         1,
         0,
@@ -79,7 +79,7 @@ def test_a_wrong_answer_is_named(task: TaskSpec, gold: object, value: object, me
 def test_wrong_gold_is_named(gold: object, message: str) -> None:
     """Before anything is scored."""
     with pytest.raises(DataError, match=f"(?i)item 0 of ranked.*{message}"):
-        gold_values(RANKED, _items(RANKED, gold))
+        map_items_to_gold_values(RANKED, _items(RANKED, gold))
 
 
 def test_a_task_is_of_a_family_and_tells_its_labels_apart() -> None:
@@ -98,4 +98,4 @@ def test_what_does_not_belong() -> None:
     with pytest.raises(DataError, match="appears twice"):
         answers_by_annotator(RATED, {"0": 1.0}, twice)
     with pytest.raises(DataError, match="Item 0 of rated appears twice"):
-        gold_values(RATED, _items(RATED, 1.0) * 2)
+        map_items_to_gold_values(RATED, _items(RATED, 1.0) * 2)

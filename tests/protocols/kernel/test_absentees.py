@@ -13,10 +13,10 @@ from embassay.cli.main import app, build_app_with_commands
 from embassay.data import open_dataset
 from embassay.data.catalogue.entries import CatalogueDatasetRecord, read_catalogue_entries
 from embassay.data.catalogue.miniature import (
-    DatasetSizes,
+    DatasetItemCounts,
     choose_representative_shape,
-    count_dataset_items,
-    estimate_token_density,
+    compute_dataset_sizes_from_record,
+    estimate_tokens_relative_to_english,
     write_miniature_dataset,
 )
 from embassay.data.catalogue.suites import read_all_suites
@@ -72,14 +72,14 @@ def test_documents_are_counted_as_documents() -> None:
     """MS MARCO has 8,841,823 passages, each in 19 versions; its 6,980 queries are not its size."""
     request = Request(("jaccard",), datasets=("msmarco",), tokenizer="words", options=SageOptions())
     constant = next(
-        cell for cell in SageProtocol().forecast_request_cost(request).cells if cell.system == "constant"
+        cell for cell in SageProtocol().forecast_run_cost(request).cells if cell.system == "constant"
     )
     assert constant.items == 8_841_823
     assert constant.texts == 19 * 8_841_823
     # A limit draws documents; those that are relevant to a query stay.
     limited = next(
         c
-        for c in SageProtocol().forecast_request_cost(replace(request, limit=500)).cells
+        for c in SageProtocol().forecast_run_cost(replace(request, limit=500)).cells
         if c.system == "constant"
     )
     assert limited.items == read_catalogue_entries()["msmarco"].relevant == 7_433
@@ -90,8 +90,8 @@ def test_what_is_here_is_planned_as_it_is() -> None:
     request = Request(
         ("jaccard",), ("clustering",), datasets=("sample", "reddit"), tokenizer="words", options=SageOptions()
     )
-    both = SageProtocol().forecast_request_cost(request)
-    alone = SageProtocol().forecast_request_cost(replace(request, datasets=("sample",)))
+    both = SageProtocol().forecast_run_cost(request)
+    alone = SageProtocol().forecast_run_cost(replace(request, datasets=("sample",)))
     # Time and what the process holds already are the moment's.
     here, there = (
         [replace(cell, seconds=0.0, memory_bytes=0) for cell in told.cells if cell.fetched]
@@ -109,7 +109,7 @@ def test_a_price_follows_the_figures() -> None:
     request = Request((spec,), datasets=("arxiv-s2s", "medrxiv-s2s"), tokenizer="words", options=options)
     cells = {
         cell.dataset: cell
-        for cell in SageProtocol().forecast_request_cost(request).cells
+        for cell in SageProtocol().forecast_run_cost(request).cells
         if cell.system.startswith("openai")
     }
     for cell in cells.values():
@@ -135,12 +135,14 @@ def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
 def test_amounts_follow_languages_limits_and_sets() -> None:
     """Of some languages their share; a limit holds for each language and set."""
     known = read_catalogue_entries()
-    assert count_dataset_items(known["sts17"]) == DatasetSizes(5_346)
-    assert count_dataset_items(known["sts17"], ("en-en", "es-es")) == DatasetSizes(500)
-    assert count_dataset_items(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetSizes(200)
-    assert count_dataset_items(known["arxiv-p2p"], (), 500) == DatasetSizes(31 * 500)
-    assert count_dataset_items(known["askubuntu"], (), 10).other == 10
-    assert count_dataset_items(known["banking77"]) == DatasetSizes(3_080, 10_003)
+    assert compute_dataset_sizes_from_record(known["sts17"]) == DatasetItemCounts(5_346)
+    assert compute_dataset_sizes_from_record(known["sts17"], ("en-en", "es-es")) == DatasetItemCounts(500)
+    assert compute_dataset_sizes_from_record(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetItemCounts(
+        200
+    )
+    assert compute_dataset_sizes_from_record(known["arxiv-p2p"], (), 500) == DatasetItemCounts(31 * 500)
+    assert compute_dataset_sizes_from_record(known["askubuntu"], (), 10).other == 10
+    assert compute_dataset_sizes_from_record(known["banking77"]) == DatasetItemCounts(3_080, 10_003)
 
 
 def test_every_record_says_how_long_its_texts_are() -> None:
@@ -152,15 +154,15 @@ def test_every_record_says_how_long_its_texts_are() -> None:
 
 
 def _texts_of(record: CatalogueDatasetRecord) -> set[str]:
-    columns = {name for table in record.all_tables for name in (table.part, *table.canonical_columns)}
+    columns = {name for table in record.all_tables for name in (table.part, *table.list_canonical_columns)}
     return columns | {"text", "text2", "query", "positive", "negative"}
 
 
 def test_scripts_differ_in_tokens() -> None:
     """A character of Chinese is about as many tokens as five of English."""
     assert (
-        estimate_token_density("eng")
-        < estimate_token_density("fr")
-        < estimate_token_density("ru")
-        < estimate_token_density("zho")
+        estimate_tokens_relative_to_english("eng")
+        < estimate_tokens_relative_to_english("fr")
+        < estimate_tokens_relative_to_english("ru")
+        < estimate_tokens_relative_to_english("zho")
     )

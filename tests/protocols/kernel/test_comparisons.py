@@ -9,7 +9,7 @@ from embassay.protocols.kernel.comparisons import (
     SystemHeadlineValue,
     SystemStanding,
     average_headline_components,
-    compare_headlines,
+    compare_headlines_of_all_systems,
     read_standings,
     write_standings,
 )
@@ -40,7 +40,7 @@ def test_systems_far_apart_are_ranked_and_equal_ones_are_not():
         SystemHeadlineValue("b", 0.5, 9, 0.5 + noise + rng.normal(0, 0.01, 500)),
         SystemHeadlineValue("gone", None, 0, np.empty(0), reason="failed"),
     ]
-    scope = compare_headlines(headlines)
+    scope = compare_headlines_of_all_systems(headlines)
     assert scope["systems"] == ["a", "b", "worst"]
     assert list(zip(scope["rank_low"], scope["rank_high"], strict=True)) == [(1, 2), (1, 2), (3, 3)]
     assert scope["best"] == ["a", "b"]
@@ -49,12 +49,15 @@ def test_systems_far_apart_are_ranked_and_equal_ones_are_not():
 
 def test_no_interval_no_ranks():
     """A single clustering set cannot be resampled, so nobody is ranked on it, and it says why."""
-    scope = compare_headlines(
+    scope = compare_headlines_of_all_systems(
         [SystemHeadlineValue("a", 0.5, 9, np.empty(0)), SystemHeadlineValue("b", 0.4, 9, np.empty(0))]
     )
     assert scope["rank_low"] == []
     assert "no interval" in scope["reason"]
-    assert "fewer than two" in compare_headlines([SystemHeadlineValue("a", 0.5, 9, np.empty(0))])["reason"]
+    assert (
+        "fewer than two"
+        in compare_headlines_of_all_systems([SystemHeadlineValue("a", 0.5, 9, np.empty(0))])["reason"]
+    )
 
 
 def test_an_interval_does_not_leave_the_range_of_its_measure(tmp_path) -> None:

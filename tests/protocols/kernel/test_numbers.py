@@ -81,7 +81,10 @@ def test_counts_have_separators_and_their_noun_its_number() -> None:
         "1 query",
         "2 queries",
     )
-    assert (numbers.spell_count(3), numbers.spell_count(40)) == ("three", "40")
+    assert (numbers.format_small_count_in_words(3), numbers.format_small_count_in_words(40)) == (
+        "three",
+        "40",
+    )
 
 
 def test_plain_is_ascii_for_everything_the_report_prints() -> None:

@@ -189,11 +189,11 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     inputs.open_request_dataset.cache_clear()
     request = Request(("jaccard",), datasets=("cqadupstack", "sample"), tokenizer="words",
                       options=sage.SageOptions())  # fmt: skip
-    foreseen = SageProtocol().forecast_request_cost(request)
+    foreseen = SageProtocol().forecast_run_cost(request)
     members = {member.dataset for member in read_all_suites()["cqadupstack"].members}
     assert {cell.dataset for cell in foreseen.cells if cell.fetched} == {"sample"}
     assert {cell.dataset for cell in foreseen.cells if not cell.fetched} == members
-    alone = SageProtocol().forecast_request_cost(replace(request, datasets=("cqadupstack",)))
+    alone = SageProtocol().forecast_run_cost(replace(request, datasets=("cqadupstack",)))
     assert {cell.dataset for cell in alone.cells} == members
     for told in (foreseen, alone):
         assert told.notes[0].startswith("0 of 1 sets of cqadupstack are on this machine")
@@ -237,7 +237,7 @@ def test_a_dry_run_prices_and_counts(part: Path) -> None:
     """What a suite lacks stands in the plan, with how large it is."""
     shutil.rmtree(part / "nfcorpus")
     request = Request(("jaccard",), (), ("beir",), tokenizer="words", options=sage.SageOptions())
-    foreseen = SageProtocol().forecast_request_cost(request)
+    foreseen = SageProtocol().forecast_run_cost(request)
     assert "14 of 15 sets of beir" in foreseen.notes[0]
     assert foreseen.notes[1].endswith(": nfcorpus.")
     constant = next(c for c in foreseen.cells if (c.dataset, c.system) == ("nfcorpus", "constant"))
@@ -268,6 +268,6 @@ def test_a_set_without_the_columns_of_its_task_is_absent(part: Path) -> None:
     """Its tables are there and lack the judgements: the other sets of the suite are planned all the same."""
     (part / "nfcorpus" / "qrels.jsonl").unlink()
     request = Request(("jaccard",), (), ("beir",), tokenizer="words", options=sage.SageOptions())
-    foreseen = SageProtocol().forecast_request_cost(request)
+    foreseen = SageProtocol().forecast_run_cost(request)
     assert "14 of 15 sets of beir" in foreseen.notes[0]
     assert foreseen.notes[1].endswith(": nfcorpus.")

@@ -12,7 +12,7 @@ from embassay.protocols.kernel.quantities import (
     forecast_gain_of_more_labels,
     judge_assisted_means_table,
     judge_biases_table,
-    measure_judge_biases,
+    measure_judge_bias_by_score,
 )
 from embassay.stats.few_labels import compute_judge_corrected_mean
 
@@ -61,18 +61,18 @@ def test_few_labels_have_no_interval() -> None:
 def test_where_a_judge_is_off(grades) -> None:
     """By what it says, and of all; too few have no interval."""
     people, judge = grades
-    found = measure_judge_biases(people, judge)
+    found = measure_judge_bias_by_score(people, judge)
     assert [one.said for one in found] == [*sorted({str(int(one)) for one in judge}), "all"]
     assert found[-1].mean == pytest.approx((judge - people).mean())
     assert sum(one.n for one in found[:-1]) == len(people)
-    assert measure_judge_biases(people[:2], judge[:2])[0].low is None
-    assert measure_judge_biases(people[:0], judge[:0]) == ()
+    assert measure_judge_bias_by_score(people[:2], judge[:2])[0].low is None
+    assert measure_judge_bias_by_score(people[:0], judge[:0]) == ()
     strata = ["first" if place % 3 else "later" for place in range(len(people))]
-    apart = {one.said: one for one in measure_judge_biases(people, judge, strata)}
+    apart = {one.said: one for one in measure_judge_bias_by_score(people, judge, strata)}
     assert apart["first"].n + apart["later"].n == apart["all"].n == len(people)
     late = [place for place, name in enumerate(strata) if name == "later"]
     assert apart["later"].mean == pytest.approx((judge - people)[late].mean())
-    assert measure_judge_biases(people, judge, ["one"] * len(people)) == found
+    assert measure_judge_bias_by_score(people, judge, ["one"] * len(people)) == found
 
 
 def test_what_more_labels_buy(grades) -> None:
@@ -91,5 +91,5 @@ def test_tables_have_a_row_each(grades) -> None:
     table = judge_assisted_means_table("x", "X", [("judge", found)])
     assert len(table.rows) == 1
     assert len(table.rows[0]) == len(table.columns)
-    off = measure_judge_biases(people, judge)
+    off = measure_judge_bias_by_score(people, judge)
     assert len(judge_biases_table("y", [("judge", one) for one in off]).rows) == len(off)

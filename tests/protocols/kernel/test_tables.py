@@ -14,12 +14,12 @@ from embassay.data.rows import escape_spreadsheet_formula, unescape_spreadsheet_
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
-    PrintedTable,
+    FormattedReportTable,
     check_table_name,
     format_csv_rows,
     interval_columns,
+    make_percentage_point_column,
     number_column,
-    points_column,
     text,
     whole_number_column,
     write_tables,
@@ -42,11 +42,17 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
     ]
     figure = [field.within(lambda item: {"of": item["at.k"]}) for field in interval_columns("of", "xyz")]
     table = ColumnTable.of(
-        "found", "Found", items, text("name"), number_column("k", ("at.k", "value")),
+        "found",
+        "Found",
+        items,
+        text("name"),
+        number_column("k", ("at.k", "value")),
         whole_number_column("sure"),
-        points_column("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure,
-        note="All."
-    )  # fmt: skip
+        make_percentage_point_column("percent", ("at.k", "high")),
+        text("other", lambda item: item["name"] * 2),
+        *figure,
+        note="All.",
+    )
     assert table.rows == (
         ("a", 0.5, 1, 75.0, "aa", 50.0, None, 75.0),
         ("b", None, 0, None, "bb", None, None, None),
@@ -104,7 +110,9 @@ def test_csv_has_every_digit_and_markdown_two():
 def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     """Caption, label, headings of rows, bold for who may be first, broken cells; names are printed as they are."""
     body = ["Models & more", ["a_b", "0.50<br>0.02"], [r"\input{x}", "0.40"]]
-    made = PrintedTable("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
+    made = FormattedReportTable(
+        "100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)})
+    )
     text = made.render_as_latex("sage_table1")
     assert r"\caption{100\% of it. Bold: may be first according to the run's tests.}" in text
     assert r"\label{tab:sage-table1}" in text
@@ -112,13 +120,15 @@ def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     assert r"a\_b & \textbf{\shortstack[r]{0.50 \\ 0.02}} \\" in text
     assert r"\textbackslash{}input\{x\} & 0.40 \\" in text
     assert r"\footnotesize A note\_." in text
-    assert "Bold" not in PrintedTable("t", ["a"], "l", [["x"]]).render_as_latex("t")
+    assert "Bold" not in FormattedReportTable("t", ["a"], "l", [["x"]]).render_as_latex("t")
 
 
 def test_latex_leaves_out_columns_without_a_value():
     """The note names them; bold stays where it was; a table without any value keeps all its columns."""
     body = ["Models", ["a", "n/a", "0.50"], ["b", "n/a", "n/a"]]
-    made = PrintedTable("t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)}))
+    made = FormattedReportTable(
+        "t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)})
+    )
     text = made.render_as_latex("t")
     assert r"\begin{tabular}{lr}" in text
     assert r"system & sts \\" in text
@@ -128,7 +138,7 @@ def test_latex_leaves_out_columns_without_a_value():
     assert "A note." in note
     assert "overall" in note
     assert "overall" not in text.partition(r"\footnotesize ")[0]
-    nothing = PrintedTable("t", ["system", "sts"], "lr", [["a", "n/a"]])
+    nothing = FormattedReportTable("t", ["system", "sts"], "lr", [["a", "n/a"]])
     assert r"a & n/a \\" in nothing.render_as_latex("t")
 
 

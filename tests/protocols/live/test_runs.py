@@ -18,13 +18,13 @@ import embassay
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.live.runs import (
     AGAIN,
-    AskedQuestions,
-    LiveRetrieverRun,
+    LiveRetrieverRunOutcome,
+    QuestionsToAsk,
     ask_retrievers_for_runs,
-    make_answer_row,
+    convert_answer_to_json_row,
 )
 from embassay.systems.remote import CallLimits
-from embassay.systems.retrievers import RetrieverAnswer, RetrieverOptions
+from embassay.systems.retrievers import RetrieverRequestLimits, TimedRetrieverAnswer
 from embassay.systems.retrievers.function import FunctionRetriever
 from stub import Faults, StubServer
 from stub.retrieving import DOCUMENTS, find
@@ -34,15 +34,15 @@ ASKED = {f"q{number}": f"{text} {number}" for number, text in enumerate([*DOCUME
 
 def ask(
     out: Path | None, function: Any, questions: dict[str, str] = ASKED, depth: int = 3, **manners: Any
-) -> LiveRetrieverRun:
+) -> LiveRetrieverRunOutcome:
     retriever = FunctionRetriever(
-        function, depth, "here:find", RetrieverOptions(1, **{"attempts": 1, **manners})
+        function, depth, "here:find", RetrieverRequestLimits(1, **{"attempts": 1, **manners})
     )
-    with ask_retrievers_for_runs([retriever], AskedQuestions(questions, depth), out) as runs:
+    with ask_retrievers_for_runs([retriever], QuestionsToAsk(questions, depth), out) as runs:
         return runs[0]
 
 
-def rows(run: LiveRetrieverRun) -> dict[str, list[str]]:
+def rows(run: LiveRetrieverRunOutcome) -> dict[str, list[str]]:
     read = [json.loads(line) for line in run.path.read_text().splitlines()]
     return {row["query_id"]: row["documents"] for row in read}
 
@@ -125,7 +125,7 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
         with (
             pytest.raises(BudgetExceeded),
             ask_retrievers_for_runs(
-                [str(tmp_path / "find.json")], AskedQuestions(ASKED, 3), tmp_path, max_usd=0.55
+                [str(tmp_path / "find.json")], QuestionsToAsk(ASKED, 3), tmp_path, max_usd=0.55
             ),
         ):
             raise AssertionError("not reached")
@@ -134,7 +134,9 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
 
 def test_an_answer_that_is_an_object_keeps_what_it_says_but_not_its_question() -> None:
     """The question stands there under its own id."""
-    row = make_answer_row("q1", "How?", RetrieverAnswer({"query": "how", "id": 7, "hits": {"hits": []}}, 0.5))
+    row = convert_answer_to_json_row(
+        "q1", "How?", TimedRetrieverAnswer({"query": "how", "id": 7, "hits": {"hits": []}}, 0.5)
+    )
     assert row == {"query_id": "q1", "question": "How?", "seconds": 0.5, "hits": {"hits": []}}
 
 
@@ -251,7 +253,7 @@ def test_killed_and_gone_on_with_nothing_is_asked_twice_and_nothing_lost(tmp_pat
 
 def test_limits_are_those_of_other_servers() -> None:
     """The manners of a retriever pass on as they are."""
-    limits = RetrieverOptions(7, rpm=30, timeout=2, attempts=5).limits
+    limits = RetrieverRequestLimits(7, rpm=30, timeout=2, attempts=5).limits
     assert limits == CallLimits(rpm=30, concurrency=7, timeout=2, attempts=5)
 
 
@@ -289,7 +291,7 @@ def test_an_error_that_a_server_sends_as_an_answer_is_a_failure(tmp_path: Path) 
         template = tmp_path / "find.json"
         template.write_text(json.dumps({"url": f"{stub.url}/refusing", "attempts": 1}))
         asked = ask_retrievers_for_runs(
-            [str(template)], AskedQuestions({"a": "x", "b": "y"}, 3), tmp_path / "out"
+            [str(template)], QuestionsToAsk({"a": "x", "b": "y"}, 3), tmp_path / "out"
         )
         with pytest.raises(ModelError, match="answered none of 2 questions"):
             asked.__enter__()

@@ -22,9 +22,9 @@ from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.live.systems import (
     MARK,
-    TaskSearchRequest,
+    SearchQuestionsAndPassages,
     digest_passages,
-    make_marker_text,
+    make_marker_passage_text,
     read_kept_search_answers,
 )
 from embassay.protocols.rag.probes.options import VersionsOptions
@@ -148,13 +148,14 @@ def test_one_that_searches_other_passages_is_refused(functions: Path, name: str,
     assert served.name in f"{raised.value} {raised.value.mend}"
     rows = [json.loads(line) for line in served.read_text().splitlines()]
     assert [row["id"] for row in rows[:-1]] == [f"p{place}" for place in range(1, len(rows))]
-    assert rows[-1]["text"] == make_marker_text(digest_passages([row["text"] for row in rows[:-1]]))
+    assert rows[-1]["text"] == make_marker_passage_text(digest_passages([row["text"] for row in rows[:-1]]))
 
 
 def test_marks_of_two_collections_differ() -> None:
     """One passage more is another collection, and so is another order."""
     calls = [
-        TaskSearchRequest((), passages, 1) for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))
+        SearchQuestionsAndPassages((), passages, 1)
+        for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))
     ]
     assert (
         len({call.mark for call in calls})

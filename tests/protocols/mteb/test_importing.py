@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export
-from embassay.protocols.compare import compare_systems, read_run_values
+from embassay.protocols.compare import compare_systems, read_comparable_run
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.protocols.mteb import bundle_of, import_results, read_original_documents
+from embassay.protocols.mteb import bundle_of, import_results, read_imported_result_documents
 from embassay.protocols.mteb.protocol import add_language_script
 from embassay.protocols.mteb.survey import are_same_json, load_task_types
 from embassay.records import ResultRow
@@ -119,7 +119,7 @@ def test_means_only_where_all_tasks_are_there(run: Path) -> None:
 
 def test_compare_says_why_it_does_not_test(run: Path) -> None:
     """Differences of published scores, without an interval or a p."""
-    found = compare_systems(read_run_values(run), "org/one", "other/two@r1")
+    found = compare_systems(read_comparable_run(run), "org/one", "other/two@r1")
     (overall,) = [one for one in found.contrasts if one.task == "overall"]
     assert overall.difference == pytest.approx(0.3375 - 0.71875)
     assert math.isnan(overall.p)
@@ -147,7 +147,7 @@ def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
 
 
 def test_the_documents_are_kept_whole_and_the_bytes_are_the_same_again(run: Path, tmp_path: Path) -> None:
-    assert are_same_json(bundle_of(read_original_documents(run)), records())
+    assert are_same_json(bundle_of(read_imported_result_documents(run)), records())
     again = import_results(tmp_path / "x.json", tmp_path / "again").folder
     for name in ("results.jsonl", "originals.jsonl.gz", "comparisons.json", "headlines.parquet"):
         assert (run / name).read_bytes() == (again / name).read_bytes()
@@ -201,7 +201,7 @@ def test_a_subset_that_is_there_twice(tmp_path: Path) -> None:
         assert one.value == value
         assert reason in one.reason
         assert "appears 2 times" in done.faults[0].reason
-        assert len(bundle_of(read_original_documents(done.folder))) == 2
+        assert len(bundle_of(read_imported_result_documents(done.folder))) == 2
 
 
 def test_a_subset_that_is_there_twice_is_no_part_of_the_mean(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_whatever_a_stranger_wrote_is_read_or_named(
             return
         rows = RunFolder(run).read_results()
         assert all(row.reason for row in rows if row.value is None)
-        assert len(bundle_of(read_original_documents(run))) >= 0
+        assert len(bundle_of(read_imported_result_documents(run))) >= 0
         with suppress(UsageError):  # a document may be without a single entry
             export([run], "mteb", Path(folder) / "out.json")
 

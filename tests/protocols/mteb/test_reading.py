@@ -12,7 +12,7 @@ from embassay.errors import DataError
 from embassay.protocols.mteb.survey import (
     SurveyReadingFindings,
     decode_model_folder,
-    encode_model_folder,
+    make_folder_name_of_model,
     read_documents,
 )
 from published_sample import bundle, task_file
@@ -51,12 +51,12 @@ def test_the_account_of_a_model_names_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["intfloat/e5-base", "a/b c", "st:./x?y=1", "a/b/c", "ä/ö"])
 def test_folders_are_safe_and_distinct(model: str) -> None:
-    folder = encode_model_folder(model)
+    folder = make_folder_name_of_model(model)
     assert "/" not in folder
     assert folder not in ("", ".", "..")
     if model == "intfloat/e5-base":
         assert decode_model_folder(folder) == model
-    assert len({encode_model_folder(name) for name in ("a/b", "a:b", "a?b", "a b")}) == 4
+    assert len({make_folder_name_of_model(name) for name in ("a/b", "a:b", "a?b", "a b")}) == 4
 
 
 BROKEN = {

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.pteb.checks import (
-    count_numbers,
+    count_numbers_by_value,
+    describe_lost_number_or_name,
     explain_wording_as_answer,
-    find_lost_number_or_name,
     find_proper_names,
     is_near_copy,
     is_question,
 )
-from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer
+from embassay.protocols.pteb.paraphrasing import make_paraphrase_verdict_of_answer
 from embassay.protocols.wordings.records import (
     ParaphraseOutcome,
-    ParaphraseSamplingOptions,
+    ParaphraseSamplingAndRetryOptions,
     make_wording_quality_rows,
 )
 
@@ -39,8 +39,8 @@ ASKED = "what is the number of my library card"
 def test_answers_in_place_of_a_wording(wording, why):
     """Each in the words of its fault; with `meaning` the gate rejects it, without it does not look."""
     assert why in explain_wording_as_answer(ASKED, wording)
-    assert check_paraphrase_answer(ASKED, wording, lang="en", meaning=True).outcome == "answered"
-    assert check_paraphrase_answer(ASKED, wording, lang="en").outcome in ("ok", "refused")
+    assert make_paraphrase_verdict_of_answer(ASKED, wording, lang="en", meaning=True).outcome == "answered"
+    assert make_paraphrase_verdict_of_answer(ASKED, wording, lang="en").outcome in ("ok", "refused")
 
 
 @pytest.mark.parametrize(
@@ -59,26 +59,30 @@ def test_wordings_are_let_through(text, wording):
 
 def test_numbers_are_compared_by_value():
     """Digits, words and ordinals; what is also a word is none."""
-    assert count_numbers("on May 21st at 07:05") == count_numbers(
+    assert count_numbers_by_value("on May 21st at 07:05") == count_numbers_by_value(
         "at seven past five on the twenty-first"
     ) | {"5": 1}
-    assert not count_numbers("one first second, none of them")
-    assert find_lost_number_or_name("a table for nine", "a table for 9 people") == ""
-    assert "'9' is missing" in find_lost_number_or_name("a table for nine", "a table for several")
-    assert "'4' was added" in find_lost_number_or_name("a table for nine", "a table for nine at 4")
+    assert not count_numbers_by_value("one first second, none of them")
+    assert describe_lost_number_or_name("a table for nine", "a table for 9 people") == ""
+    assert "'9' is missing" in describe_lost_number_or_name("a table for nine", "a table for several")
+    assert "'4' was added" in describe_lost_number_or_name("a table for nine", "a table for nine at 4")
 
 
 def test_names_may_change_their_case_and_no_more():
     """Short abbreviations may be written out; the first word of a sentence is no name."""
     assert find_proper_names("Rain in Osage City, OH. Will it?") == {"osage", "city"}
-    assert find_lost_number_or_name("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
-    assert "'osage' is missing" in find_lost_number_or_name("Will it rain in Osage?", "will it rain there")
-    assert "'texas' was added" in find_lost_number_or_name(
+    assert describe_lost_number_or_name("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
+    assert "'osage' is missing" in describe_lost_number_or_name(
+        "Will it rain in Osage?", "will it rain there"
+    )
+    assert "'texas' was added" in describe_lost_number_or_name(
         "Will it rain in Osage?", "Will it rain in Osage, Texas?"
     )
-    assert find_lost_number_or_name("will it rain", "Will Bill Get Wet") == ""
+    assert describe_lost_number_or_name("will it rain", "Will Bill Get Wet") == ""
     assert (
-        check_paraphrase_answer("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome
+        make_paraphrase_verdict_of_answer(
+            "Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True
+        ).outcome
         == "slot lost"
     )
 
@@ -86,7 +90,10 @@ def test_names_may_change_their_case_and_no_more():
 def test_copies_but_for_signs():
     """Are copies, which are usable and counted."""
     assert is_near_copy("Will it rain in  Rome ?", "will it rain, in Rome!")
-    assert check_paraphrase_answer("Will it rain in  Rome ?", "Will it rain in Rome?").outcome == "copied"
+    assert (
+        make_paraphrase_verdict_of_answer("Will it rain in  Rome ?", "Will it rain in Rome?").outcome
+        == "copied"
+    )
     assert not is_near_copy("Will it rain?", "Will it rain here?")
 
 
@@ -98,14 +105,14 @@ def test_rows_of_meaning_are_there_where_it_was_looked_at():
     }
     assert {"failed:answered", "rejected:answered", "rejected:slot lost"} <= found
     assert "failed:slot lost" not in found
-    assert "meaning" not in ParaphraseSamplingOptions().as_dict()
-    assert ParaphraseSamplingOptions(meaning=True).as_dict()["meaning"] is True
+    assert "meaning" not in ParaphraseSamplingAndRetryOptions().as_dict()
+    assert ParaphraseSamplingAndRetryOptions(meaning=True).as_dict()["meaning"] is True
 
 
 @given(st.text(max_size=80))
 def test_a_text_is_no_fault_of_its_own(text):
     """The same again answers nothing and loses nothing."""
     assert explain_wording_as_answer(text, text) == ""
-    assert find_lost_number_or_name(text, text) == ""
+    assert describe_lost_number_or_name(text, text) == ""
     assert is_near_copy(text, text)
     assert is_question(text) == is_question(text.strip())

@@ -19,7 +19,7 @@ def request_of(scored):
 
 def planned(request):
     with allow_models_without_keys():
-        return PtebProtocol().forecast_request_cost(request, NoCallsLedger())
+        return PtebProtocol().forecast_run_cost(request, NoCallsLedger())
 
 
 def test_the_plan_is_what_the_server_gets(rewording, by, request_of, scored, tmp_path):

@@ -11,18 +11,18 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.pteb.freshness import (
-    RewordedDatasetItems,
+    RewordedItemScores,
     measure_excess_loss_of_old,
-    subtract_untrained_excess,
+    subtract_untrained_excess_loss,
 )
 from paper_runs import write_pairs
 
 
-def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> RewordedDatasetItems:
+def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> RewordedItemScores:
     """At each distance as many items, all right as they are, of which a paraphrase loses this share."""
     wrong = [np.arange(each) < round(share * each) for share in losses]
     run = 1.0 - np.concatenate(wrong)
-    return RewordedDatasetItems(name, np.repeat(distances, each), np.ones(len(run)), (run,))
+    return RewordedItemScores(name, np.repeat(distances, each), np.ones(len(run)), (run,))
 
 
 def test_what_old_texts_lose_more() -> None:
@@ -40,8 +40,8 @@ def test_what_old_texts_lose_more() -> None:
 
 def test_texts_that_are_only_reworded_more_are_not_taken_for_learnt() -> None:
     """Old texts lose more in all, and the same as fresh ones at each distance."""
-    old = RewordedDatasetItems("old", *_mixed(30, 90))
-    fresh = RewordedDatasetItems("new", *_mixed(90, 30))
+    old = RewordedItemScores("old", *_mixed(30, 90))
+    fresh = RewordedItemScores("new", *_mixed(90, 30))
     raw = [1 - side.runs[0].mean() for side in (old, fresh)]
     assert raw[0] - raw[1] > 0.1
     result = measure_excess_loss_of_old("mean", [old], [fresh])
@@ -66,16 +66,16 @@ def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     model = measure_excess_loss_of_old("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
     assert plain[0].difference is not None
     assert plain[0].difference.value == pytest.approx(0.1)
-    beyond = subtract_untrained_excess(model, plain)
+    beyond = subtract_untrained_excess_loss(model, plain)
     assert beyond is not None
     assert beyond.value == pytest.approx(0.2)
     assert beyond.low < 0.2 < beyond.high
     # The same items are drawn for both, so what both lose does not widen it.
     assert model.difference is not None
     assert beyond.high - beyond.low < model.difference.high - model.difference.low
-    assert subtract_untrained_excess(model, []) is None
+    assert subtract_untrained_excess_loss(model, []) is None
     other = measure_excess_loss_of_old("mean", [texts("old", [0.3], [0.2])], fresh)
-    assert subtract_untrained_excess(model, [other]) is None
+    assert subtract_untrained_excess_loss(model, [other]) is None
 
 
 def test_a_distance_that_only_one_kind_has_is_left_out() -> None:
@@ -91,10 +91,10 @@ def test_correlations_are_of_each_dataset_by_itself() -> None:
     gold = np.linspace(0, 1, 40)
     kept, turned = gold.copy(), gold[::-1].copy()
     near = np.full(40, 0.3)
-    old = RewordedDatasetItems("old", near, kept, (turned,), gold)
+    old = RewordedItemScores("old", near, kept, (turned,), gold)
     fresh = [
-        RewordedDatasetItems("a", near, kept, (kept,), gold),
-        RewordedDatasetItems("b", near, 10 + kept, (10 + kept,), 5 + gold),
+        RewordedItemScores("a", near, kept, (kept,), gold),
+        RewordedItemScores("b", near, 10 + kept, (10 + kept,), 5 + gold),
     ]
     result = measure_excess_loss_of_old("spearman", [old], fresh)
     [part] = [part for part in result.bins if part.fresh_loss is not None]

@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing import open_paraphrase_prompt, open_paraphraser
-from embassay.protocols.wordings.records import ParaphraseSamplingOptions
+from embassay.protocols.wordings.records import ParaphraseSamplingAndRetryOptions
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_prompt_where_none_is_used():
 def test_sampling_that_cannot_be(wrong):
     """Is refused before anything is asked."""
     with pytest.raises(UsageError, match="Cannot sample"):
-        ParaphraseSamplingOptions(**wrong)
+        ParaphraseSamplingAndRetryOptions(**wrong)
 
 
 def test_ollama_gets_a_context_and_no_thinking():

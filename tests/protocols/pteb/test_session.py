@@ -15,7 +15,7 @@ from embassay.errors import UsageError
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.report import write_report
-from embassay.report.terminal import run_view
+from embassay.report.terminal import make_run_terminal_blocks
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 from stub.paraphrasing import paraphrasing
@@ -105,7 +105,7 @@ def test_a_plain_score_needs_no_paraphrases(recorded, tmp_path):
         (task, system): value for task, system, value in rows.select("task", "system", "value").iter_rows()
     }
     assert plain == {(one["task"], one["system"]): one["value"] for one in original.to_dicts()}
-    shown = printed(run_view(out.path), width=100)
+    shown = printed(make_run_terminal_blocks(out.path), width=100)
     assert "paraphrased" not in shown
     assert "changes by" not in shown
     page = write_report(out.path).read_text()

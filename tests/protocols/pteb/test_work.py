@@ -11,7 +11,7 @@ from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.work import (
     find_language_at_place,
     find_registered_task,
-    keep_original_wording,
+    make_dataset_in_original_wording,
     replace_texts_by_wordings,
 )
 from embassay.records import ScoredTextPairs
@@ -140,10 +140,10 @@ def test_blanks_before_punctuation_go_on_both_sides():
         ("a dog!",),
     )
     assert worded.reworded.paraphrased.first == ("so, a man (old).",)
-    assert keep_original_wording(
+    assert make_dataset_in_original_wording(
         find_registered_task("sts"), data, tidy=True
     ).reworded.paraphrased.second == ("a dog!",)
-    assert keep_original_wording(find_registered_task("sts"), data).reworded.paraphrased is data
+    assert make_dataset_in_original_wording(find_registered_task("sts"), data).reworded.paraphrased is data
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.sage.attack import (
-    PairSimilarityOrders,
-    estimate_chance_flips,
+    PairsMoreSimilarThanOthers,
+    estimate_random_flip_shares,
     evaluate_word_attack,
     find_smallest_edits,
     list_small_errors_of_word,
-    order_own_summaries_first,
+    make_own_summary_similarity_orders,
     order_pairs_by_rating,
 )
 from embassay.protocols.sage.options import SageOptions
@@ -55,13 +55,17 @@ def test_high_pairs_stand_above_low_ones() -> None:
     assert set(orders.lower_second) <= {"bp3", "bp4"}
     assert orders == order_pairs_by_rating(scored(5, 4, 3, 2, 1), 7)
     labels = LabelledTextPairs(("x", "y"), ("a", "c"), ("b", "d"), np.array([1, 0], dtype=np.int8))
-    assert order_pairs_by_rating(labels, 7) == PairSimilarityOrders(("x",), ("a",), ("b",), ("c",), ("d",))
+    assert order_pairs_by_rating(labels, 7) == PairsMoreSimilarThanOthers(
+        ("x",), ("a",), ("b",), ("c",), ("d",)
+    )
     assert not len(order_pairs_by_rating(scored(3, 3), 7))
     assert not len(order_pairs_by_rating(scored(), 7))
 
 
 def test_a_document_stands_nearer_its_own_summary() -> None:
-    orders = order_own_summaries_first(Documents(("1", "2"), ("long one", "long two"), ("one", "two")))
+    orders = make_own_summary_similarity_orders(
+        Documents(("1", "2"), ("long one", "long two"), ("one", "two"))
+    )
     assert orders.second == ("one", "two")
     assert orders.lower_first == ("long one", "long two")
     assert orders.lower_second == ("two", "one")
@@ -116,23 +120,27 @@ def test_what_cannot_be_changed_is_not_flipped() -> None:
 
 def test_chance_grows_with_the_number_of_changes() -> None:
     """The same draws at every number, by the seed and the item alone."""
-    orders = PairSimilarityOrders(
+    orders = PairsMoreSimilarThanOthers(
         ("1", "2"), ("the tide turns",) * 2, ("the tide turns",) * 2, ("x", "y"), ("x", "y")
     )
     limits = np.array([0.8, 0.5])
-    shares = estimate_chance_flips(Common(), orders, limits, 3, 7)
+    shares = estimate_random_flip_shares(Common(), orders, limits, 3, 7)
     assert shares.shape == (2, 3)
     assert (np.diff(shares, axis=1) >= 0).all()
     assert 0 <= shares.min() <= shares.max() <= 1
-    assert np.array_equal(shares, estimate_chance_flips(Common(), orders, limits, 3, 7))
-    swapped = PairSimilarityOrders(*(tuple(reversed(column)) for column in (orders.ids, orders.first, orders.second,
-                                                              orders.lower_first, orders.lower_second)))  # fmt: skip
-    assert np.array_equal(shares[::-1], estimate_chance_flips(Common(), swapped, limits[::-1], 3, 7))
+    assert np.array_equal(shares, estimate_random_flip_shares(Common(), orders, limits, 3, 7))
+    swapped = PairsMoreSimilarThanOthers(
+        *(
+            tuple(reversed(column))
+            for column in (orders.ids, orders.first, orders.second, orders.lower_first, orders.lower_second)
+        )
+    )
+    assert np.array_equal(shares[::-1], estimate_random_flip_shares(Common(), swapped, limits[::-1], 3, 7))
 
 
 def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
     """It counts in `right` alone; a tie is no order."""
-    data = PairSimilarityOrders(
+    data = PairsMoreSimilarThanOthers(
         ("1", "2", "3"), ("tide", "tide", "tide"), ("tide", "moon", "tide"), ("x", "x", "y"), ("q", "x", "y")
     )
     context = SageContext("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))

@@ -10,7 +10,7 @@ from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.retrieval import CorpusVersions
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
-    compute_total_version_length,
+    compute_total_version_length_ratio,
     edit_documents,
     parse_edit_list,
 )
@@ -85,7 +85,7 @@ def test_a_choice_of_edits(context):
     """In the order of the paper and spelled in one way; all 18 are no choice."""
     made = context(retrieval_edits="insertion:p=0.15,q=1,  delete10,capitalize")
     assert CorpusVersions(CORPUS, made).edits == ("capitalize", "delete10", "insertion:p=0.15,q=1")
-    assert compute_total_version_length(made) == pytest.approx(4.15)
+    assert compute_total_version_length_ratio(made) == pytest.approx(4.15)
     assert made.options.as_dict()["retrieval_edits"] == "capitalize,delete10,insertion:p=0.15,q=1"
     assert len(parse_edit_list("removal,negate")) == 7
     everything = SageOptions(retrieval_edits=",".join(reversed(RETRIEVAL_EDITS)))

@@ -12,7 +12,7 @@ import embassay as eb
 from embassay.data import corpus as gathering
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel import inputs as opening
-from embassay.report.items import JudgedTexts
+from embassay.report.items import ItemTextsByField
 from embassay.runs.folder import RunFolder
 
 WORDS = [
@@ -65,7 +65,7 @@ def test_same_run_with_few_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def _check_texts(small: Path, large: Path) -> None:
-    of_small, of_large = (JudgedTexts(RunFolder(path), "retrieval", "data") for path in (small, large))
+    of_small, of_large = (ItemTextsByField(RunFolder(path), "retrieval", "data") for path in (small, large))
     ranked = pl.concat(map(pl.read_parquet, (large / "items").rglob("*.rankings.parquet")))
     shown = {*ranked["doc_id"], *(f"d{i * 9}" for i in range(6))}
     assert set(of_large.items("document")) == shown < set(of_small.items("document"))

@@ -54,7 +54,7 @@ def test_the_limit_stops_and_a_higher_one_goes_on(stub, tmp_path, monkeypatch):
     total, requests = whole.manifest["spent"]["usd"], asked(stub)
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     stub.forget()
-    opening._open_cache_file.cache_clear()
+    opening._open_embedding_cache.cache_clear()
     with pytest.raises(BudgetExceeded, match="cost limit"):
         eb.sage.run([one], out=tmp_path / "run", max_usd=0.6 * total, **SMALL)
     manifest = RunFolder(tmp_path / "run").read_manifest()
@@ -81,7 +81,7 @@ def test_a_request_that_failed_is_not_booked_as_paid(stub, tmp_path, monkeypatch
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "clean-cache"))
     clean = eb.sage.run([system(stub, "&price=1")], out=tmp_path / "clean", **SMALL).manifest["spent"]
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
-    opening._open_cache_file.cache_clear()
+    opening._open_embedding_cache.cache_clear()
     with StubServer(faults=Faults(**{fault: 0.3})) as failing:
         spent = eb.sage.run([system(failing, "&price=1")], out=tmp_path / "run", **SMALL).manifest["spent"]
         assert failing.injected[fault]
@@ -102,7 +102,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
     """Requests and texts are those of the run; what the cache holds needs none; the run keeps its plan."""
     one = system(stub, "&price=2")
     request = Request((one,), **{**SMALL, "datasets": ("sample",)})
-    plan = SageProtocol().forecast_request_cost(request, NoCallsLedger()).sum_forecasts_by_system()[0]
+    plan = SageProtocol().forecast_run_cost(request, NoCallsLedger()).sum_forecasts_by_system()[0]
     assert asked(stub) == 0
     run = eb.sage.run([one], out=tmp_path / "run", **SMALL)
     spent = run.manifest["spent"]["systems"][plan.system]
@@ -112,7 +112,7 @@ def test_a_plan_says_what_is_asked_for_and_asks_for_nothing(stub, tmp_path):
     # The stub counts words, the plan the tokens of the run's tokenizer: about as many.
     assert plan.tokens == pytest.approx(spent["input_tokens"], rel=0.3)
     assert run.manifest["forecast"]["systems"][0]["requests"] == plan.requests
-    again = SageProtocol().forecast_request_cost(request, NoCallsLedger()).sum_forecasts_by_system()[0]
+    again = SageProtocol().forecast_run_cost(request, NoCallsLedger()).sum_forecasts_by_system()[0]
     assert (again.requests, again.usd, again.texts) == (0, 0.0, plan.texts)
 
 

@@ -11,9 +11,9 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from embassay.protocols.sage.preference import (
     HumanPreferences,
-    compute_choice_scores,
-    compute_mapped_pearson,
+    compute_accuracy_precision_recall_f1,
     evaluate_system,
+    map_pearson_to_unit_interval,
 )
 from embassay.records import SummaryComparisons, SummaryRatings
 
@@ -62,7 +62,7 @@ def test_figures_agree_with_scikit_learn(pairs, first):
     if first:
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([predicted == actual, predicted * actual, predicted, actual], axis=1).astype(float)
-    ours = compute_choice_scores(columns.mean(axis=0))
+    ours = compute_accuracy_precision_recall_f1(columns.mean(axis=0))
     theirs = precision_recall_fscore_support(actual, predicted, average="binary", zero_division=0)
     np.testing.assert_allclose(ours[1:], theirs[:3], atol=1e-12)
     assert ours[0] == pytest.approx(np.mean(predicted == actual))
@@ -75,7 +75,7 @@ def test_mapped_pearson_agrees_with_scipy(pairs):
     if x.std() < 1e-3 or y.std() < 1e-3:
         return
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    ours = compute_mapped_pearson(np.stack([x, y, x * x, y * y, x * y], axis=1).mean(axis=0))
+    ours = map_pearson_to_unit_interval(np.stack([x, y, x * x, y * y, x * y], axis=1).mean(axis=0))
     assert float(ours) == pytest.approx(0.5 * (pearsonr(x, y)[0] + 1), abs=1e-9)
 
 

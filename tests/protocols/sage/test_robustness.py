@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.sage.robustness import evaluate_system, judge_similarity_relations
+from embassay.protocols.sage.robustness import compare_superficial_and_semantic_edits, evaluate_system
 from embassay.records import Documents
 
 TEXT = "The river is high today. It will rise again tomorrow! Nobody can say when it may fall? We must wait."
@@ -30,17 +30,17 @@ def test_all_three_relations_hold_for_an_ideal_system():
         sentence_shuffle=0.3,
         word_shuffle=0.1,
     )
-    assert judge_similarity_relations(ideal).tolist() == [[True, True, True]]
+    assert compare_superficial_and_semantic_edits(ideal).tolist() == [[True, True, True]]
 
 
 def test_relations_are_strict_and_use_the_extremes():
     """Equality is no win; one bad edit breaks the extreme but not the average [A14]."""
     tied = similarities()
-    assert judge_similarity_relations(tied).tolist() == [[False, False, False]]
+    assert compare_superficial_and_semantic_edits(tied).tolist() == [[False, False, False]]
     one_bad = similarities(capitalize=0.9, delete10=0.9, numerize=0.1, summary=0.4, negate=0.45,
                            sentence_shuffle=0.1, word_shuffle=0.1)  # fmt: skip
-    assert judge_similarity_relations(one_bad).tolist() == [[False, False, False]]
-    assert judge_similarity_relations(one_bad, extremes=False).tolist() == [[True, True, True]]
+    assert compare_superficial_and_semantic_edits(one_bad).tolist() == [[False, False, False]]
+    assert compare_superficial_and_semantic_edits(one_bad, extremes=False).tolist() == [[True, True, True]]
 
 
 def test_a_constant_system_scores_nothing(pairwise, context, score):
@@ -139,8 +139,8 @@ def test_relations_without_an_edit_are_those_of_the_others():
     found = similarities(capitalize=0.9, delete10=0.9, numerize=0.9, summary=0.6, negate=np.nan,
                          sentence_shuffle=0.3, word_shuffle=0.1)  # fmt: skip
     assert (
-        judge_similarity_relations(found).tolist()
-        == judge_similarity_relations(found, extremes=False).tolist()
+        compare_superficial_and_semantic_edits(found).tolist()
+        == compare_superficial_and_semantic_edits(found, extremes=False).tolist()
         == [[True, True, True]]
     )
 

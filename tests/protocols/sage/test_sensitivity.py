@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.sensitivity import compute_expected_similarity, evaluate_system, fit_isotonic_map
+from embassay.protocols.sage.sensitivity import (
+    compute_expected_similarity,
+    evaluate_isotonic_fit,
+    evaluate_system,
+)
 from embassay.records import Documents
 from embassay.text import open_tokenizer
 
@@ -119,4 +123,4 @@ def test_the_monotone_map_is_that_of_scikit_learn(digits):
             random.random((9, 5)) * 1.4 - 0.2,
         )
         theirs = IsotonicRegression(out_of_bounds="clip").fit(x, y).predict(at.ravel()).reshape(at.shape)
-        np.testing.assert_allclose(fit_isotonic_map(x, y, at), theirs, rtol=1e-14)
+        np.testing.assert_allclose(evaluate_isotonic_fit(x, y, at), theirs, rtol=1e-14)

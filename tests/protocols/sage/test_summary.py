@@ -9,8 +9,8 @@ from embassay.protocols.kernel.comparisons import (
     SystemHeadlineValue,
     _compare_systems_in_scope,
     _task_headline,
+    make_rows_and_comparisons_over_datasets,
     make_standings,
-    summarise_rows_over_datasets,
 )
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.sage.options import SageOptions
@@ -60,7 +60,7 @@ def test_a_group_of_datasets_counts_as_one():
 
 def test_a_group_is_shown_beside_its_members():
     """It has rows and standings of its own."""
-    rows, _ = summarise_rows_over_datasets(SageProtocol(), plan(), records())
+    rows, _ = make_rows_and_comparisons_over_datasets(SageProtocol(), plan(), records())
     [row] = [one for one in rows if (one.dataset, one.system) == ("forums", "good")]
     assert row.value == pytest.approx(0.4)
     assert (row.task, row.measure) == ("retrieval", "retention")

@@ -6,7 +6,7 @@ import pytest
 from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding
 from embassay.protocols.sage.tables import (
     SageTable,
-    make_best_systems_table,
+    make_best_encoder_vs_metric_table,
     make_sage_tables,
     make_system_group_table,
 )
@@ -121,7 +121,7 @@ def test_the_best_of_each_kind_are_compared_as_the_paper_states_it():
         for task, values in published.items()
         for place, (name, value) in enumerate(values.items())
     ]
-    (table,) = make_best_systems_table(standings, kinds)
+    (table,) = make_best_encoder_vs_metric_table(standings, kinds)
     rows = {
         row[0]: dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows
     }
@@ -133,4 +133,4 @@ def test_the_best_of_each_kind_are_compared_as_the_paper_states_it():
     assert [preference[f"times {end}"] for end in ("low", "high")] == pytest.approx(
         np.percentile(drawn, [2.5, 97.5])
     )
-    assert not list(make_best_systems_table(standings, {"large": "embedding"}))
+    assert not list(make_best_encoder_vs_metric_table(standings, {"large": "embedding"}))

@@ -19,7 +19,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.protocols.tasks import TASKS
 from embassay.protocols.tasks.task import PtebContext, PtebOptions
-from embassay.records import Classification, JudgedSummaries, LabelledTexts
+from embassay.records import Classification, HumanRatedSummaries, LabelledTexts
 from embassay.systems import open_system
 from embassay.systems.encoders.wordllama import WordLlamaEncoder
 from embassay.text import open_tokenizer
@@ -263,7 +263,7 @@ def summeval():
         rated.setdefault(row["doc_id"], []).append(row)
     documents = rows("documents")
     ids = tuple(row["doc_id"] for row in documents)
-    return JudgedSummaries(
+    return HumanRatedSummaries(
         ids,
         tuple(row["text"] for row in documents),
         tuple(tuple(row["references"]) for row in documents),

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from embassay.protocols.tasks import TASKS, pair_classification
 from embassay.records import LabelledTextPairs
-from embassay.stats.resampling import draw_resample_rows
+from embassay.stats.resampling import iterate_resample_row_blocks
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -21,7 +21,9 @@ def test_the_value_and_every_resample_are_scikit_learns(context, sample):
     assert len(set(similar)) < len(data)
     found = pair_classification.evaluate_system(system, data, context()).components["average_precision"]
     assert found.value == pytest.approx(average_precision_score(data.labels, similar), abs=1e-12)
-    rows = np.concatenate(list(draw_resample_rows(len(data), 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(
+        list(iterate_resample_row_blocks(len(data), 200, context().stream("pairs"), most=200))
+    )
     expected = [average_precision_score(data.labels[row], similar[row]) for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
 

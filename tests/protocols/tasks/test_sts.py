@@ -12,7 +12,7 @@ from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.tasks import sts
 from embassay.records import ScoredTextPairs
 from embassay.stats import corrected_interval, freedom_of_units
-from embassay.stats.resampling import draw_resample_rows
+from embassay.stats.resampling import iterate_resample_row_blocks
 from embassay.systems.cosine import Cosine
 
 
@@ -46,7 +46,7 @@ def test_the_value_and_every_resample_are_scipys(context):
     outcome = sts.evaluate_system(Given(similar), pairs(gold), context())
     found = outcome.components["spearman"]
     assert found.value == pytest.approx(spearmanr(similar, gold)[0], abs=1e-12)
-    rows = np.concatenate(list(draw_resample_rows(60, 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(iterate_resample_row_blocks(60, 200, context().stream("pairs"), most=200)))
     expected = [spearmanr(similar[row], gold[row])[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
     ends = corrected_interval(expected, found.value, freedom_of_units(60))
@@ -63,7 +63,7 @@ def test_pairs_that_share_a_text_are_drawn_together(context):
         Given(similar), pairs(gold), replace(context(), groups=map_items_to_group_leader(data))
     )
     found = outcome.components["spearman"]
-    rows = np.concatenate(list(draw_resample_rows(30, 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(iterate_resample_row_blocks(30, 200, context().stream("pairs"), most=200)))
     both = [np.column_stack([2 * row, 2 * row + 1]).ravel() for row in rows]
     expected = [spearmanr(similar[row], gold[row])[0] for row in both]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.protocols.tasks import summarization
-from embassay.records import JudgedSummaries
-from embassay.stats.resampling import draw_resample_rows
+from embassay.records import HumanRatedSummaries
+from embassay.stats.resampling import iterate_resample_row_blocks
 from embassay.systems.cosine import Cosine
 
 WORDS = [f"w{i}" for i in range(15)]
@@ -21,7 +21,7 @@ def judged(n=40, summaries=4, references=3, seed=1):
     def some(count, name, one):
         return tuple(f"{name}{one}.{i} " + " ".join(rng.choice(WORDS, 6)) for i in range(count))
 
-    return JudgedSummaries(
+    return HumanRatedSummaries(
         tuple(f"d{i}" for i in range(n)),
         tuple(f"text {i}" for i in range(n)),
         tuple(some(references, "r", i) for i in range(n)),
@@ -49,7 +49,7 @@ def test_pooled_over_all_summaries(bag, context):
     outcome = summarization.evaluate_system(bag(), data, context())
     found = outcome.components["spearman"]
     assert found.value == pytest.approx(spearmanr(similar.ravel(), gold.ravel())[0], abs=1e-9)
-    rows = np.concatenate(list(draw_resample_rows(40, 200, context().stream("texts"), most=200)))
+    rows = np.concatenate(list(iterate_resample_row_blocks(40, 200, context().stream("texts"), most=200)))
     expected = [spearmanr(similar[row].ravel(), gold[row].ravel())[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-9)
     assert outcome.scores[0].method == "pooled, cluster bootstrap over 40 texts"
@@ -59,7 +59,7 @@ def test_pooled_over_all_summaries(bag, context):
 def test_per_text(bag, context):
     """The mean of a correlation per text; a text whose ratings do not vary has none, and is counted."""
     data = judged(summaries=8)
-    flat = JudgedSummaries(
+    flat = HumanRatedSummaries(
         data.ids, data.texts, data.references, data.summaries, (np.full(8, 3.0), *data.relevance[1:])
     )
     similar = best(bag, flat)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from embassay.data import SHAPES, open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.tasks import TASK_NAMES, TASKS
-from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, drop_failed_texts
-from embassay.runs.forecast import RehearsalSimilarityStandIn
+from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, drop_failed_texts_from_paraphrases
+from embassay.runs.forecast import CallRecordingSimilarity
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -191,7 +191,7 @@ def test_a_rehearsal_hears_what_the_task_asks(task, data, bag, context):
     """The texts and roles of every call, in their order: so a plan can count and fetch them beforehand."""
     heard = []
     task.evaluate(
-        RehearsalSimilarityStandIn(lambda texts, role: heard.append((list(texts), role))),
+        CallRecordingSimilarity(lambda texts, role: heard.append((list(texts), role))),
         data,
         context(resamples=1),
     )
@@ -248,7 +248,7 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     system = bag("unreadable", own)
     for side in (both.original, both.paraphrased):
         task.evaluate(system, side, context())
-    rest = drop_failed_texts(task, both, system.failures)
+    rest = drop_failed_texts_from_paraphrases(task, both, system.failures)
     assert not rest.has_nothing_left_out
     assert any(left.reason == NOT_ENCODED for left in rest.lost)
     # Places are numbered anew where candidates drop out, on both sides alike.
@@ -258,4 +258,4 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     rows = [task.evaluate(system, side, context()).scores[0] for side in (rest.original, rest.paraphrased)]
     assert rows[0].n == rows[1].n
     assert not task.evaluate(system, rest.paraphrased, context()).skipped
-    assert drop_failed_texts(task, both, {}) is both
+    assert drop_failed_texts_from_paraphrases(task, both, {}) is both

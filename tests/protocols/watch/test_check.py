@@ -12,12 +12,16 @@ from embassay.protocols.watch.check import (
     BY_GROUP,
     OUTLIERS,
     WINDOWS,
-    check_open_respondent,
-    plan_check_stages,
+    check_fingerprint_of_open_respondent,
+    plan_item_rows_of_check_stages,
 )
-from embassay.protocols.watch.fingerprint import SystemFingerprint
+from embassay.protocols.watch.fingerprint import SystemAnswerFingerprint
 from embassay.protocols.watch.history import FingerprintCheck
-from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.options import (
+    FingerprintCheckRequest,
+    FingerprintRequest,
+    OwnTextsAndQuestionsOptions,
+)
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.protocols.watch.recording import record_respondent_fingerprint
 from embassay.systems.cosine import VectorTransformOptions
@@ -56,7 +60,7 @@ PLANTED: dict[str, tuple[dict[str, object], str]] = {
 def test_a_planted_change_is_found_and_named(name: str, noise: float) -> None:
     """At once, by a system that always answers alike and by one that does not."""
     facts, kind = PLANTED[name]
-    check = check_open_respondent(
+    check = check_fingerprint_of_open_respondent(
         recorded(noise=noise), made(noise=noise, seed=1, **facts), FingerprintCheckRequest()
     )
     assert check.verdict == "changed"
@@ -65,9 +69,11 @@ def test_a_planted_change_is_found_and_named(name: str, noise: float) -> None:
 
 def test_the_same_system_is_the_same() -> None:
     """With equal answers no item moves; with noise of one in a hundred few do, and no test fires."""
-    quiet = check_open_respondent(recorded(), made(), FingerprintCheckRequest())
+    quiet = check_fingerprint_of_open_respondent(recorded(), made(), FingerprintCheckRequest())
     assert (quiet.verdict, quiet.moved, quiet.p) == ("same", 0, 1.0)
-    noisy = check_open_respondent(recorded(noise=0.01), made(noise=0.01, seed=1), FingerprintCheckRequest())
+    noisy = check_fingerprint_of_open_respondent(
+        recorded(noise=0.01), made(noise=0.01, seed=1), FingerprintCheckRequest()
+    )
     assert noisy.verdict == "same"
     assert 0 < noisy.moved < noisy.asked / 2
 
@@ -75,20 +81,25 @@ def test_the_same_system_is_the_same() -> None:
 def test_rounding_is_no_change() -> None:
     """Differences of another processor, one part in ten million, are none."""
     step = lambda vectors, texts, role: vectors * (1 + 1e-7)  # noqa: E731
-    assert check_open_respondent(recorded(), made(step=step), FingerprintCheckRequest()).verdict == "same"
+    assert (
+        check_fingerprint_of_open_respondent(recorded(), made(step=step), FingerprintCheckRequest()).verdict
+        == "same"
+    )
 
 
 @pytest.mark.parametrize("before", [0.0, 0.001])
 def test_more_noise_is_noisier_and_not_changed(before: float) -> None:
     """Answers that vary ten times as much around what they were."""
-    check = check_open_respondent(recorded(noise=before), made(noise=0.02, seed=2), FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(
+        recorded(noise=before), made(noise=0.02, seed=2), FingerprintCheckRequest()
+    )
     assert check.verdict == "noisier"
 
 
 def test_a_shift_beneath_the_noise_of_one_answer_is_found() -> None:
     """All answers a little off, by as much as one answer varies: together they tell."""
     shift = np.sqrt(0.002) * np.eye(WIDTH)[0]
-    check = check_open_respondent(
+    check = check_fingerprint_of_open_respondent(
         recorded(noise=0.001), made(noise=0.001, seed=1, step=lambda vectors, texts, role: vectors + shift),
         FingerprintCheckRequest(),
     )  # fmt: skip
@@ -110,7 +121,7 @@ def test_a_fallback_for_some_requests_is_named(noise: float) -> None:
     from embassay.protocols.watch.respondents import VectorRespondent
 
     changed = VectorRespondent(MadeSystem(_Fallback(noise=noise, seed=4)))
-    check = check_open_respondent(recorded(noise=noise), changed, FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(recorded(noise=noise), changed, FingerprintCheckRequest())
     assert check.verdict == "changed"
     assert [change.kind for change in check.changes] == ["some requests"]
     assert check.part.startswith("everything encoded since")
@@ -125,7 +136,7 @@ def _cut_vocabulary(vectors: np.ndarray, texts: Sequence[str], role: str | None)
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_texts_that_change_each_time_are_told_from_requests(noise: float) -> None:
     """A vocabulary of fewer scripts: always the same texts, and what they have in common; an index keeps the rest."""
-    check = check_open_respondent(
+    check = check_fingerprint_of_open_respondent(
         recorded(noise=noise), made(noise=noise, seed=4, step=_cut_vocabulary), FingerprintCheckRequest()
     )
     assert check.verdict == "changed"
@@ -142,7 +153,9 @@ def test_texts_without_anything_in_common_are_named_so() -> None:
         off = np.array([len(text) % 6 == 1 for text in texts])
         return np.where(off[:, None], vectors @ ROTATED, vectors)
 
-    (change,) = check_open_respondent(recorded(), made(step=step), FingerprintCheckRequest()).changes
+    (change,) = check_fingerprint_of_open_respondent(
+        recorded(), made(step=step), FingerprintCheckRequest()
+    ).changes
     assert change.kind == "some texts"
 
 
@@ -153,7 +166,9 @@ def test_a_slow_change_is_found_over_looks() -> None:
     earlier: list[FingerprintCheck] = []
     for night in range(30):
         system = made(noise=0.001, seed=100 + night, step=lambda vectors, texts, role: vectors + shift)
-        earlier.append(check_open_respondent(fingerprint, system, FingerprintCheckRequest(), earlier))
+        earlier.append(
+            check_fingerprint_of_open_respondent(fingerprint, system, FingerprintCheckRequest(), earlier)
+        )
         if earlier[-1].verdict == "changed":
             break
     assert earlier[0].verdict == "same"
@@ -169,18 +184,20 @@ def test_until_sure_asks_less(own_texts: OwnPassagesAndQuestions) -> None:
     """A model that is another one shows at the first stage; an equal one at the second; a noisy one is asked all."""
     fingerprint = recorded(own_texts)
     request = FingerprintCheckRequest(until_sure=True, lists="never")
-    other = check_open_respondent(fingerprint, made(step=PLANTED["model"][0]["step"]), request)
+    other = check_fingerprint_of_open_respondent(fingerprint, made(step=PLANTED["model"][0]["step"]), request)
     assert (other.verdict, other.asked) == ("changed", 12)
-    same = check_open_respondent(fingerprint, made(), request)
+    same = check_fingerprint_of_open_respondent(fingerprint, made(), request)
     assert (same.verdict, same.asked) == ("same", 40)
-    noisy = check_open_respondent(recorded(own_texts, noise=0.01), made(noise=0.01, seed=1), request)
+    noisy = check_fingerprint_of_open_respondent(
+        recorded(own_texts, noise=0.01), made(noise=0.01, seed=1), request
+    )
     assert (noisy.verdict, noisy.asked) == ("same", len(fingerprint.items))
 
 
 def test_stages_cover_all_once(own_texts: OwnPassagesAndQuestions) -> None:
     """Every item is in one stage, and the first has questions and passages of the user's own."""
     fingerprint = recorded(own_texts)
-    stages = plan_check_stages(fingerprint, until_sure=True)
+    stages = plan_item_rows_of_check_stages(fingerprint, until_sure=True)
     assert sorted(row for stage in stages for row in stage) == list(range(len(fingerprint.items)))
     assert {fingerprint.items[row].group for row in stages[1]} >= {"question", "passage", "long"}
 
@@ -203,14 +220,17 @@ def test_what_is_refused_is_counted_and_left_out() -> None:
 
     few = VectorRespondent(MadeSystem(_Refusing()))
     few.encoder.word = "aspirin"
-    check = check_open_respondent(recorded(), few, FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(recorded(), few, FingerprintCheckRequest())
     assert (check.verdict, check.lost, check.mask.count("-")) == ("same", 2, 2)
     many = VectorRespondent(MadeSystem(_Refusing()))
-    assert check_open_respondent(recorded(), many, FingerprintCheckRequest()).verdict == "not comparable"
+    assert (
+        check_fingerprint_of_open_respondent(recorded(), many, FingerprintCheckRequest()).verdict
+        == "not comparable"
+    )
     none = VectorRespondent(MadeSystem(_Refusing()))
     none.encoder.word = ""
     with pytest.raises(ModelError, match="not encode any of the texts"):
-        check_open_respondent(recorded(), none, FingerprintCheckRequest())
+        check_fingerprint_of_open_respondent(recorded(), none, FingerprintCheckRequest())
 
 
 def test_a_text_that_was_refused_when_recorded_stays_out() -> None:
@@ -219,10 +239,10 @@ def test_a_text_that_was_refused_when_recorded_stays_out() -> None:
 
     refusing = VectorRespondent(MadeSystem(_Refusing()))
     refusing.encoder.word = "aspirin"
-    request = FingerprintRequest(system="made", own=OwnTextsAndQuestions())
-    fingerprint: SystemFingerprint = record_respondent_fingerprint(refusing, request).fingerprint
+    request = FingerprintRequest(system="made", own=OwnTextsAndQuestionsOptions())
+    fingerprint: SystemAnswerFingerprint = record_respondent_fingerprint(refusing, request).fingerprint
     assert set(fingerprint.failed) == {"claim"}
-    check = check_open_respondent(fingerprint, made(), FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(fingerprint, made(), FingerprintCheckRequest())
     assert (check.verdict, check.lost) == ("same", 2)
 
 
@@ -245,6 +265,6 @@ def test_false_alarms_of_whole_checks(noise: float) -> None:
         request = FingerprintCheckRequest(alpha=alpha, looks=nights)
         for night in range(nights):
             system = made(noise=noise, seed=10**6 + year * nights + night)
-            earlier.append(check_open_respondent(fingerprint, system, request, earlier))
+            earlier.append(check_fingerprint_of_open_respondent(fingerprint, system, request, earlier))
         alarms += any(check.verdict != "same" for check in earlier)
     assert alarms / years <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / years)

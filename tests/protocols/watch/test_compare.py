@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from embassay.protocols.watch.compare import measure_answer_conformance
-from embassay.protocols.watch.distances import compute_relative_distances
-from embassay.protocols.watch.options import OwnTextsAndQuestions
+from embassay.protocols.watch.compare import compare_answers_of_two_systems
+from embassay.protocols.watch.distances import compute_distances_relative_to_reference
+from embassay.protocols.watch.options import OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.recording import list_items_to_ask
 from watched_systems import MadeEncoder
 
-ITEMS = list_items_to_ask("vectors", None, OwnTextsAndQuestions())
+ITEMS = list_items_to_ask("vectors", None, OwnTextsAndQuestionsOptions())
 REPEATS = 3
 
 
@@ -23,14 +23,15 @@ def _answers(noise: float, seed: int) -> np.ndarray:
 
 def _noise(noise: float, first: np.ndarray, seed: int) -> np.ndarray:
     return np.stack(
-        [compute_relative_distances(_answers(noise, seed + n), first) for n in range(REPEATS)], axis=1
+        [compute_distances_relative_to_reference(_answers(noise, seed + n), first) for n in range(REPEATS)],
+        axis=1,
     )
 
 
 def _steady(a: np.ndarray, b: np.ndarray) -> dict[str, object]:
     """Of two sides that never vary."""
     none = np.zeros((len(a), REPEATS))
-    return measure_answer_conformance(ITEMS, a, b, none, none)
+    return compare_answers_of_two_systems(ITEMS, a, b, none, none)
 
 
 def _others(of: Sequence[int], a: np.ndarray) -> np.ndarray:
@@ -65,5 +66,5 @@ def test_equal_servers_that_vary_are_seldom_told_apart() -> None:
         noise = (1e-3, 1e-4)[pair % 2]
         a, b = _answers(noise, 1000 + 10 * pair), _answers(noise, 5000 + 10 * pair)
         noises = _noise(noise, a, 10_000 + 10 * pair), _noise(noise, b, 20_000 + 10 * pair)
-        alarms += measure_answer_conformance(ITEMS, a, b, *noises)["verdict"] != "equal"
+        alarms += compare_answers_of_two_systems(ITEMS, a, b, *noises)["verdict"] != "equal"
     assert alarms <= 6

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embassay.protocols.watch.options import OwnTextsAndQuestions
+from embassay.protocols.watch.options import OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.own import read_own_texts
 from embassay.systems.cosine import VectorTransformOptions
 from embassay.systems.encoders.wordllama import WordLlamaEncoder
@@ -47,7 +47,7 @@ def test_predictions_hold_on_real_collections(
     moved = float((effects.true_ndcg(now, data) - effects.true_ndcg(before, data)).mean())
     lists = ndcg = 0
     for seed in range(20):
-        own = read_own_texts(OwnTextsAndQuestions(corpus=source, seed=seed, passages=10**6))
+        own = read_own_texts(OwnTextsAndQuestionsOptions(corpus=source, seed=seed, passages=10**6))
         assert own is not None
         state = effects.predict(own, data, base, changed, seed).states[-1]
         lists += state.changed.low <= true <= state.changed.high

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import DataError
-from embassay.protocols.watch.fingerprint import PackedArray, read_fingerprint
+from embassay.protocols.watch.fingerprint import Base64NumberArray, read_fingerprint
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from watched_systems import made, recorded
 
@@ -41,7 +41,7 @@ def test_what_is_read_is_what_was_saved(tmp_path: Path, own_texts: OwnPassagesAn
 @given(arrays(np.float32, st.tuples(st.integers(0, 5), st.integers(0, 5))))
 def test_packed_numbers_come_back(values: np.ndarray) -> None:
     """Any array, NaN and infinities too."""
-    assert np.array_equal(PackedArray.of(values).unpack_array(), values, equal_nan=True)
+    assert np.array_equal(Base64NumberArray.of(values).unpack_array(), values, equal_nan=True)
 
 
 def test_distances_are_half_the_squared_ones() -> None:
@@ -67,10 +67,10 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "base64": (lambda plain: _set(plain, "answers", "data", to="!!"), "answers"),
     "short": (lambda plain: _set(plain, "answers", "data", to="AAAA"), "answers"),
     "infinite": (
-        lambda plain: _set(plain, "answers", to=vars(PackedArray.of(np.full((78, 64), np.inf)))), "answers"
+        lambda plain: _set(plain, "answers", to=vars(Base64NumberArray.of(np.full((78, 64), np.inf)))), "answers"
     ),
     "distance": (
-        lambda plain: _set(plain, "distances", to=vars(PackedArray.of(np.full((78, 5), -1.0)))), "distances"
+        lambda plain: _set(plain, "distances", to=vars(Base64NumberArray.of(np.full((78, 5), -1.0)))), "distances"
     ),
     "twice": (lambda plain: _set(plain, "items", 1, to=plain["items"][0]), "items"),
     "place": (lambda plain: _set(plain, "lists", "relevant", 0, 1, to=10**6), "lists.relevant"),
@@ -115,10 +115,10 @@ def test_no_file_is_refused(tmp_path: Path) -> None:
 def test_texts_go_out_a_few_at_a_time() -> None:
     """No request holds more than four texts, so a bad request shows as few bad texts."""
     respondent = made()
-    from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+    from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestionsOptions
     from embassay.protocols.watch.recording import record_respondent_fingerprint
 
     record_respondent_fingerprint(
-        respondent, FingerprintRequest(system="made", own=OwnTextsAndQuestions()), None
+        respondent, FingerprintRequest(system="made", own=OwnTextsAndQuestionsOptions()), None
     )
     assert max(respondent.encoder.calls) <= 4

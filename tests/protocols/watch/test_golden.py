@@ -12,14 +12,14 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.summary import GoldenRunRecord, GoldenRunSettings, write_golden_record
 from embassay.protocols.watch.fingerprint import (
+    Base64NumberArray,
     FingerprintItem,
-    PackedArray,
-    SystemFingerprint,
+    SystemAnswerFingerprint,
     read_fingerprint,
 )
 from embassay.protocols.watch.impact import measure_golden_effect
-from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
-from embassay.protocols.watch.own import GoldenSetSample, GradedQuestion, read_golden_set
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestionsOptions
+from embassay.protocols.watch.own import GoldenSetSample, GradedQuestion, sample_golden_set_for_judge
 
 JUDGE = "openai:judge"
 
@@ -42,12 +42,12 @@ def write_run(folder: Path, grades: dict[str, list[int | None]], judge_question:
     return folder
 
 
-def make_fingerprint(golden: GoldenSetSample, first: np.ndarray) -> SystemFingerprint:
+def make_fingerprint(golden: GoldenSetSample, first: np.ndarray) -> SystemAnswerFingerprint:
     """Of a judge that gave the grades `first` (q, width) when it was recorded."""
     items = golden.items()
-    return SystemFingerprint(
-        "judge", JUDGE, "judge/1", 1, 1, first.shape[1], None, None, 0, "words", items, PackedArray.of(first),
-        PackedArray.of(np.zeros((len(items), 1))), {}, golden=golden.labels(items, first.shape[1])
+    return SystemAnswerFingerprint(
+        "judge", JUDGE, "judge/1", 1, 1, first.shape[1], None, None, 0, "words", items, Base64NumberArray.of(first),
+        Base64NumberArray.of(np.zeros((len(items), 1))), {}, golden=golden.labels(items, first.shape[1])
     )  # fmt: skip
 
 
@@ -55,15 +55,17 @@ def test_a_golden_set_is_drawn_and_read(tmp_path: Path) -> None:
     """Ten passages of a question at most; ungraded ones are not asked for; the judge reads what it read then."""
     grades: dict[str, list[int | None]] = {"a": [5, None, 1], "b": [3] * 25, "c": [None]}
     folder = write_run(tmp_path / "run", grades)
-    read = read_golden_set(FingerprintRequest(judge=f"{JUDGE}?base_url=http://x/v1", golden=str(folder)))
+    read = sample_golden_set_for_judge(
+        FingerprintRequest(judge=f"{JUDGE}?base_url=http://x/v1", golden=str(folder))
+    )
     assert read is not None
     assert (read.questions, read.passages, read.name) == (2, 27, "run")
     first, second = sorted(read.drawn, key=lambda one: one.id)
     assert (first.text, first.passages, first.grades) == ("asked a", ("a passage 0", "a passage 2"), (5, 1))
     assert len(second.passages) == 10
     rewritten = write_run(tmp_path / "rewritten", grades, "rewrite")
-    other = read_golden_set(
-        FingerprintRequest(judge=JUDGE, golden=str(rewritten), own=OwnTextsAndQuestions(questions=1))
+    other = sample_golden_set_for_judge(
+        FingerprintRequest(judge=JUDGE, golden=str(rewritten), own=OwnTextsAndQuestionsOptions(questions=1))
     )
     assert other is not None
     assert len(other.drawn) == 1
@@ -74,19 +76,21 @@ def test_what_is_no_golden_set_of_this_judge_is_refused(tmp_path: Path) -> None:
     """Another judge, no folder, a grade of 7 with its line's file, a system in place of a judge, two corpora."""
     folder = write_run(tmp_path / "run", {"a": [5]})
     with pytest.raises(UsageError, match="graded by openai:judge"):
-        read_golden_set(FingerprintRequest(judge="openai:other", golden=str(folder)))
+        sample_golden_set_for_judge(FingerprintRequest(judge="openai:other", golden=str(folder)))
     with pytest.raises(DataError, match=r"golden\.json"):
-        read_golden_set(FingerprintRequest(judge=JUDGE, golden=str(tmp_path / "none")))
+        sample_golden_set_for_judge(FingerprintRequest(judge=JUDGE, golden=str(tmp_path / "none")))
     with pytest.raises(DataError, match="grade 7"):
-        read_golden_set(FingerprintRequest(judge=JUDGE, golden=str(write_run(tmp_path / "bad", {"a": [7]}))))
+        sample_golden_set_for_judge(
+            FingerprintRequest(judge=JUDGE, golden=str(write_run(tmp_path / "bad", {"a": [7]})))
+        )
     with pytest.raises(DataError, match="no graded passages"):
-        read_golden_set(
+        sample_golden_set_for_judge(
             FingerprintRequest(judge=JUDGE, golden=str(write_run(tmp_path / "empty", {"a": [None]})))
         )
     with pytest.raises(UsageError, match="--golden"):
         FingerprintRequest(system="minilm", golden=str(folder))
     with pytest.raises(UsageError, match="not both"):
-        FingerprintRequest(judge=JUDGE, golden=str(folder), own=OwnTextsAndQuestions(corpus="sample"))
+        FingerprintRequest(judge=JUDGE, golden=str(folder), own=OwnTextsAndQuestionsOptions(corpus="sample"))
 
 
 def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
@@ -122,7 +126,7 @@ def test_labels_that_no_judge_gave_are_refused(tmp_path: Path) -> None:
     golden = GoldenSetSample("g", (GradedQuestion("a", "a", ("1",), (5,)),), 1, 1)
     fingerprint = make_fingerprint(golden, np.array([[5]], dtype=np.float32))
     assert fingerprint.golden is not None
-    for change in ({"grades": PackedArray.of(np.array([[6]]), "i4")}, {"rows": (3,)}):
+    for change in ({"grades": Base64NumberArray.of(np.array([[6]]), "i4")}, {"rows": (3,)}):
         replace(fingerprint, golden=replace(fingerprint.golden, **change)).save(tmp_path / "f.json")
         with pytest.raises(DataError, match="golden"):
             read_fingerprint(tmp_path / "f.json")
@@ -131,8 +135,8 @@ def test_labels_that_no_judge_gave_are_refused(tmp_path: Path) -> None:
 def test_fingerprints_without_a_golden_set_keep_their_digest() -> None:
     """The history of a fingerprint names it by its digest, which an added field must not change."""
     item = FingerprintItem("a", "golden", "a", "query", others=("1",))
-    values = PackedArray.of(np.ones((1, 1)))
-    plain = SystemFingerprint(
+    values = Base64NumberArray.of(np.ones((1, 1)))
+    plain = SystemAnswerFingerprint(
         "judge", JUDGE, "i", 1, 1, 1, None, None, 0, "words", (item,), values, values, {}
     )
     assert "golden" not in plain.as_dict()

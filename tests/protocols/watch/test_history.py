@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.watch.check import check_open_respondent
+from embassay.protocols.watch.check import check_fingerprint_of_open_respondent
 from embassay.protocols.watch.history import (
     FingerprintCheck,
     append_history_event,
@@ -24,7 +24,7 @@ from watched_systems import made, recorded
 def check() -> FingerprintCheck:
     """One of a system that has lost half of its dimensions."""
     changed = made(step=lambda vectors, texts, role: vectors[:, :32])
-    return check_open_respondent(recorded(), changed, FingerprintCheckRequest())
+    return check_fingerprint_of_open_respondent(recorded(), changed, FingerprintCheckRequest())
 
 
 def test_checks_come_back_in_order(tmp_path: Path, check: FingerprintCheck) -> None:

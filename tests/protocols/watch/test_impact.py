@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.watch.check import check_open_respondent
+from embassay.protocols.watch.check import check_fingerprint_of_open_respondent
 from embassay.protocols.watch.impact import (
     ANEW,
     HALF,
@@ -59,7 +59,7 @@ def test_all_made_anew_is_what_all_passages_say(own_texts: OwnPassagesAndQuestio
     fingerprint = recorded(own_texts)
     assert fingerprint.lists is not None
     assert fingerprint.lists.outside == 0
-    check = check_open_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest())
     assert check.impact is not None
     state = check.impact.states[-1]
     before, now = _lists(MadeEncoder(), own_texts), _lists(MadeEncoder(step=_cut), own_texts)
@@ -76,7 +76,9 @@ def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnPassagesAndQues
     shift = 0.5 * np.eye(WIDTH)[0]
     changed = MadeEncoder(step=lambda vectors, texts, role: vectors + shift * (role == "query"))
     fingerprint = recorded(own_texts)
-    check = check_open_respondent(fingerprint, made(step=changed.step), FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(
+        fingerprint, made(step=changed.step), FingerprintCheckRequest()
+    )
     assert check.impact is not None
     assert [state.name for state in check.impact.states] == [KEPT, HALF, ANEW]
     old = MadeEncoder().encode(own_texts.texts, role="document")
@@ -96,7 +98,7 @@ def test_what_stays_outside_widens_the_estimate_to_the_truth() -> None:
     fingerprint = recorded(own)
     assert fingerprint.lists is not None
     assert fingerprint.lists.outside > 700
-    check = check_open_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest())
     assert check.impact is not None
     before, now = _lists(MadeEncoder(), own), _lists(MadeEncoder(step=_cut), own)
     true = float(np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)]))
@@ -119,7 +121,7 @@ def test_rounding_needs_no_new_index(own_texts: OwnPassagesAndQuestions) -> None
     """float16 is a change, and no list of the user's knows of it."""
     step = VectorTransformOptions(quantize="float16")
     changed = made(step=lambda vectors, texts, role: step(vectors.astype(np.float32)))
-    check = check_open_respondent(recorded(own_texts), changed, FingerprintCheckRequest())
+    check = check_fingerprint_of_open_respondent(recorded(own_texts), changed, FingerprintCheckRequest())
     assert check.verdict == "changed"
     assert check.has_changed_lists is False
     assert check.part.startswith("nothing for now")
@@ -127,7 +129,9 @@ def test_rounding_needs_no_new_index(own_texts: OwnPassagesAndQuestions) -> None
 
 def test_only_longer_passages_are_to_be_made_anew(own_texts: OwnPassagesAndQuestions) -> None:
     """A model that reads less: the part names a length and the share of the corpus above it."""
-    check = check_open_respondent(recorded(own_texts), made(limit=30), FingerprintCheckRequest(lists="never"))
+    check = check_fingerprint_of_open_respondent(
+        recorded(own_texts), made(limit=30), FingerprintCheckRequest(lists="never")
+    )
     assert [change.kind for change in check.changes] == ["cut length"]
     assert check.part.startswith("passages of about")
     assert "%" in check.part
@@ -136,11 +140,15 @@ def test_only_longer_passages_are_to_be_made_anew(own_texts: OwnPassagesAndQuest
 def test_lists_are_asked_for_as_wanted(own_texts: OwnPassagesAndQuestions) -> None:
     """Never, always, and by default only after a change."""
     fingerprint = recorded(own_texts)
-    assert check_open_respondent(fingerprint, made(), FingerprintCheckRequest()).impact is None
-    always = check_open_respondent(fingerprint, made(), FingerprintCheckRequest(lists="always"))
+    assert check_fingerprint_of_open_respondent(fingerprint, made(), FingerprintCheckRequest()).impact is None
+    always = check_fingerprint_of_open_respondent(
+        fingerprint, made(), FingerprintCheckRequest(lists="always")
+    )
     assert always.impact is not None
     assert always.impact.states[-1].changed.value == 0
-    never = check_open_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest(lists="never"))
+    never = check_fingerprint_of_open_respondent(
+        fingerprint, made(step=_cut), FingerprintCheckRequest(lists="never")
+    )
     assert never.impact is None
 
 

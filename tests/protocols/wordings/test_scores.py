@@ -7,10 +7,10 @@ import pytest
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
 from embassay.protocols.wordings.scores import (
-    SourceRunScores,
+    ParaphraseSourceRunScores,
     WordingSourceInRun,
     average_runs_and_sources,
-    average_system_levels,
+    average_system_scores_and_drops,
 )
 from embassay.stats.intervals import degrees_of_freedom_of_strata
 
@@ -21,7 +21,7 @@ def runs(scores, originals, *, label="", noise=None, n=50):
     moved = np.zeros((len(scores), 0)) if noise is None else np.tile(noise, (len(scores), 1))
     source = WordingSourceInRun(label, {"d": tuple(range(len(scores)))})
     draws = (scores[:, None] + moved, originals[:, None] + moved)
-    return SourceRunScores(
+    return ParaphraseSourceRunScores(
         source, scores, originals, *(of[:, : moved.shape[1]] for of in draws), n, "per item"
     )
 
@@ -90,7 +90,7 @@ def test_over_datasets_the_runs_are_paired_by_number():
     """The spread is that of the mean over datasets, over the runs that all have."""
     first = level(runs([0.6, 0.8], [0.9] * 2))
     second = level(runs([0.4, 0.2, 0.9], [0.5] * 3))
-    found = average_system_levels([("one", first), ("two", second)], "a", noun="dataset")
+    found = average_system_scores_and_drops([("one", first), ("two", second)], "a", noun="dataset")
     assert found.score.value == pytest.approx(np.mean([0.7, 0.5]))
     np.testing.assert_allclose(found.runs[0], [0.5, 0.5])
     assert found.sd == pytest.approx(0)
@@ -98,11 +98,11 @@ def test_over_datasets_the_runs_are_paired_by_number():
 
 def test_nothing_missing_is_averaged_away():
     """One run without a score, but there is none for the dataset, nor over datasets; the reason goes along."""
-    broken = SourceRunScores(
+    broken = ParaphraseSourceRunScores(
         WordingSourceInRun("", {}), reason="paraphrase:seed=1338: 6% without usable wording"
     )
     assert level(broken).score.reason.endswith("usable wording")
-    found = average_system_levels(
+    found = average_system_scores_and_drops(
         [("one", level(runs([0.5], [0.5]))), ("two", level(broken))], "a", noun="dataset"
     )
     assert not found.has_score
@@ -122,7 +122,7 @@ def covered(case, worlds):
         counts = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(300)]) / n
         source = WordingSourceInRun("", {"d": tuple(range(many))})
         originals = np.tile(items, (many, 1))
-        made = SourceRunScores(
+        made = ParaphraseSourceRunScores(
             source, worded.mean(1), originals.mean(1), worded @ counts.T, originals @ counts.T, n
         )
         found = average_runs_and_sources("d", "a", [made], seed=seed, resamples=300)
@@ -150,14 +150,16 @@ def test_items_and_runs_are_what_was_resampled():
     """Two strata: a hundred items do not lend their degrees of freedom to three runs that differ."""
     noise = np.random.default_rng(0).normal(0, 1e-4, size=400)
     found = level(runs([0.6, 0.7, 0.8], [0.9] * 3, noise=noise, n=100)).score
-    assert [one.units for one in found.resampled_strata] == [100, 3]
-    assert degrees_of_freedom_of_strata(found.resampled_strata).df == pytest.approx(2, rel=0.01)
+    assert [one.units for one in found.list_separately_resampled_strata] == [100, 3]
+    assert degrees_of_freedom_of_strata(found.list_separately_resampled_strata).df == pytest.approx(
+        2, rel=0.01
+    )
     several = level(
         runs([0.6, 0.7], [0.9] * 2, label="by=x", noise=noise),
         runs([0.5, 0.6], [0.9] * 2, label="by=y", noise=noise),
     ).score
-    assert [one.units for one in several.resampled_strata] == [50, 2, 2]
-    over_both = average_system_levels(
+    assert [one.units for one in several.list_separately_resampled_strata] == [50, 2, 2]
+    over_both = average_system_scores_and_drops(
         [("one", level(runs([0.6], [0.6], noise=noise))), ("two", level(runs([0.6], [0.6])))], "a", noun="d"
     )
-    assert [one.units for one in over_both.score.resampled_strata] == [50]
+    assert [one.units for one in over_both.score.list_separately_resampled_strata] == [50]

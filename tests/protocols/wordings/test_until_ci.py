@@ -10,8 +10,8 @@ from scipy import stats
 
 from embassay.errors import UsageError
 from embassay.protocols.wordings.scores import (
-    compute_drop_half_width,
     compute_drop_half_widths,
+    compute_half_width_over_sources,
     needs_more_runs,
 )
 
@@ -67,8 +67,8 @@ def test_what_is_refused():
 def test_over_runs_is_the_half_width_and_several_sources_are_averaged() -> None:
     """Of one source the same interval; of two equal ones the standard error of their mean, with all their freedom."""
     drops = np.array([-0.010, -0.012, -0.014, -0.009])
-    assert compute_drop_half_width([drops]) == pytest.approx(compute_drop_half_widths([drops])[0])
+    assert compute_half_width_over_sources([drops]) == pytest.approx(compute_drop_half_widths([drops])[0])
     both = stats.t.ppf(0.975, 6) * np.std(drops, ddof=1) / 2 / np.sqrt(2)
-    assert compute_drop_half_width([drops, drops]) == pytest.approx(both)
-    assert compute_drop_half_width([drops, drops[:1]]) is None
-    assert compute_drop_half_width([]) is None
+    assert compute_half_width_over_sources([drops, drops]) == pytest.approx(both)
+    assert compute_half_width_over_sources([drops, drops[:1]]) is None
+    assert compute_half_width_over_sources([]) is None

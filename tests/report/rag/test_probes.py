@@ -12,7 +12,7 @@ from embassay.document.blocks import Figure, VerdictText, convert_sentence_to_te
 from embassay.protocols.kernel.tables import format_change, format_score
 from embassay.report import write_report
 from embassay.report.rag.name_probe import PERCENTS, name_probe_page
-from embassay.report.rag.probes import noise_page, probe_view
+from embassay.report.rag.probes import iterate_probe_terminal_blocks, noise_page
 from embassay.report.runs import ReportRun, read_report_runs
 from report.pages import every, printed, tables
 
@@ -102,12 +102,14 @@ def test_both_in_one_report(names: Path, noise: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("unicode", [True, False])
 def test_it_fits_eighty_columns(names: Path, noise: Path, unicode: bool) -> None:
     for path in (names, noise):
-        text = printed(probe_view(path), unicode=unicode)
+        text = printed(iterate_probe_terminal_blocks(path), unicode=unicode)
         shown = [line for line in text.splitlines() if str(path) not in line]
         assert max(map(len, shown)) <= 80
         assert "columns hidden" in text
         assert unicode or text.replace(str(path), "").isascii()
-        assert len(printed(probe_view(path), wide=True).splitlines()[6]) > 80 or path == noise
+        assert (
+            len(printed(iterate_probe_terminal_blocks(path), wide=True).splitlines()[6]) > 80 or path == noise
+        )
 
 
 def test_a_run_with_one_condition(tmp_path: Path) -> None:
@@ -120,4 +122,4 @@ def test_a_run_with_one_condition(tmp_path: Path) -> None:
     assert not every(page, Figure)
     assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"
     assert convert_sentence_to_text(every(page, VerdictText)[0].heading).startswith("How far names separate")
-    assert "French" in printed(probe_view(out))
+    assert "French" in printed(iterate_probe_terminal_blocks(out))

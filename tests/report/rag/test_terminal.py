@@ -6,7 +6,7 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.rag.scoring.score import ScoringRecord
-from embassay.report.rag.tables import scoring_view, write_query_value_lines
+from embassay.report.rag.tables import iterate_query_value_lines, scoring_view
 from report.pages import printed
 from stub.ranked import qrels, run
 
@@ -81,7 +81,7 @@ def test_plain_ascii(records: dict[int, ScoringRecord]) -> None:
 def test_values_per_query() -> None:
     """A header and a line per run, query and measure; undefined is n/a with its reason."""
     found = scored(1, measures=["RA-nWG@10", "N-Recall5@10"])
-    lines = list(write_query_value_lines(found.per_query))
+    lines = list(iterate_query_value_lines(found.per_query))
     assert lines[0].split("\t") == ["run", "query_id", "measure", "value", "reason"]
     assert len(lines) == 1 + 2 * len(JUDGED)
     undefined = [line for line in lines if "\tn/a\t" in line]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import BulletList, CautionNotes, Table, VerdictText, convert_sentence_to_text
-from embassay.protocols.watch.check import check_open_respondent
+from embassay.protocols.watch.check import check_fingerprint_of_open_respondent
 from embassay.protocols.watch.history import FingerprintCheck, append_watch_check
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.report.watch.checks import watch_check_view
-from embassay.report.watch.timeline import find_check_timelines, timeline_blocks
+from embassay.report.watch.timeline import find_check_timelines, iterate_watch_timeline_blocks
 from watched_systems import made, made_texts, recorded
 
 DAYS = 5
@@ -27,7 +27,7 @@ def checks() -> list[FingerprintCheck]:
     nights = []
     for day in range(1, DAYS + 1):
         system = made() if day < 4 else made(step=lambda vectors, texts, role: vectors[:, :32])
-        check = check_open_respondent(fingerprint, system, FingerprintCheckRequest(), nights)
+        check = check_fingerprint_of_open_respondent(fingerprint, system, FingerprintCheckRequest(), nights)
         nights.append(replace(check, at=f"2026-03-0{day}T01:00:00Z"))
     return nights
 
@@ -47,7 +47,7 @@ def test_a_timeline_says_what_changed_when(tmp_path: Path, checks: list[Fingerpr
         append_watch_check(tmp_path / "made.checks.jsonl", check)
     timelines = find_check_timelines([tmp_path / "run", tmp_path])
     assert [timeline.system for timeline in timelines] == ["made"]
-    blocks = [*timeline_blocks(timelines)]
+    blocks = [*iterate_watch_timeline_blocks(timelines)]
     turns = [said for block in blocks if isinstance(block, BulletList) for said in block.items]
     assert turns == ["2026-03-04T01:00:00Z: changed (dimensions)."]
     table = next(block for block in blocks if isinstance(block, Table) and block.id == "watch-checks-1")
@@ -56,11 +56,11 @@ def test_a_timeline_says_what_changed_when(tmp_path: Path, checks: list[Fingerpr
 
 def test_without_checks_there_is_no_page(tmp_path: Path) -> None:
     """Nothing is said of what nobody watches."""
-    assert [*timeline_blocks(find_check_timelines([tmp_path]))] == []
+    assert [*iterate_watch_timeline_blocks(find_check_timelines([tmp_path]))] == []
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """In place of its checks."""
     (tmp_path / "x.checks.jsonl").write_text("hello\n")
-    blocks = [*timeline_blocks(find_check_timelines([tmp_path]))]
+    blocks = [*iterate_watch_timeline_blocks(find_check_timelines([tmp_path]))]
     assert any(isinstance(block, CautionNotes) for block in blocks)

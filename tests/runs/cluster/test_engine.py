@@ -16,7 +16,7 @@ from embassay.runs.cluster import engine  # noqa: E402
 from embassay.runs.cluster import pools as losses  # noqa: E402
 from embassay.runs.cluster.connection import (  # noqa: E402
     check_cluster_nodes,
-    connect_cluster,
+    hold_ray_cluster_connection,
     import_ray,
     inspect_cluster_nodes,
     list_cluster_nodes,
@@ -34,7 +34,7 @@ def cluster():
     """A cluster of one node with one CPU, which tests add nodes to."""
     import_ray()
     found = started(num_cpus=1)
-    with connect_cluster(RayWorkers(found.address)):
+    with hold_ray_cluster_connection(RayWorkers(found.address)):
         yield found
     found.shutdown()
 

@@ -21,8 +21,8 @@ from embassay.runs.cluster.connection import (
     inspect_cluster_nodes,
     make_thread_count_variables,
 )
-from embassay.runs.cluster.pools import plan_actor_seats
-from embassay.runs.execution import ProcessWorkers, RayWorkers, normalise_workers
+from embassay.runs.cluster.pools import plan_actor_placements
+from embassay.runs.execution import ProcessWorkers, RayWorkers, convert_workers_to_settings
 
 
 def node(cpus=4, gpus=0.0, name="a"):
@@ -95,7 +95,7 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
     monkeypatch.setattr(address, "make_node_schedule_strategy", lambda *_: None)
     monkeypatch.setattr(
         address,
-        "_collect_node_findings",
+        "_read_node_probe_answer",
         lambda _, asked, __: NodeFindings(asked, **fine, error="" if asked.id == "a" else "no answer"),
     )
     for there, told in (("ab", ["a", "b"]), ("a", ["a"])):
@@ -145,7 +145,7 @@ def test_a_node_of_another_version_or_without_embassay():
 )
 def test_every_model_has_a_seat(found, accelerated, models, expected):
     """However many models there are, each has at least one actor, and all together no more than fit on the GPUs."""
-    taken = plan_actor_seats(found, accelerated, models)
+    taken = plan_actor_placements(found, accelerated, models)
     assert [one.node for one in taken] == expected
     for one in found:
         share = sum(seat.gpus for seat in taken if seat.node == one.id)
@@ -154,10 +154,10 @@ def test_every_model_has_a_seat(found, accelerated, models, expected):
 
 def test_the_long_form_of_workers():
     """A number is so many processes."""
-    assert normalise_workers(3) == ProcessWorkers(3)
-    assert normalise_workers(RayWorkers("auto")) == RayWorkers("auto")
+    assert convert_workers_to_settings(3) == ProcessWorkers(3)
+    assert convert_workers_to_settings(RayWorkers("auto")) == RayWorkers("auto")
     with pytest.raises(UsageError, match="0 workers"):
-        normalise_workers(0)
+        convert_workers_to_settings(0)
 
 
 def test_numeric_libraries_have_as_many_threads_as_here(monkeypatch):

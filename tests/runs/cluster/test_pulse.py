@@ -11,7 +11,7 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.runs.cluster import connection as pulse
-from embassay.runs.cluster.connection import ClusterCpuMonitor
+from embassay.runs.cluster.connection import ClusterHeartbeatMonitor
 
 
 class Head:
@@ -39,7 +39,7 @@ def there(monkeypatch):
     monkeypatch.setattr(pulse, "SILENCE", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as daemon:
         head = Head(daemon.getsockname()[1])
-        yield head, ClusterCpuMonitor(head, 1), daemon
+        yield head, ClusterHeartbeatMonitor(head, 1), daemon
 
 
 def gone(one):

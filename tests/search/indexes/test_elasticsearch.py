@@ -20,7 +20,7 @@ from embassay.search import exact_search
 from embassay.search.indexes import open_index
 from embassay.search.indexes.elasticsearch import (
     MOST,
-    DenseVectorLayout,
+    ElasticsearchVectorIndexOptions,
     build_index_mapping,
     build_knn_request,
     read_vector_hits,
@@ -193,11 +193,15 @@ def test_candidates_are_at_least_as_many_as_asked_for():
 @pytest.mark.parametrize("kind", ["flat", "int8_flat"])
 def test_a_scan_has_no_graph(kind):
     """Its options would be refused, and its name says nothing of them."""
-    assert build_index_mapping(DenseVectorLayout(kind), 3)["properties"]["embedding"]["index_options"] == {
-        "type": kind
-    }
-    assert DenseVectorLayout(kind, m=8).name("d") == DenseVectorLayout(kind, m=16).name("d")
-    assert DenseVectorLayout("hnsw", m=8).name("d") != DenseVectorLayout("hnsw", m=16).name("d")
+    assert build_index_mapping(ElasticsearchVectorIndexOptions(kind), 3)["properties"]["embedding"][
+        "index_options"
+    ] == {"type": kind}
+    assert ElasticsearchVectorIndexOptions(kind, m=8).name("d") == ElasticsearchVectorIndexOptions(
+        kind, m=16
+    ).name("d")
+    assert ElasticsearchVectorIndexOptions("hnsw", m=8).name("d") != ElasticsearchVectorIndexOptions(
+        "hnsw", m=16
+    ).name("d")
 
 
 @given(st.floats(-1e3, 1e3, width=32))

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embassay.search.indexes import open_index
-from embassay.search.indexes.store import IndexFormat, IndexRecipe, load_or_build_index
+from embassay.search.indexes.store import IndexBuilderAndSerializer, IndexRecipe, load_or_build_index
 
 RECIPE = IndexRecipe("test", {"m": 4}, "library 1.0", "abc")
 CONTENT = b"what a library wrote\n" * 40
 
 
-def form(built: list[str] | None = None, content: bytes = CONTENT) -> IndexFormat[bytes]:
+def form(built: list[str] | None = None, content: bytes = CONTENT) -> IndexBuilderAndSerializer[bytes]:
     def build() -> bytes:
         if built is not None:
             built.append("built")
@@ -31,7 +31,7 @@ def form(built: list[str] | None = None, content: bytes = CONTENT) -> IndexForma
     def write(value: bytes, into: Callable[[bytes], int]) -> None:
         into(value)
 
-    return IndexFormat(build, write, lambda read: read(len(content)))
+    return IndexBuilderAndSerializer(build, write, lambda read: read(len(content)))
 
 
 def vectors(n: int = 200, d: int = 8) -> np.ndarray:
@@ -119,7 +119,9 @@ def test_a_full_disk_costs_no_index(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.warns(RuntimeWarning, match="No space left"):
-        found = load_or_build_index(RECIPE, tmp_path, IndexFormat(lambda: CONTENT, full, lambda read: b""))
+        found = load_or_build_index(
+            RECIPE, tmp_path, IndexBuilderAndSerializer(lambda: CONTENT, full, lambda read: b"")
+        )
     assert (found.value, found.disk_bytes) == (CONTENT, 0)
     assert not [one for one in tmp_path.iterdir() if one.suffix in (".index", ".part")]
 
@@ -127,7 +129,7 @@ def test_a_full_disk_costs_no_index(tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from embassay.search.indexes.store import IndexFormat, IndexRecipe, load_or_build_index
+from embassay.search.indexes.store import IndexBuilderAndSerializer, IndexRecipe, load_or_build_index
 
 def write(value, write):
     write(b"half of it")
@@ -135,7 +137,7 @@ def write(value, write):
     time.sleep(60)
 
 recipe = IndexRecipe("test", {"m": 4}, "library 1.0", "abc")
-load_or_build_index(recipe, Path(sys.argv[1]), IndexFormat(lambda: b"", write, lambda read: b""))
+load_or_build_index(recipe, Path(sys.argv[1]), IndexBuilderAndSerializer(lambda: b"", write, lambda read: b""))
 """
 
 
@@ -188,7 +190,7 @@ def _beside(folder: Path, another: int) -> tuple[bool, bytes]:
         return CONTENT
 
     (folder / f"came-{another}").write_text("")
-    found = load_or_build_index(RECIPE, folder, IndexFormat(build, form().write, form().read))
+    found = load_or_build_index(RECIPE, folder, IndexBuilderAndSerializer(build, form().write, form().read))
     return found.found, found.value
 
 

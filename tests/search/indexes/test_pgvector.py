@@ -97,7 +97,7 @@ def _plan(index, connection, query):
     from psycopg.sql import SQL
 
     with connection.transaction():
-        connection.execute(*index._list_search_settings(10))
+        connection.execute(*index._build_search_settings_statement(10))
         rows = connection.execute(SQL("EXPLAIN ") + index._build_search_statement(10), [query]).fetchall()
     return "\n".join(line for (line,) in rows)
 
@@ -220,14 +220,14 @@ def test_whoever_waits_finds_what_was_made_meanwhile(opened, corpus, beforehand,
     if beforehand:
         opened(corpus[:5])
     for name, together in ((tables.SCHEMA, Barrier(2)), ("v_", Barrier(2))):
-        locked = tables._lock_by_name
+        locked = tables._lock_name_until_transaction_end
 
         def wait(connection, what, name=name, together=together, locked=locked):
             if what.startswith(name):
                 together.wait(20)
             locked(connection, what)
 
-        monkeypatch.setattr(tables, "_lock_by_name", wait)
+        monkeypatch.setattr(tables, "_lock_name_until_transaction_end", wait)
     with ThreadPoolExecutor(2) as pool:
         made = list(pool.map(opened, [corpus, corpus]))
     assert sorted(one.facts.found for one in made) == [False, True]

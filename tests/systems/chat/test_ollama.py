@@ -45,7 +45,7 @@ def test_an_answer_and_what_it_took():
         answer = complete(opened(stub, ledger))
     assert (answer.text, answer.model, answer.finish) == ("a crimson fox", "gemma3:27b", "stop")
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.usd) == (8, 3, 0.0)
-    assert ledger.list_model_totals()["ollama:gemma3:27b"].usd == 0
+    assert ledger.map_models_to_call_totals()["ollama:gemma3:27b"].usd == 0
 
 
 def test_options_reach_the_server():
@@ -166,12 +166,18 @@ def test_a_context_that_suits():
     """A power of two with room for the tokens, 4,096 at least; a copy, and what the spec says stays."""
     with StubServer() as stub:
         plain = opened(stub)
-        fitted = [plain.fit_to_context(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)]
+        fitted = [
+            plain.make_chat_model_with_context_size(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)
+        ]
         assert [one.num_ctx for one in fitted] == [4096, 4096, 8192, 32_768]
         assert plain.num_ctx is None
         assert {one.identity for one in fitted} == {f"{plain.identity}:num_ctx=suited"}
-        complete(plain.fit_to_context(tokens=5000, think=False))
-        complete(opened(stub, num_ctx=512, think="true").fit_to_context(tokens=5000, think=False))
+        complete(plain.make_chat_model_with_context_size(tokens=5000, think=False))
+        complete(
+            opened(stub, num_ctx=512, think="true").make_chat_model_with_context_size(
+                tokens=5000, think=False
+            )
+        )
         first, second = stub.bodies
     assert (first["options"]["num_ctx"], first["think"]) == (8192, False)
     assert (second["options"]["num_ctx"], second["think"]) == (512, True)

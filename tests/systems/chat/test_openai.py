@@ -54,7 +54,7 @@ def test_an_answer_and_what_it_took():
     assert (answer.text, answer.parsed, answer.model, answer.finish) == ("a crimson fox", None, "m", "stop")
     assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.requests) == (8, 3, 1)
     assert answer.usage.usd == pytest.approx(0.038)
-    assert ledger.list_model_totals()["openai:m"].usd == pytest.approx(0.038)
+    assert ledger.map_models_to_call_totals()["openai:m"].usd == pytest.approx(0.038)
 
 
 def test_sampling_reaches_the_server():

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from embassay.contracts import ChatMessage
 from embassay.systems.chat.answers import (
-    UnfitAnswer,
+    UnfitAnswerError,
     extract_answer_json,
     extract_first_code_fence,
     strip_code_fence,
@@ -16,7 +16,7 @@ from embassay.systems.chat.answers import (
 )
 from embassay.systems.chat.server import (
     add_schema_in_words,
-    is_strict_schema,
+    can_schema_be_enforced_strictly,
     make_closed_json_schema,
     parse_schema_answer,
 )
@@ -68,7 +68,7 @@ def test_json_is_found(text, found):
 @pytest.mark.parametrize("text", ["", "no", '{"a": 1', "{a}"])
 def test_no_json(text):
     """Is unfit."""
-    with pytest.raises(UnfitAnswer):
+    with pytest.raises(UnfitAnswerError):
         extract_answer_json(text)
 
 
@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_said():
         grade=3, inner=Inner(word="x")
     )
     with pytest.raises(
-        UnfitAnswer, match=r"grade: Input should be less than or equal to 4.*inner: Field required"
+        UnfitAnswerError, match=r"grade: Input should be less than or equal to 4.*inner: Field required"
     ):
         parse_schema_answer('{"grade": 7}', Grade)
 
@@ -127,8 +127,8 @@ def test_schemas_are_closed_and_known_to_be_strict():
     """Every object names its fields; one with a default cannot be held to the letter."""
     schema = make_closed_json_schema(Grade)
     assert schema["additionalProperties"] is schema["$defs"]["Inner"]["additionalProperties"] is False
-    assert is_strict_schema(schema)
-    assert not is_strict_schema(make_closed_json_schema(Loose))
+    assert can_schema_be_enforced_strictly(schema)
+    assert not can_schema_be_enforced_strictly(make_closed_json_schema(Loose))
 
 
 def test_a_schema_in_words():

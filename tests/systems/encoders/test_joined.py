@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError
-from embassay.systems.encoders.batches import BatchJoiner, PaddedBatch
+from embassay.systems.encoders.batches import EncoderBatchMerger, PaddedBatch
 
 
 class Full(Exception):
@@ -37,8 +37,10 @@ class Machine:
             found = np.nextafter(found, np.float32(np.inf))
         return found
 
-    def joined(self) -> BatchJoiner:
-        return BatchJoiner(self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now)
+    def joined(self) -> EncoderBatchMerger:
+        return EncoderBatchMerger(
+            self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now
+        )
 
 
 def halves(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:

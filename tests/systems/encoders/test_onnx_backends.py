@@ -16,7 +16,7 @@ from embassay.systems import open_system
 from embassay.systems.encoders import batches
 from embassay.systems.encoders.minilm import MiniLMEncoder
 from embassay.systems.encoders.onnx import OnnxEncoder
-from embassay.systems.encoders.onnx_model import find_openvino_version
+from embassay.systems.encoders.onnx_model import parse_openvino_version_from_identity
 from embassay.text import open_tokenizer
 
 from .test_minilm import Oracle
@@ -72,7 +72,10 @@ class TestOpenVino:
         by_itself, onnx = MiniLMEncoder().identity, opened(backend="onnx").identity
         assert by_itself == opened(backend="openvino").identity
         assert by_itself.startswith(onnx + ":openvino-2")
-        assert (find_openvino_version(onnx), find_openvino_version(f"cosine({by_itself})")) == (
+        assert (
+            parse_openvino_version_from_identity(onnx),
+            parse_openvino_version_from_identity(f"cosine({by_itself})"),
+        ) == (
             None,
             by_itself.rpartition(":")[2],
         )
@@ -186,8 +189,10 @@ class TestFolders:
     def test_half_precision_is_left_to_onnxruntime(self, tmp_path):
         """OpenVINO would compute it in float32, and give other vectors."""
         folder = _halved(write_tiny(tmp_path / "tiny"))
-        assert find_openvino_version(OnnxEncoder(str(folder), pooling="mean").identity) is None
-        assert find_openvino_version(OnnxEncoder(str(folder), pooling="mean", backend="openvino").identity)
+        assert parse_openvino_version_from_identity(OnnxEncoder(str(folder), pooling="mean").identity) is None
+        assert parse_openvino_version_from_identity(
+            OnnxEncoder(str(folder), pooling="mean", backend="openvino").identity
+        )
 
     def test_what_is_no_graph(self, tmp_path):
         """One line that names the file and the backend that was asked for."""

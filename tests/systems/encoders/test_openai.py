@@ -18,7 +18,7 @@ from embassay.systems import SYSTEMS
 from embassay.systems.encoders.openai import OpenAIEncoder
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.http import ModelServerSettings
-from embassay.systems.remote.ledger import bound_server_tokens
+from embassay.systems.remote.ledger import estimate_most_server_tokens
 from embassay.text.tokenizers import Cl100kTokenizer
 from stub import Faults, Problem, StubServer
 from stub.vectors import tokens, vector
@@ -52,7 +52,7 @@ def test_vectors_and_what_they_cost():
         assert np.array_equal(encoder.encode(texts), expected(texts))
         # Once in each form: what is known of no model is told by the numbers.
         assert stub.paid == {**dict.fromkeys(texts, 1), "dimensions": 2}
-    totals = ledger.list_model_totals()[encoder.model]
+    totals = ledger.map_models_to_call_totals()[encoder.model]
     assert totals.input_tokens == sum(map(tokens, texts)) + 2
     assert totals.usd == pytest.approx(totals.input_tokens * 0.5 / 1e6)
     assert totals.requests == 5  # the dimensions in both forms, and chunks of 128
@@ -242,7 +242,7 @@ def test_bytes_in_base64_are_what_the_server_made_of_the_numbers(kind, more):
     np.testing.assert_allclose(found, expected(texts), atol=1e-3 if kind == "<f2" else 1e-7)
     forms = [request["encoding_format"] for request in requests]
     assert forms.count("float") == (0 if kind == "<f4" and more else 1)
-    assert ledger.list_model_totals()["openai:m"].requests == len(requests)
+    assert ledger.map_models_to_call_totals()["openai:m"].requests == len(requests)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -339,7 +339,7 @@ def test_the_budget_stops_within_a_batch_of_the_cap():
     """Everything finished is given first; what is left of the cap would not have paid for another request."""
     chunks = [[f"word{i} {j}" for j in range(10)] for i in range(120)]
     a_batch, cap = 20 * 1000 / 1e6, 30.5 * 20 * 1000 / 1e6
-    bound = max(bound_server_tokens(chunk) for chunk in chunks) * 1000 / 1e6
+    bound = max(estimate_most_server_tokens(chunk) for chunk in chunks) * 1000 / 1e6
     ledger, done = Ledger(max_usd=cap), []
     with StubServer(latency=0.01) as stub:
         encoder = opened(stub, ledger, dimensions=64, price=1000)
@@ -434,7 +434,7 @@ def test_tokens_that_cannot_be(tokens):
         encoder = SYSTEMS.build(f"openai:x?base_url={url}/v1&price=1", name="x", ledger=ledger)
         with pytest.warns(RuntimeWarning, match="which is impossible|more than possible"):
             encoder.encode(["a text"])
-    assert 0 < ledger.list_model_totals()["openai:x"].input_tokens < 100
+    assert 0 < ledger.map_models_to_call_totals()["openai:x"].input_tokens < 100
 
 
 def test_a_server_that_is_named_may_move():

@@ -287,7 +287,7 @@ def test_money_and_tokens_are_kept(stub, case):
     """As the server counted, at the price that is given."""
     ledger = Ledger()
     case.open(stub, ledger, price=2.0, dimensions=256).encode(["one two three"])
-    (totals,) = ledger.list_model_totals().values()
+    (totals,) = ledger.map_models_to_call_totals().values()
     assert totals.requests == 1
     # Google's older models do not say: 13 bytes are taken for 5 tokens.
     assert (
@@ -312,12 +312,12 @@ def test_a_dead_server_is_one_line():
     encoder._calls.limits = type(encoder._calls.limits)(backoff=0.001)
     with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts.*that the server is running"):
         encoder.encode(["a"])
-    totals = ledger.list_model_totals()["ollama:m"]
+    totals = ledger.map_models_to_call_totals()["ollama:m"]
     assert (totals.requests, totals.input_tokens, totals.usd) == (2, 0, 0.0)
     encoder._calls._open_request_limit().answered = True
     with pytest.raises(ModelError, match="no connection"):
         encoder.encode(["b"])
-    assert ledger.list_model_totals()["ollama:m"].requests == 2 + 6
+    assert ledger.map_models_to_call_totals()["ollama:m"].requests == 2 + 6
 
 
 def test_a_model_that_is_not_there(stub):

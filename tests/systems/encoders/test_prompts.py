@@ -12,7 +12,7 @@ def test_what_is_known_serves_where_the_model_says_nothing():
     """E5's configuration has no prompts; sentence-transformers then has empty ones."""
     chosen = choose_role_prompts({}, own={"query": "", "document": None}, known=E5)
     assert chosen == RolePrompts("query: ", "passage: ", "query: ")
-    assert (chosen.has_role_prompts, chosen.longest_prompt) == (True, "passage: ")
+    assert (chosen.has_different_prompts_by_role, chosen.longest_prompt) == (True, "passage: ")
     assert [chosen.of(role) for role in ("query", "document", None)] == ["query: ", "passage: ", "query: "]
 
 
@@ -48,4 +48,4 @@ def test_the_user_has_the_last_word():
 
 def test_without_prompts_a_role_makes_no_difference():
     """So vectors are kept only once."""
-    assert not choose_role_prompts({}, own={}).has_role_prompts
+    assert not choose_role_prompts({}, own={}).has_different_prompts_by_role

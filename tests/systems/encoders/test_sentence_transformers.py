@@ -230,7 +230,7 @@ def test_batches_that_are_laid_out_here_are_the_librarys(encoder, prompt):
     def batch(n):
         return [f"Über {'many words ' * (n * part)}, 東京 {part}" for part in range(1, 6)] + ["", " "]
 
-    cut = module._BatchFeatures(encoder._model, prompt)
+    cut = module._BatchFeatureMaker(encoder._model, prompt)
     for n in range(1, 60, 7):
         expected = encoder._model.preprocess(batch(n), prompt=prompt)
         encoder._model.tokenizer(["other use"], padding=False, truncation=False)
@@ -253,7 +253,7 @@ def test_a_library_that_does_more_is_left_to_it(encoder):
             features = encoder._model.preprocess([text.upper() for text in texts], prompt=prompt)
             return {**features, "input_ids": features["input_ids"] + 1}
 
-    cut = module._BatchFeatures(Model(), "")
+    cut = module._BatchFeatureMaker(Model(), "")
     for _ in range(9):
         found = cut(["a text", "another one"])
         assert found["input_ids"][0, 0] == encoder._model.tokenizer.cls_token_id + 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.lexical import bags as module
-from embassay.systems.lexical.bags import tokenise_texts
+from embassay.systems.lexical.bags import tokenise_distinct_texts
 from embassay.systems.lexical.bm25 import BM25
 from embassay.systems.lexical.overlap import jaccard, rouge
 
@@ -30,7 +30,7 @@ class Letters:
 def test_rows_lead_back_to_the_texts(one, other):
     """Through its row every text has its own tokens, equal tokens equal numbers."""
     letters = Letters()
-    tokens, rows = tokenise_texts(letters, one, other)
+    tokens, rows = tokenise_distinct_texts(letters, one, other)
     assert sorted(letters.asked) == sorted({*one, *other})
     numbers = {}
     for texts, places in zip((one, other), rows, strict=True):
@@ -44,16 +44,16 @@ def test_rows_lead_back_to_the_texts(one, other):
 
 def test_numbers_follow_first_appearance():
     """Whatever the tokenizer's ids are."""
-    tokens, _ = tokenise_texts(Letters(), ["ba", "cab"])
+    tokens, _ = tokenise_distinct_texts(Letters(), ["ba", "cab"])
     assert tokens.ids.tolist() == [0, 1, 2, 1, 0]
 
 
 def test_batches_do_not_matter(monkeypatch):
     """Texts go to the tokenizer a batch at a time."""
     texts = [f"{i:b}" for i in range(50)]
-    whole, _ = tokenise_texts(Letters(), texts)
+    whole, _ = tokenise_distinct_texts(Letters(), texts)
     monkeypatch.setattr(module, "_TEXTS_PER_CALL", 7)
-    parts, _ = tokenise_texts(Letters(), texts)
+    parts, _ = tokenise_distinct_texts(Letters(), texts)
     np.testing.assert_array_equal(whole.ids, parts.ids)
     np.testing.assert_array_equal(whole.starts, parts.starts)
 

@@ -47,7 +47,7 @@ def test_embeddings_through_every_fault(tmp_path, n):
         cached = CachedEncoder(encoder, cache)
         assert np.array_equal(cached.encode(texts), np.array([vector(text) for text in texts]))
         assert np.array_equal(cached.encode(texts[::-1]), np.array([vector(text) for text in texts[::-1]]))
-        totals = ledger.list_model_totals()[encoder.model]
+        totals = ledger.map_models_to_call_totals()[encoder.model]
         assert (cached.counts.encoded, cached.counts.cached) == (n, n)
         assert cache.summarise_cache_contents().entries == n
         assert totals.requests == n + totals.retries
@@ -73,7 +73,7 @@ def test_answers_through_every_fault(tmp_path, n):
             return [one async for one in ask_all_questions(chat, questions)]
 
         found = dict(asyncio.run(ask()))
-        totals = ledger.list_model_totals()["openai:m"]
+        totals = ledger.map_models_to_call_totals()["openai:m"]
         assert [found[i].text for i in range(2 * n)] == [f"question {i % n}" for i in range(2 * n)]
         assert cache.summarise_cache_contents().entries == chat.counts.asked == 2 * n
         assert totals.requests == 2 * n + totals.retries

@@ -59,11 +59,11 @@ PACKED = _OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b" " * 2**24)
 @pytest.mark.parametrize("answer", [ENDLESS, PACKED], ids=["endless", "packed"])
 def test_an_answer_without_end(spec: str, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of our clients stop at the limit, with the variable that raises it, and ask once only."""
-    monkeypatch.setenv(ANSWER.environment_variable, "1MiB")
+    monkeypatch.setenv(ANSWER.environment_variable_name, "1MiB")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with server(answer) as (url, came):
         system = SYSTEMS.build(spec + url)
         with pytest.raises(ModelError, match="longer than 1 MiB") as caught:
             system.encode(["a text"])
-        assert ANSWER.environment_variable in caught.value.mend
+        assert ANSWER.environment_variable_name in caught.value.mend
         assert len(came) <= 2, "asked again"

@@ -14,9 +14,9 @@ from embassay.systems.remote import (
     CallLimits,
     Ledger,
     MalformedServerAnswer,
-    ModelServerCalls,
-    ServerErrorAnswer,
+    ModelServerClient,
     ServerReply,
+    ServerStatusError,
     iterate_finished_jobs,
 )
 
@@ -24,7 +24,7 @@ QUICK = CallLimits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
 
 
 def ask(send, ledger=None, limits=QUICK, *, tokens=10, usd=0.5):
-    calls = ModelServerCalls("m", ledger, limits)
+    calls = ModelServerClient("m", ledger, limits)
     return asyncio.run(calls.ask(send, tokens=tokens, usd=usd))
 
 
@@ -44,7 +44,7 @@ def test_an_answer():
     """Its value and what it cost, settled in place of what was put aside."""
     ledger = Ledger()
     assert ask(failing(), ledger) == ServerReply("done", Usage(7, 2, 1, 0.25))
-    assert (ledger.spent_usd, ledger.list_model_totals()["m"].requests) == (0.25, 1)
+    assert (ledger.spent_usd, ledger.map_models_to_call_totals()["m"].requests) == (0.25, 1)
 
 
 def test_how_long_the_answer_took(monkeypatch):
@@ -61,7 +61,7 @@ def test_how_long_the_answer_took(monkeypatch):
 
     assert ask(partial(slowly, 0.0)).usage.seconds == 2.0
     assert ask(partial(slowly, 0.25)).usage.seconds == 0.25
-    left += [ServerErrorAnswer(429, {"retry-after": "0.01"}, ""), ServerErrorAnswer(500, {}, "")]
+    left += [ServerStatusError(429, {"retry-after": "0.01"}, ""), ServerStatusError(500, {}, "")]
     assert ask(partial(slowly, 0.0)).usage.seconds == 2.0
 
 
@@ -69,10 +69,10 @@ def test_retries_are_counted_and_paid_for():
     """A refusal is free; a broken answer was work, and all that was put aside for it may be billed."""
     ledger = Ledger()
     send = failing(
-        ServerErrorAnswer(429, {}, ""), ServerErrorAnswer(500, {}, ""), MalformedServerAnswer("half")
+        ServerStatusError(429, {}, ""), ServerStatusError(500, {}, ""), MalformedServerAnswer("half")
     )
     assert ask(send, ledger).usage == Usage(7, 2, 4, 0.25)
-    totals = ledger.list_model_totals()["m"]
+    totals = ledger.map_models_to_call_totals()["m"]
     assert (totals.requests, totals.retries, totals.failed) == (4, 3, 0)
     assert (totals.usd, totals.possible_usd, ledger.spent_usd) == (0.25, 0.5, 0.75)
 
@@ -80,10 +80,10 @@ def test_retries_are_counted_and_paid_for():
 @pytest.mark.parametrize(
     ("error", "possible"),
     [
-        (ServerErrorAnswer(429, {"retry-after": "5"}, ""), 0.0), (ServerErrorAnswer(500, {}, ""), 0.0),
-        (ServerErrorAnswer(401, {}, ""), 0.0),
+        (ServerStatusError(429, {"retry-after": "5"}, ""), 0.0), (ServerStatusError(500, {}, ""), 0.0),
+        (ServerStatusError(401, {}, ""), 0.0),
         (ConnectionRefusedError(), 0.0),  # never sent
-        (ServerErrorAnswer(504, {}, ""), 0.125), (TimeoutError(), 0.125), (ConnectionResetError(), 0.125),
+        (ServerStatusError(504, {}, ""), 0.125), (TimeoutError(), 0.125), (ConnectionResetError(), 0.125),
          # may have been read
         (MalformedServerAnswer("half"), 0.5),  # answered
     ],
@@ -91,10 +91,10 @@ def test_retries_are_counted_and_paid_for():
 def test_what_may_be_billed_for_a_request_that_failed(error, possible):
     """Nothing, the prompt alone or the whole answer, and never as if it were billed; the rest is free at once."""
     ledger = Ledger(max_usd=1.0)
-    calls = ModelServerCalls("m", ledger, CallLimits(attempts=1, backoff=0.001, patience=0.0))
+    calls = ModelServerClient("m", ledger, CallLimits(attempts=1, backoff=0.001, patience=0.0))
     with pytest.raises(ModelError):
         asyncio.run(calls.ask(failing(error), tokens=10, usd=0.5, read_usd=0.125))
-    totals = ledger.list_model_totals()["m"]
+    totals = ledger.map_models_to_call_totals()["m"]
     assert (totals.requests, totals.usd, totals.possible_usd, totals.input_tokens) == (1, 0.0, possible, 0)
     assert ledger.spent_usd == possible
     assert ledger._reserved == {}
@@ -104,13 +104,13 @@ def test_enough_is_enough():
     """After so many attempts the reason is given, with their number."""
     ledger = Ledger()
     with pytest.raises(ModelError, match=r"m: status 500: broke \(4 attempts\)"):
-        ask(failing(*[ServerErrorAnswer(500, {}, {"error": "broke"})] * 4), ledger)
-    assert ledger.list_model_totals()["m"].failed == 1
+        ask(failing(*[ServerStatusError(500, {}, {"error": "broke"})] * 4), ledger)
+    assert ledger.map_models_to_call_totals()["m"].failed == 1
 
 
 @pytest.mark.parametrize(
     ("error", "kind"),
-    [(ServerErrorAnswer(401, {}, ""), ModelError), (ServerErrorAnswer(400, {}, "long"), TextRefused)],
+    [(ServerStatusError(401, {}, ""), ModelError), (ServerStatusError(400, {}, "long"), TextRefused)],
 )
 def test_a_final_failure_is_not_tried_again(error, kind):
     """Of the account or of the texts."""
@@ -119,14 +119,14 @@ def test_a_final_failure_is_not_tried_again(error, kind):
         ask(failing(error), ledger)
     assert type(caught.value) is kind
     assert caught.value.__cause__ is None  # whose text may hold the key
-    assert ledger.list_model_totals()["m"].requests == 1
+    assert ledger.map_models_to_call_totals()["m"].requests == 1
 
 
 def test_pushback_does_not_use_up_attempts():
     """A crowded server is waited for, as long as patience lasts."""
-    assert ask(failing(*[ServerErrorAnswer(429, {}, "")] * 9)).usage.requests == 10
+    assert ask(failing(*[ServerStatusError(429, {}, "")] * 9)).usage.requests == 10
     with pytest.raises(ModelError, match="status 429"):
-        ask(failing(ServerErrorAnswer(429, {"retry-after": "3600"}, "")))
+        ask(failing(ServerStatusError(429, {"retry-after": "3600"}, "")))
 
 
 def test_a_bug_is_shown_as_it_is():
@@ -159,7 +159,7 @@ def test_the_budget_waits_for_what_is_in_flight():
         now -= 1
         return ServerReply(1, Usage(1, 0, 1, 0.05))
 
-    calls = ModelServerCalls("m", ledger, QUICK)
+    calls = ModelServerClient("m", ledger, QUICK)
     jobs = [partial(calls.do, send, tokens=1, usd=0.5)] * 10
     assert sum(value for _, value in iterate_finished_jobs(jobs, at_once=10)) == 10
     assert most == 2
@@ -173,7 +173,7 @@ def test_the_budget_ends_the_calls():
     async def send():
         return ServerReply(1, Usage(1, 0, 1, 0.3))
 
-    calls, done = ModelServerCalls("m", ledger, QUICK), []
+    calls, done = ModelServerClient("m", ledger, QUICK), []
     with pytest.raises(BudgetExceeded, match=r"\$0\.9000 spent"):
         done.extend(iterate_finished_jobs([partial(calls.do, send, tokens=1, usd=0.3)] * 50, at_once=20))
     assert len(done) == 3
@@ -193,7 +193,7 @@ def test_loops_and_threads_share_a_pace():
         now -= 1
         return ServerReply(threading.current_thread().name, Usage(usd=0.0))
 
-    calls, names = ModelServerCalls("m", None, CallLimits(concurrency=3)), []
+    calls, names = ModelServerClient("m", None, CallLimits(concurrency=3)), []
 
     def work() -> None:
         for _ in range(5):
@@ -211,7 +211,7 @@ def test_loops_and_threads_share_a_pace():
 def test_cancelled_calls_leave_nothing_behind():
     """The slot is free again and the money is settled as spent, because the server may finish the work."""
     ledger = Ledger(max_usd=10)
-    calls, begun = ModelServerCalls("m", ledger, CallLimits(concurrency=1)), threading.Event()
+    calls, begun = ModelServerClient("m", ledger, CallLimits(concurrency=1)), threading.Event()
 
     async def send():
         begun.set()

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.systems.remote.calls import (
     MalformedServerAnswer,
-    ServerErrorAnswer,
+    ServerStatusError,
     classify_request_error,
     read_error_message,
     read_retry_wait,
@@ -41,7 +41,7 @@ from embassay.systems.remote.calls import (
 def test_statuses(status, body, kind, of_texts):
     """Pushback, passing or final; a refusal of the texts is told from one of the account; behind a gateway that gave up
     the server may have read the request."""
-    failure = classify_request_error(ServerErrorAnswer(status, {}, body))
+    failure = classify_request_error(ServerStatusError(status, {}, body))
     assert (failure.kind, failure.of_texts, failure.charged) == (kind, of_texts, status == 504)
     assert failure.reason.startswith(f"status {status}")
 
@@ -89,7 +89,7 @@ def test_how_long_to_wait(headers, seconds):
 def test_how_long_google_wants_to_wait():
     """In the body."""
     body = {"error": {"code": 429, "details": [{"@type": "RetryInfo", "retryDelay": "17.5s"}]}}
-    assert classify_request_error(ServerErrorAnswer(429, {}, body)).wait == 17.5
+    assert classify_request_error(ServerStatusError(429, {}, body)).wait == 17.5
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,6 @@ def test_what_vendors_say(body, said):
 def test_no_key_in_a_reason():
     """Servers repeat the key they were shown."""
     failure = classify_request_error(
-        ServerErrorAnswer(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
+        ServerStatusError(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
     )
     assert "abcdefgh" not in failure.reason

@@ -19,7 +19,7 @@ def test_totals():
     ledger.settle_reservation(ledger.reserve_usd("b", None), Usage(1, 0, 1, None))
     ledger.release(ledger.reserve_usd("b", 0.5))
     ledger.note_call_failed("b")
-    assert ledger.list_model_totals() == {
+    assert ledger.map_models_to_call_totals() == {
         "a": ModelCallTotals(2, 1, 0, 11, 5, 0.75, 2),
         "b": ModelCallTotals(1, 0, 1, 1, 0, None, 0),
     }
@@ -62,7 +62,7 @@ def test_threads_share_it():
         thread.start()
     for thread in threads:
         thread.join()
-    assert ledger.list_model_totals()["a"] == ModelCallTotals(2000, 0, 0, 2000, 2000, 500.0, 0)
+    assert ledger.map_models_to_call_totals()["a"] == ModelCallTotals(2000, 0, 0, 2000, 2000, 500.0, 0)
 
 
 def test_prices():
@@ -70,9 +70,9 @@ def test_prices():
     assert TokenPrice.of("text-embedding-3-small").usd(1_000_000) == 0.02
     assert TokenPrice.of("text-embedding-3-small", 7.0).usd(1_000_000) == 7
     assert TokenPrice.of("unheard-of") is None
-    assert TokenPrice.find_chat_model_price("unheard-of", 0.0, None).usd(10**6, 10**6) == 0
-    assert TokenPrice.find_chat_model_price("unheard-of", 1.0, 4.0).usd(10**6, 10**6) == 5
-    assert TokenPrice.find_chat_model_price("unheard-of", None, None) is None
-    assert TokenPrice.find_chat_model_price("gpt-5", None, None).usd(10**6, 10**6) == 11.25
+    assert TokenPrice.choose_chat_model_price("unheard-of", 0.0, None).usd(10**6, 10**6) == 0
+    assert TokenPrice.choose_chat_model_price("unheard-of", 1.0, 4.0).usd(10**6, 10**6) == 5
+    assert TokenPrice.choose_chat_model_price("unheard-of", None, None) is None
+    assert TokenPrice.choose_chat_model_price("gpt-5", None, None).usd(10**6, 10**6) == 11.25
     with pytest.raises(UsageError, match="price= and price_output="):
-        TokenPrice.find_chat_model_price("unheard-of", 1.0, None)
+        TokenPrice.choose_chat_model_price("unheard-of", 1.0, None)

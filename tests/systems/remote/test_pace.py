@@ -61,7 +61,7 @@ async def _asked(server: Server, calls: int, limits: CallLimits) -> Course:
         for attempt in range(100):
             ticket, start = await pace.wait_for_request_turn(1), loop.time()
             if await served():
-                return pace.note_success(ticket, loop.time() - start)
+                return pace.note_request_answered(ticket, loop.time() - start)
             pace.note_pushback(ticket, None)
             await asyncio.sleep(min(30, 0.5 * 2**attempt) * dice.uniform(0.5, 1))
         raise AssertionError("refused 100 times")
@@ -178,7 +178,7 @@ def test_no_more_per_minute_than_allowed(limits, tokens):
             ticket = await pace.wait_for_request_turn(tokens)
             sent.append(loop.time())
             await asyncio.sleep(0.05)
-            pace.note_success(ticket, 0.05)
+            pace.note_request_answered(ticket, 0.05)
 
         await asyncio.gather(*(call() for _ in range(2000)))
         return sent
@@ -199,7 +199,7 @@ def test_tokens_that_were_not_needed_are_given_back():
         async def call() -> None:
             ticket = await pace.wait_for_request_turn(1000)
             await asyncio.sleep(0.01)
-            pace.note_success(ticket, 0.01, correction=correction)
+            pace.note_request_answered(ticket, 0.01, correction=correction)
 
         await asyncio.gather(*(call() for _ in range(100)))
         return loop.time()
@@ -212,5 +212,5 @@ def test_a_request_larger_than_the_bucket_passes():
     now = 0.0
     bucket = TokenBucket(60, lambda: now)
     assert bucket.wait(30) == 0
-    bucket.take_tokens(30)
+    bucket.take_tokens_without_waiting(30)
     assert bucket.wait(1) == pytest.approx(30)

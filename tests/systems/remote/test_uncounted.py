@@ -16,7 +16,7 @@ from embassay.errors import BudgetExceeded
 from embassay.runs.spending import RunSpendingJournal, summarise_spending
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
-from embassay.systems.remote import Ledger, wait_in_remote_loop
+from embassay.systems.remote import Ledger, run_in_remote_loop_and_wait
 from embassay.systems.remote.ledger import BookedTokenCount
 from embassay.systems.rerankers import RERANKERS
 
@@ -78,7 +78,7 @@ def rerank(model: str, url: str, ledger: Ledger) -> None:
 def complete(model: str, url: str, ledger: Ledger) -> None:
     price = USD_A_TOKEN * 1e6
     chat = open_chat(f"{model}:x?base_url={url}&price={price}&price_output={price}", ledger=ledger)
-    wait_in_remote_loop(
+    run_in_remote_loop_and_wait(
         lambda: chat.complete([ChatMessage("user", TEXT)], sampling=SamplingSettings(max_tokens=50))
     )
 
@@ -102,13 +102,13 @@ def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
     ledger = Ledger(journal=spending)
     with serving(usage) as (url, _):
         ask(model, url, ledger)
-    (totals,) = ledger.list_model_totals().values()
+    (totals,) = ledger.map_models_to_call_totals().values()
     least = len(TEXT) / 3 * USD_A_TOKEN
     assert least <= totals.usd <= 2 * least
     assert totals.possible_usd > 2 * totals.usd
     (spent,) = spending.sum_spending_by_account().values()
     assert (spent.estimated, spent.usd, spent.possible_usd) == (1, totals.usd, totals.possible_usd)
-    from embassay.protocols.kernel.outcome import describe_spending as of_run
+    from embassay.protocols.kernel.outcome import summarise_run_spending as of_run
 
     told = summarise_spending(of_run(spending, None))
     assert "about" in told
@@ -142,7 +142,7 @@ def test_long_answers_are_learned():
         for written in (1_024, 3_000):
             before = ledger.spent_usd
             with nullcontext() if written == 3_000 else pytest.warns(RuntimeWarning, match="reserved"):
-                wait_in_remote_loop(lambda: chat.complete([ChatMessage("user", TEXT)]))
+                run_in_remote_loop_and_wait(lambda: chat.complete([ChatMessage("user", TEXT)]))
             assert ledger.spent_usd - before == pytest.approx((9 + written) * USD_A_TOKEN)
 
 
@@ -151,7 +151,7 @@ def test_what_is_said_is_booked():
     ledger = Ledger()
     with serving({"usage": {"prompt_tokens": 9, "completion_tokens": 2}}) as (url, _):
         complete("openai", url, ledger)
-    (totals,) = ledger.list_model_totals().values()
+    (totals,) = ledger.map_models_to_call_totals().values()
     assert (totals.usd, totals.possible_usd) == (pytest.approx(11 * USD_A_TOKEN), 0.0)
 
 

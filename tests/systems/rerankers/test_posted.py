@@ -135,14 +135,14 @@ def test_cohere_charges_by_the_search(stub):
     ledger = Ledger()
     opened("cohere", stub, ledger).score(QUERY, ["a"] * 150)
     opened("cohere", stub, ledger, price=10).score(QUERY, ["a"])
-    assert ledger.list_model_totals()["cohere:rerank-v3.5"].usd == pytest.approx(2 * 0.002 + 0.01)
+    assert ledger.map_models_to_call_totals()["cohere:rerank-v3.5"].usd == pytest.approx(2 * 0.002 + 0.01)
 
 
 def test_voyage_charges_by_the_token(stub):
     """Of the documents, and of the query with each of them, as the server counts."""
     ledger = Ledger()
     opened("voyage", stub, ledger).score("two words", ["one", "and three more"])
-    totals = ledger.list_model_totals()["voyage:rerank-2.5"]
+    totals = ledger.map_models_to_call_totals()["voyage:rerank-2.5"]
     assert totals.input_tokens == 1 + 3 + 2 * 2
     assert totals.usd == pytest.approx(8 * 0.05e-6)
 

@@ -12,16 +12,20 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import wait_in_remote_loop
-from embassay.systems.retrievers import RetrieverOptions, convert_answer_to_json, open_retriever
+from embassay.systems.remote import run_in_remote_loop_and_wait
+from embassay.systems.retrievers import (
+    RetrieverRequestLimits,
+    convert_retriever_answer_to_json,
+    open_retriever,
+)
 from embassay.systems.retrievers.function import FunctionRetriever
 
-ONCE = RetrieverOptions(1, attempts=1)
+ONCE = RetrieverRequestLimits(1, attempts=1)
 
 
-def answer(function: object, depth: int = 3, manners: RetrieverOptions = ONCE) -> object:
+def answer(function: object, depth: int = 3, manners: RetrieverRequestLimits = ONCE) -> object:
     retriever = FunctionRetriever(function, depth, "here:function", manners)  # type: ignore[arg-type]
-    return wait_in_remote_loop(lambda: retriever.ask("How long?")).value
+    return run_in_remote_loop_and_wait(lambda: retriever.ask("How long?")).value
 
 
 def test_it_is_told_the_depth_where_it_wants_to_know() -> None:
@@ -68,11 +72,11 @@ class Node:
 
 def test_what_functions_give_becomes_json() -> None:
     """Pairs, arrays, objects that can write themselves."""
-    assert convert_answer_to_json([("d7", 0.5), "d2"]) == [["d7", 0.5], "d2"]
-    assert convert_answer_to_json(np.array(["d1", "d2"])) == ["d1", "d2"]
-    assert convert_answer_to_json([(np.int64(7), np.float32(0.5))]) == [[7, 0.5]]
-    assert convert_answer_to_json([Hit("d1", 0.25)]) == [["d1", 0.25]]
-    assert convert_answer_to_json(Node(name) for name in "ab") == [{"id_": "a"}, {"id_": "b"}]
+    assert convert_retriever_answer_to_json([("d7", 0.5), "d2"]) == [["d7", 0.5], "d2"]
+    assert convert_retriever_answer_to_json(np.array(["d1", "d2"])) == ["d1", "d2"]
+    assert convert_retriever_answer_to_json([(np.int64(7), np.float32(0.5))]) == [[7, 0.5]]
+    assert convert_retriever_answer_to_json([Hit("d1", 0.25)]) == [["d1", 0.25]]
+    assert convert_retriever_answer_to_json(Node(name) for name in "ab") == [{"id_": "a"}, {"id_": "b"}]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_a_failure_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
         return ["d1"]
 
     monkeypatch.setattr("embassay.systems.remote.calls._LONGEST_BACKOFF", 0.001)
-    assert answer(search, manners=RetrieverOptions(1, attempts=3)) == ["d1"]
+    assert answer(search, manners=RetrieverRequestLimits(1, attempts=3)) == ["d1"]
     assert len(calls) == 3
 
 
@@ -110,7 +114,7 @@ def test_one_that_hangs_is_left() -> None:
     """After its time; nothing waits for its thread."""
     held = threading.Event()
     with pytest.raises(ModelError, match="no answer in time"):
-        answer(lambda question: held.wait(), manners=RetrieverOptions(1, timeout=0.05, attempts=1))
+        answer(lambda question: held.wait(), manners=RetrieverRequestLimits(1, timeout=0.05, attempts=1))
     held.set()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from embassay.errors import DataError, ModelError
-from embassay.systems.remote import Ledger, wait_in_remote_loop
+from embassay.systems.remote import Ledger, run_in_remote_loop_and_wait
 from embassay.systems.retrievers import open_retriever
 from embassay.systems.retrievers.http import read_request_template
 from stub import StubServer
@@ -26,7 +26,7 @@ def template(folder: Path, **said: Any) -> str:
 
 def ask(spec: str, question: str = QUESTION, ledger: Ledger | None = None) -> Any:
     retriever = open_retriever(spec, 2, ledger)
-    return wait_in_remote_loop(lambda: retriever.ask(question)).value
+    return run_in_remote_loop_and_wait(lambda: retriever.ask(question)).value
 
 
 def test_an_address_alone_gets_query_and_k() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import wait_in_remote_loop
+from embassay.systems.remote import run_in_remote_loop_and_wait
 from embassay.systems.retrievers import open_retriever
-from embassay.systems.retrievers.mcp import find_question_argument, parse_answer_texts
+from embassay.systems.retrievers.mcp import find_question_argument, parse_tool_answer_parts_as_json
 from stub.retrieving import find
 
 pytestmark = [
@@ -27,9 +27,9 @@ def test_a_tool_is_asked_for_as_many_as_are_wanted(tool: str) -> None:
     """Whatever it calls its arguments, and whether it gives a list or a text with one."""
     retriever = open_retriever(f"mcp:{SERVER}#{tool}", 3)
     try:
-        answer = wait_in_remote_loop(lambda: retriever.ask(QUESTION)).value
+        answer = run_in_remote_loop_and_wait(lambda: retriever.ask(QUESTION)).value
     finally:
-        wait_in_remote_loop(retriever.close)
+        run_in_remote_loop_and_wait(retriever.close)
     assert [hit["id"] if isinstance(hit, dict) else hit for hit in answer] == find(QUESTION, 3)
 
 
@@ -39,9 +39,9 @@ def test_a_tool_that_fails_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None
     retriever = open_retriever(f"mcp:{SERVER}#failing", 3)
     try:
         with pytest.raises(ModelError, match="no index for"):
-            wait_in_remote_loop(lambda: retriever.ask(QUESTION))
+            run_in_remote_loop_and_wait(lambda: retriever.ask(QUESTION))
     finally:
-        wait_in_remote_loop(retriever.close)
+        run_in_remote_loop_and_wait(retriever.close)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ def test_the_question_is_found_among_the_arguments() -> None:
 
 def test_texts_are_documents_unless_they_are_json() -> None:
     """Several parts are several documents."""
-    assert parse_answer_texts(['{"hits": []}']) == {"hits": []}
-    assert parse_answer_texts(["One.", "Two."]) == ["One.", "Two."]
-    assert parse_answer_texts(['{"id": "a"}', '{"id": "b"}']) == [{"id": "a"}, {"id": "b"}]
+    assert parse_tool_answer_parts_as_json(['{"hits": []}']) == {"hits": []}
+    assert parse_tool_answer_parts_as_json(["One.", "Two."]) == ["One.", "Two."]
+    assert parse_tool_answer_parts_as_json(['{"id": "a"}', '{"id": "b"}']) == [{"id": "a"}, {"id": "b"}]

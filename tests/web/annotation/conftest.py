@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from embassay.web.annotation.service import StudyServerOptions, open_study_service
+from embassay.web.annotation.service import StudyRequestRules, open_study_service
 from hume_small import small_study
 from team_database import team_database
 
@@ -77,7 +77,7 @@ def served(study, database):
 
     def opened(path=study, **options):
         made.append(
-            open_study_service(path, ["ann", "bob"], database=database, options=StudyServerOptions(**options))
+            open_study_service(path, ["ann", "bob"], database=database, options=StudyRequestRules(**options))
         )
         return made[-1]
 

@@ -11,11 +11,11 @@ import pytest
 
 from embassay.data.judged_runs import read_entries_in_memory
 from embassay.protocols.rag.decision.course import DecisionSettings
-from embassay.protocols.rag.decision.population import make_item_population_from_runs
+from embassay.protocols.rag.decision.population import make_comparison_items_of_runs
 from embassay.protocols.rag.decision.protocol import (
     SCHEMA,
-    DecisionStudy,
     DecisionStudyRecord,
+    DecisionStudySetup,
     QueryAndDocumentTexts,
     read_decision_study,
     read_passage_grades,
@@ -34,7 +34,7 @@ def made_study(path, block=6):
     queries = [f"q{i}" for i in range(QUERIES)]
     right = {query: {f"{query}-a{i}": 5.0 - i for i in range(3)} for query in queries}
     wrong = {query: {f"{query}-b{i}": 5.0 - i for i in range(3)} for query in queries}
-    population = make_item_population_from_runs(
+    population = make_comparison_items_of_runs(
         {
             "good": read_entries_in_memory(right, "run", "good"),
             "bad": read_entries_in_memory(wrong, "run", "bad"),
@@ -47,7 +47,7 @@ def made_study(path, block=6):
         for place, (_, doc) in enumerate(population.keys)
     }
     texts = QueryAndDocumentTexts({query: f"What is {query}?" for query in queries}, documents)
-    save_decision_study(path, DecisionStudy(population, DecisionSettings(0.05, 1, block), texts))
+    save_decision_study(path, DecisionStudySetup(population, DecisionSettings(0.05, 1, block), texts))
     return path
 
 
@@ -102,7 +102,7 @@ def test_two_people_grade_until_it_is_decided(service) -> None:
         assert "good" not in json.dumps(told)
         if waiting:
             assert _answer(people[name], waiting[0], turn + 1, _grade(service, waiting[0])).status_code == 200
-    _, found = service.grading.compute_study_standing()
+    _, found = service.grading.update_labelling_study_state()
     assert (found.why, found.best) == ("decided", "good")
     assert found.used < found.needed
     answers = service.store.list_all_answers()
@@ -126,7 +126,7 @@ def test_a_grade_that_steered_what_was_asked_stands(service) -> None:
     ann = _client(service, "ann")
     seq = 0
     first = None
-    while not service.grading.compute_study_standing()[0].counted:
+    while not service.grading.update_labelling_study_state()[0].counted:
         _, waiting = _next(*ann[:2])
         seq += 1
         assert _answer(ann, waiting[0], seq, _grade(service, waiting[0])).status_code == 200

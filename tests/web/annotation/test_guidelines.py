@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.web.annotation.service import render_markdown
-from embassay.web.server import list_answered_hosts
+from embassay.web.annotation.service import convert_guidelines_to_html
+from embassay.web.server import list_allowed_host_names
 
 PLAIN = {
     "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote", "hr", "br", "a",
@@ -42,7 +42,7 @@ def _tags(html):
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_tag_but_those_of_text(markdown) -> None:
     """Whatever is written; links lead to web addresses only, and take nothing along."""
-    for tag, attributes in _tags(render_markdown(markdown)):
+    for tag, attributes in _tags(convert_guidelines_to_html(markdown)):
         assert tag in PLAIN
         if tag == "a":
             assert set(attributes) <= {"href", "target", "rel", "title"}
@@ -54,7 +54,7 @@ def test_no_tag_but_those_of_text(markdown) -> None:
 
 def test_what_guidelines_need() -> None:
     """Headings below those of the page, lists, tables, emphasis, code and links."""
-    html = render_markdown(
+    html = convert_guidelines_to_html(
         "# Do\n\n1. **mark** *each*\n\n|a|b|\n|-|-|\n|1|2|\n\n> say `x`\n\n[more](https://x.example)"
     )
     tags = [tag for tag, _ in _tags(html)]
@@ -78,4 +78,4 @@ def test_what_guidelines_need() -> None:
 )
 def test_which_names_are_answered(host, public, more, names) -> None:
     """On this machine its own; elsewhere any, until somebody says which."""
-    assert list_answered_hosts(host, public, more) == names
+    assert list_allowed_host_names(host, public, more) == names

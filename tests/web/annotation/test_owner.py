@@ -9,11 +9,15 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.collection import collect_study_annotations, make_annotation_from_row
+from embassay.protocols.hume.collection import collect_study_annotations, make_annotation_from_file_row
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
-from embassay.protocols.hume.store import BrowserLog, SharedBrowserExposure, check_annotators_independent
+from embassay.protocols.hume.store import (
+    BrowserAnswerAccessLog,
+    SharedBrowserExposure,
+    check_annotators_independent,
+)
 from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.overview import make_study_overview
 from hume_small import small_study
@@ -127,7 +131,7 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
     bob.answer("topics-00", "-a", 2)
     found = collect_study_annotations(read_study(study))
     rows = [AnnotationRow(**json.loads(line)) for line in owner.get("annotations.jsonl").text.splitlines()]
-    assert [make_annotation_from_row(row) for row in rows] == list(found)
+    assert [make_annotation_from_file_row(row) for row in rows] == list(found)
     assert len(found) == 3
     answer = owner.get("annotations.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="annotations.csv"'
@@ -167,10 +171,10 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert "Hidden" in held_back
     assert "bobs words" not in held_back
     assert "annotations.csv" not in held_back
-    assert service.browser_log.exposures() == ()
+    assert service.open_browser_activity_log.exposures() == ()
     shown = own.get("?show=true").text
     assert "bobs words" in shown
-    assert service.browser_log.exposures() == (SharedBrowserExposure("ann", ("bob",)),)
+    assert service.open_browser_activity_log.exposures() == (SharedBrowserExposure("ann", ("bob",)),)
     for path in ("annotations.csv", "annotations.jsonl"):
         refused = own.get(path)
         assert refused.status_code == 409
@@ -179,7 +183,10 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert "Not independent" in own.get("").text
     with pytest.raises(UsageError, match=r"had shown other people's answers: ann \(shown: bob\)"):
         check_annotators_independent(service.folder)
-    assert BrowserLog(service.store.database).exposures() == service.browser_log.exposures()
+    assert (
+        BrowserAnswerAccessLog(service.store.database).exposures()
+        == service.open_browser_activity_log.exposures()
+    )
 
 
 def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
@@ -190,9 +197,9 @@ def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
     bob = page_of(client, service.annotator_link("bob"))
     bob.get("study")
     bob.answer("mood-00", 1, 1)
-    assert service.browser_log.exposures() == ()
+    assert service.open_browser_activity_log.exposures() == ()
     ann.get("study")
-    assert service.browser_log.exposures() == (SharedBrowserExposure("bob", ("ann",)),)
+    assert service.open_browser_activity_log.exposures() == (SharedBrowserExposure("bob", ("ann",)),)
 
 
 def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> None:
@@ -203,13 +210,13 @@ def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> Non
         page_of(owner.client, link).get("study")
     owner.get("")
     assert owner.get("annotations.csv").status_code == 200
-    assert service.browser_log.exposures() == ()
+    assert service.open_browser_activity_log.exposures() == ()
 
 
 def test_an_overview_of_nobody() -> None:
     """A study whose annotators are still to come."""
     found = make_study_overview([], {}, [], {}, {})
-    assert (found.wanted_answers, found.decided, found.last_saved_at) == (0, 0, None)
+    assert (found.total_answers_wanted, found.decided, found.last_saved_at) == (0, 0, None)
 
 
 def test_agreement_has_its_interval(served, browse, tmp_path) -> None:
@@ -255,7 +262,7 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
         SamenessProbability,
         SamenessProbabilityCurve,
     )
-    from embassay.web.annotation.overview import find_doubted_pairs
+    from embassay.web.annotation.overview import find_pairs_contradicting_system
 
     curve = SamenessProbabilityCurve(
         "beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ()
@@ -269,11 +276,11 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     object.__setattr__(made, "probability", lambda first, second: [likely[len(one) % 3] for one in first])
     task = next(one for one in service.folder.study.tasks if one.family == "sts")
     items = service.items_by_task[task.name][:3]
-    assert find_doubted_pairs(made, service.items_by_task, service.folder.study.tasks, {}) == ()
+    assert find_pairs_contradicting_system(made, service.items_by_task, service.folder.study.tasks, {}) == ()
     for seq, item in enumerate(items, 1):
         ann.answer(item.id, 0, seq)
     answers = service.store.list_all_answers()
-    found = find_doubted_pairs(made, service.items_by_task, service.folder.study.tasks, answers)
+    found = find_pairs_contradicting_system(made, service.items_by_task, service.folder.study.tasks, answers)
     expected = {item.id for item in items if len(str(item.payload["text1"])) % 3 == 0}
     assert {one.item_id for one in found} == expected
     held = replace(service, calibration=made)

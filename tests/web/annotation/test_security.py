@@ -10,7 +10,13 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from embassay.protocols.hume.study import GoldRow, ShownItemRow, hash_items_and_gold, read_study, write_study
+from embassay.protocols.hume.study import (
+    ItemGoldAnswer,
+    ShownItemRow,
+    hash_items_and_gold,
+    read_study,
+    write_study,
+)
 from embassay.web.annotation.service import RequestRateLimits
 from embassay.web.server import HEADERS
 from hume_small import small_study
@@ -58,7 +64,7 @@ def test_people_with_a_wrong_link_are_told_in_words(ann, browse) -> None:
 
 def test_a_mistake_of_ours_says_nothing_of_itself(service, ann, monkeypatch) -> None:
     """Neither the error nor its place; and the headers are there as always."""
-    monkeypatch.setattr(service.store, "find_last_sequence_number", lambda _: 1 / 0)
+    monkeypatch.setattr(service.store, "find_last_change_number_of_annotator", lambda _: 1 / 0)
     answer = ann.get("study")
     assert (answer.status_code, answer.json()) == (500, {"error": "Something went wrong on the server."})
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
@@ -266,7 +272,7 @@ def test_scripts_in_texts_are_text(tmp_path, served, browse) -> None:
     })  # fmt: skip
     item, gold = (
         ShownItemRow(id="i'\"<>&/1", task=task.name, payload={"text": SCRIPT}),
-        GoldRow(id="i'\"<>&/1", gold=0),
+        ItemGoldAnswer(id="i'\"<>&/1", gold=0),
     )
     study = plain.study.model_copy(
         update={"name": SCRIPT, "tasks": [task], "content": hash_items_and_gold([item], [gold])}

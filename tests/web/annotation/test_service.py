@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.store import SubmittedAnswer
-from embassay.web.annotation.service import StudyServerOptions, open_study_service
+from embassay.web.annotation.service import StudyRequestRules, open_study_service
 
 from .conftest import page_of
 
@@ -17,7 +17,7 @@ MARKS = {"ann": [1, 0, 0, 0, 0, 0, 1], "bob": [1, 1, 0, 0, 0, 0, 1]}
 
 @pytest.fixture
 def service(study):
-    made = open_study_service(study, ["ann", "bob"], adjudicators=["judy"], options=StudyServerOptions())
+    made = open_study_service(study, ["ann", "bob"], adjudicators=["judy"], options=StudyRequestRules())
     yield made
     made.close()
 
@@ -101,9 +101,11 @@ def test_whoever_was_shown_answers_must_not_annotate(service, browse, disputed):
     judy = page_of(client, service.annotator_link("judy"))
     judy.get("items/mood-00")
     judy.answer("mood-00", 1, 1)
-    assert service.browser_log.exposures() == ()
+    assert service.open_browser_activity_log.exposures() == ()
     page_of(client, service.annotator_link("ann")).answer("mood-01", 0, 60)
-    assert [(one.annotator, one.others) for one in service.browser_log.exposures()] == [("ann", ("bob",))]
+    assert [(one.annotator, one.others) for one in service.open_browser_activity_log.exposures()] == [
+        ("ann", ("bob",))
+    ]
 
 
 def test_annotators_see_nothing_of_it(ann, disputed, judy):
@@ -129,7 +131,7 @@ def test_profiles_over_http(study, browse):
     """Only what the study asks, only what it offers; adjudicators are not asked."""
     told = json.loads((study / "study.json").read_text())
     (study / "study.json").write_text(json.dumps({**told, "profile": ["expertise"]}))
-    made = open_study_service(study, ["ann"], adjudicators=["judy"], options=StudyServerOptions())
+    made = open_study_service(study, ["ann"], adjudicators=["judy"], options=StudyRequestRules())
     try:
         ann, judy = (page_of(browse(made), made.annotator_link(who)) for who in ("ann", "judy"))
         (asked,) = ann.get("study").json()["about"]["asked"]

@@ -83,7 +83,10 @@ def test_no_such_mean_where_people_agree_nowhere(tmp_path):
     assert not any(one.parts for one in board.columns)
     write_hume(tmp_path / "a", LEVELS, TRUST)
     service, board = _service(tmp_path)
-    for told in (service.build_system_card(board.id, "flat"), service.compare(board.id, "flat", "sure")):
+    for told in (
+        service.build_system_card_response(board.id, "flat"),
+        service.compare(board.id, "flat", "sure"),
+    ):
         assert b"high_agreement" not in told.body
     lines = csv.DictReader(io.StringIO(service.build_board_download(board.id, "csv").body.decode()))
     assert {one["system"] for one in lines if one["measure"] == "high_agreement"} == set(LEVELS)
@@ -137,7 +140,7 @@ def test_cards_and_files_have_the_intervals_of_the_board(tmp_path):
     shown = {one.key: board.cells[one.key] for one in board.columns if one.overview}
     index = next(one.index for one in board.systems if one.name == "flat")
     assert all(own[index].low is not None for own in shown.values())
-    for stand in json.loads(service.build_system_card(board.id, "flat").body)["stands"]:
+    for stand in json.loads(service.build_system_card_response(board.id, "flat").body)["stands"]:
         assert stand["cell"] == list(shown[stand["column"]["key"]][index])
     told = json.loads(service.build_board_download(board.id, "json").body)["cells"]
     assert all(told[key]["flat"]["low"] == own[index].low for key, own in shown.items())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.watch.check import check_open_respondent
+from embassay.protocols.watch.check import check_fingerprint_of_open_respondent
 from embassay.protocols.watch.history import FingerprintCheck, append_watch_check
 from embassay.protocols.watch.options import FingerprintCheckRequest
-from embassay.web.leaderboard.checks import find_last_check_by_system
+from embassay.web.leaderboard.checks import describe_last_check_by_system
 from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.page.rows import system_facts
 from leaderboard_runs import write_sage
@@ -21,7 +21,7 @@ from watched_systems import made, recorded
 def check() -> FingerprintCheck:
     """A first check of minilm, on a day of its own: all well."""
     return replace(
-        check_open_respondent(recorded(), made(), FingerprintCheckRequest()),
+        check_fingerprint_of_open_respondent(recorded(), made(), FingerprintCheckRequest()),
         system="minilm",
         at="2026-03-01T01:00:00Z",
     )
@@ -34,7 +34,7 @@ def test_the_newest_check_counts(tmp_path: Path, check: FingerprintCheck) -> Non
         tmp_path / "b" / "b.checks.jsonl", replace(check, at="2026-03-02T01:00:00Z", verdict="changed")
     )
     (tmp_path / "c.checks.jsonl").write_text("hello\n")
-    assert find_last_check_by_system(tmp_path) == {"minilm": "changed, 2026-03-02"}
+    assert describe_last_check_by_system(tmp_path) == {"minilm": "changed, 2026-03-02"}
 
 
 def test_a_board_shows_the_last_check(tmp_path: Path, check: FingerprintCheck) -> None:

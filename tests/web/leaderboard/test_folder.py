@@ -7,11 +7,11 @@ import json
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.compare import compare_manifests
+from embassay.protocols.compare import determine_replicate_pairing
 from embassay.web.leaderboard import library as library_module
 from embassay.web.leaderboard.folders import (
     board_title,
-    digest_board_version,
+    digest_comparable_run_settings,
     find_run_folders,
     read_leaderboard_run,
 )
@@ -143,8 +143,8 @@ def test_runs_that_cannot_be_paired_are_on_different_boards(tmp_path, changed) -
     """The version tells apart all that comparisons refuse to pair."""
     first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
     second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}), **changed))
-    assert not compare_manifests(first.manifest, second.manifest).paired
-    assert digest_board_version(first) != digest_board_version(second)
+    assert not determine_replicate_pairing(first.manifest, second.manifest).paired
+    assert digest_comparable_run_settings(first) != digest_comparable_run_settings(second)
 
 
 def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
@@ -152,7 +152,7 @@ def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
     first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
     told = {"seed": 1337, "limit": None, "tasks": [], "systems": ["t"], "datasets": ["./elsewhere/sample"]}
     second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}, updated=LATE), arguments=told))
-    assert digest_board_version(first) == digest_board_version(second)
+    assert digest_comparable_run_settings(first) == digest_comparable_run_settings(second)
     assert board_title(second) == "SAGE on sample"
 
 
@@ -217,7 +217,7 @@ def test_only_what_changed_is_read_again(tmp_path, monkeypatch) -> None:
     assert read == ["r2"]
     now = library.wait_for_snapshot()
     assert library.board(now.boards.boards[0].id).board.stamp != stamp
-    assert library.find_earlier_board(now.boards.boards[0].id, stamp) is not None
+    assert library.find_board_by_stamp(now.boards.boards[0].id, stamp) is not None
     (tmp_path / "r3" / "manifest.json").unlink()
     assert library.refresh_changed_runs() is True
     assert library.wait_for_snapshot().boards.boards[0].runs == 3

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from embassay.protocols.compare import list_ranked_system_groups, read_run_values
+from embassay.protocols.compare import list_ranked_system_groups, read_comparable_run
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def test_a_board_follows_a_real_run(tmp_path, serve) -> None:
     assert _run(runs / "one").wait(300) == 0
     done = server.until(lambda: (found := server.board())["status"] == "done" and found)
     assert (done["runs"][0]["done"], done["runs"][0]["cells"]) == (15, 15)
-    for field in list_ranked_system_groups(read_run_values(runs / "one")):
+    for field in list_ranked_system_groups(read_comparable_run(runs / "one")):
         if field.dataset:
             continue
         ranks = dict(zip((one["name"] for one in done["systems"]), done["ranks"][field.task], strict=True))

@@ -22,10 +22,10 @@ from embassay.web.leaderboard.routes import (
     LeaderboardService,
     ResponseCache,
     find_board_changes,
+    format_board_as_csv,
+    format_board_as_latex,
     is_etag_known,
     pack_response_body,
-    write_board_csv,
-    write_board_latex,
 )
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
@@ -139,7 +139,7 @@ def test_what_a_spreadsheet_would_run_is_text(tmp_path) -> None:
     library = RunLibrary(tmp_path)
     library.refresh_changed_runs()
     made = library.board(library.wait_for_snapshot().boards.boards[0].id)
-    firsts = {line.split(",")[0] for line in write_board_csv(made).splitlines()}
+    firsts = {line.split(",")[0] for line in format_board_as_csv(made).splitlines()}
     assert {"'=HYPERLINK(1)", "'@x", "plain"} <= firsts
 
 
@@ -149,7 +149,7 @@ def test_a_latex_table_holds_together(tmp_path) -> None:
     library = RunLibrary(tmp_path)
     library.refresh_changed_runs()
     made = library.board(library.wait_for_snapshot().boards.boards[0].id)
-    lines = write_board_latex(made).split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    lines = format_board_as_latex(made).split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [7, 7, 7]
     assert all(line.endswith(r" \\") and line.count(r"\\") == 1 for line in lines)
 

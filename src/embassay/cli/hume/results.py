@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.hume.study import STUDY
-from embassay.cli.options import WorkerOptions, add_record_options, make_default_run_folder
+from embassay.cli.options import WorkerOptions, add_options_from_record_parameters, make_default_run_folder
 from embassay.cli.terminal import format_command_line
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.kernel.request import declare_label_price_option
 
 if TYPE_CHECKING:
-    from embassay.cli.session import DisplayOptions
+    from embassay.cli.session import StdoutFormatOptions
     from embassay.protocols.kernel.outcome import Run
 
 Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
@@ -30,7 +30,7 @@ class HumeScoringOptions(WorkerOptions):
     price: float | None = declare_label_price_option()
 
 
-@add_record_options(defaults={"results": ()})
+@add_options_from_record_parameters(defaults={"results": ()})
 def score(
     scoring: partial[StudyRequest],
     published: partial[PublishedRequest],
@@ -45,9 +45,9 @@ def score(
     Example: embassay hume score study -s minilm
     """
 
-    from embassay.cli.session import DisplayOptions
+    from embassay.cli.session import StdoutFormatOptions
 
-    out, display = running.out, DisplayOptions(running.json, running.wide)
+    out, display = running.out, StdoutFormatOptions(running.json, running.wide)
     crew = 1 if running.dry_run else running.choose_cell_workers()
     wanted = scoring.keywords
     if published.keywords["results"]:
@@ -55,7 +55,7 @@ def score(
             "--from-mteb", study=study, task=wanted.get("tasks"), answers=wanted.get("answers"),
             human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price
         )  # fmt: skip
-        score_result_files(_build_published_request(published), running, display, crew)
+        score_published_results_and_own_systems(_build_published_request(published), running, display, crew)
         return
     _refuse_unused_options("a study", llm_scores=published.keywords.get("llm_scores"))
     if study is None:
@@ -72,7 +72,7 @@ def score(
 
 
 def run_published_results_request(
-    request: PublishedRequest, out: Path, display: DisplayOptions, *, report: bool = True
+    request: PublishedRequest, out: Path, display: StdoutFormatOptions, *, report: bool = True
 ) -> None:
     """Carry out a request for published results."""
     from embassay.protocols.hume.published.protocol import write_published_run as carry_out_published
@@ -81,8 +81,8 @@ def run_published_results_request(
     _show_scored_run(run.path, display, report)
 
 
-def score_result_files(
-    request: PublishedRequest, running: WorkerOptions, display: DisplayOptions, crew: Any
+def score_published_results_and_own_systems(
+    request: PublishedRequest, running: WorkerOptions, display: StdoutFormatOptions, crew: Any
 ) -> None:
     """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
     them among people and published models, or show what that would take."""
@@ -107,12 +107,12 @@ def score_result_files(
         raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out.")
     read_published_results(request)  # what is wrong with the files is said before anything is evaluated
 
-    def evaluate_and_score(*, out: Path, command: str, **more: Any) -> Run:
+    def evaluate_systems_and_score_with_people(*, out: Path, command: str, **more: Any) -> Run:
         evaluated_run = evaluate_systems(request, out, command=command, **more)
         return carry_out_published(request, out, command, evaluated_run)
 
     run_and_show_results(
-        evaluate_and_score,
+        evaluate_systems_and_score_with_people,
         out,
         display=display,
         show=_show_scored_run,
@@ -121,30 +121,34 @@ def score_result_files(
     )
 
 
-def show_plan_for_own_systems(request: PublishedRequest, display: DisplayOptions) -> None:
+def show_plan_for_own_systems(request: PublishedRequest, display: StdoutFormatOptions) -> None:
     """Show what evaluating own systems would take."""
     from tempfile import TemporaryDirectory
 
     from embassay.cli.session import show_run_plan
     from embassay.protocols.hume.results.protocol import (
-        SystemScoring,
-        make_study_request,
-        write_annotated_items,
+        SystemsOnlyScoringProtocol,
+        make_study_request_from_published,
+        write_study_of_annotated_items,
     )
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"
-        for note in write_annotated_items(items, Path(folder) / "sets"):
+        for note in write_study_of_annotated_items(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
         show_run_plan(
-            partial(SystemScoring().forecast_request_cost, make_study_request(request, items)), display
+            partial(
+                SystemsOnlyScoringProtocol().forecast_run_cost,
+                make_study_request_from_published(request, items),
+            ),
+            display,
         )
 
 
 def run_hume_study_request(
     request: StudyRequest,
     out: Path,
-    display: DisplayOptions,
+    display: StdoutFormatOptions,
     *,
     report: bool = True,
     price: float | None = None,
@@ -152,23 +156,25 @@ def run_hume_study_request(
 ) -> None:
     """Carry out a request for a study, and say what more labels would cost at a `price` each."""
     from embassay.cli.session import run_and_show_results
-    from embassay.protocols.hume.results.protocol import StudyScoring
+    from embassay.protocols.hume.results.protocol import StudyScoringProtocol
 
     run_and_show_results(
-        partial(StudyScoring().carry_out, request), out, display=display, report=report,
+        partial(StudyScoringProtocol().carry_out, request), out, display=display, report=report,
         show=partial(_show_scored_run, price=price), **arguments
     )  # fmt: skip
 
 
-def show_study_plan(request: StudyRequest, out: Path, display: DisplayOptions) -> None:  # noqa: ARG001
+def show_study_plan(request: StudyRequest, out: Path, display: StdoutFormatOptions) -> None:  # noqa: ARG001
     """Show the plan of a study request: what it would take."""
     from embassay.cli.session import show_run_plan
-    from embassay.protocols.hume.results.protocol import StudyScoring
+    from embassay.protocols.hume.results.protocol import StudyScoringProtocol
 
-    show_run_plan(partial(StudyScoring().forecast_request_cost, request), display)
+    show_run_plan(partial(StudyScoringProtocol().forecast_run_cost, request), display)
 
 
-def _show_scored_run(path: Path, display: DisplayOptions, report: bool, price: float | None = None) -> None:
+def _show_scored_run(
+    path: Path, display: StdoutFormatOptions, report: bool, price: float | None = None
+) -> None:
     from embassay.cli.session import write_report_and_show_run
     from embassay.report.hume.conclusions import hume_view
 

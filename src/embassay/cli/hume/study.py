@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_options_from_record_parameters
 from embassay.cli.terminal import (
     format_command_line,
     print_as_json,
@@ -30,7 +30,7 @@ from embassay.protocols.hume.options import (
     GoldKind,
     LlmAnswerAcceptanceOptions,
     StudyDataOptions,
-    TaskDrawOptions,
+    StudyTaskOptions,
 )
 from embassay.protocols.kernel.request import (
     OUTPUT,
@@ -44,10 +44,10 @@ from embassay.protocols.kernel.request import (
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.intake import AnswerImportResult
-    from embassay.protocols.hume.llms.protocol import AnnotationSessionOutcome
+    from embassay.protocols.hume.llms.protocol import LlmAnnotationSessionTotals
     from embassay.protocols.hume.sampling import SampledStudy, StudySampleRequest
     from embassay.protocols.hume.study import StudyTask
-    from embassay.web.annotation.service import StudyServerOptions, StudyService
+    from embassay.web.annotation.service import StudyRequestRules, StudyService
 
 STUDY = "A study folder from `embassay hume sample`."
 Study = Annotated[Path, typer.Argument(help=STUDY)]
@@ -63,7 +63,7 @@ class StudyOutputOptions(PrintOptions):
     dry_run: bool = option(False, "Show what would be sampled; write nothing.", name="--dry-run", group=SPEED)
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
     """Draw items for people to answer, with HUME's sizes and rules.
 
@@ -73,9 +73,9 @@ def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
     """
     from embassay.cli.progress import StderrProgressNotice
     from embassay.protocols.hume.sampling import draw_study as drawn
-    from embassay.protocols.hume.sampling import write_miniature_datasets
+    from embassay.protocols.hume.sampling import replace_absent_datasets_by_miniatures
     from embassay.protocols.hume.study import write_study
-    from embassay.protocols.kernel.absentees import describe_catalogue_planning
+    from embassay.protocols.kernel.absentees import describe_datasets_sized_by_catalogue
 
     out, dry_run = writing.out, writing.dry_run
     if out is None and not dry_run:
@@ -85,21 +85,23 @@ def sample(asked: StudyDataOptions, writing: StudyOutputOptions) -> None:
     absent: list[str] = []
     with TemporaryDirectory(prefix="embassay-plan-") as folder, StderrProgressNotice() as waiting:
         if dry_run:
-            request, absent = write_miniature_datasets(request, Path(folder))
+            request, absent = replace_absent_datasets_by_miniatures(request, Path(folder))
         study = drawn(request, limit=asked.limit, hear=waiting)
     if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
     if writing.json:
-        _print_sample_json(None if dry_run else out, study, absent)
+        _print_sampled_study_json(None if dry_run else out, study, absent)
         return
     _show_sampled_study(study, writing.wide, absent)
     for reason in study.left_out:
         typer.echo(f"Left out: {reason}")
     if absent:
-        typer.echo(f"{describe_catalogue_planning(absent)}.")
+        typer.echo(f"{describe_datasets_sized_by_catalogue(absent)}.")
     typer.echo("")
     typer.echo(
-        "Nothing was written (--dry-run)." if out is None or dry_run else _suggest_next_step(out, study)
+        "Nothing was written (--dry-run)."
+        if out is None or dry_run
+        else _describe_written_study_and_next_step(out, study)
     )
 
 
@@ -109,9 +111,9 @@ def _build_sample_request(asked: StudyDataOptions, name: str) -> StudySampleRequ
     if asked.config is None:
         request = asked.request(name)
     elif (
-        not asked.has_no_options
+        not asked.has_no_study_data_options
         or asked.ask
-        or asked.own.build_task_entry() != TaskDrawOptions().build_task_entry()
+        or asked.own.build_task_file_settings() != StudyTaskOptions().build_task_file_settings()
     ):
         raise UsageError(
             "--config cannot be combined with data settings.", mend="Put all data and settings in the file."
@@ -125,7 +127,8 @@ def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]
 
     tasks = sampled.study.tasks
     rows = [
-        [task.name, task.family, task.lang, str(task.n), _name_task_dataset(task, absent)] for task in tasks
+        [task.name, task.family, task.lang, str(task.n), _name_dataset_of_task(task, absent)]
+        for task in tasks
     ]
     print_table_to_fit_screen(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
@@ -134,7 +137,7 @@ def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
-def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
+def _name_dataset_of_task(task: StudyTask, absent: Sequence[str]) -> str:
     """Name the dataset that a task is drawn from, and not its miniature's path where it is absent."""
     name = Path(task.source.dataset).stem
     if name in absent:
@@ -145,21 +148,23 @@ def _name_task_dataset(task: StudyTask, absent: Sequence[str]) -> str:
 
 def _list_task_item_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
     """List notes on a task's items; where its dataset is absent, only their sizes."""
-    return [] if _name_task_dataset(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
+    return (
+        [] if _name_dataset_of_task(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
+    )
 
 
-def _suggest_next_step(out: Path, sampled: SampledStudy) -> str:
+def _describe_written_study_and_next_step(out: Path, sampled: SampledStudy) -> str:
     return (
         f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl for you only. Guidelines "
         f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
 
-def _print_sample_json(out: Path | None, sampled: SampledStudy, absent: Sequence[str]) -> None:
+def _print_sampled_study_json(out: Path | None, sampled: SampledStudy, absent: Sequence[str]) -> None:
     tasks = [
         {
             "task": task.name, "family": task.family, "lang": task.lang, "n": task.n,
-            "source": name if (name := _name_task_dataset(task, absent)) in absent else task.source.dataset,
+            "source": name if (name := _name_dataset_of_task(task, absent)) in absent else task.source.dataset,
             "notes": _list_task_item_notes(sampled, task, absent),
         }
         for task in sampled.study.tasks
@@ -209,7 +214,7 @@ class StudyLinkList:
     owner: str
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
@@ -219,13 +224,13 @@ def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None
     Example: embassay hume serve study -a ann -a bob
     """
     from embassay.web import server as serving
-    from embassay.web.annotation.service import StudyServerOptions, serve_study
+    from embassay.web.annotation.service import StudyRequestRules, serve_study
 
     host = server.host
     public = _check_and_strip_public_url(people.public_url) if people.public_url else None
-    options = StudyServerOptions(
-        hosts=serving.list_answered_hosts(host, public, server.allow_host),
-        origins=(serving.url_origin(public),) if public else (),
+    options = StudyRequestRules(
+        hosts=serving.list_allowed_host_names(host, public, server.allow_host),
+        origins=(serving.extract_url_host_and_port(public),) if public else (),
         public_url=public,
     )
     with ExitStack() as held:
@@ -244,7 +249,7 @@ def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None
         serve_study(service, listening, proxy_headers=server.proxy_headers, ready=announce_server_ready)
 
 
-@add_record_options(
+@add_options_from_record_parameters(
     simulated=(), until_decided=False, calibration=None, defaults={"public_url": "http://127.0.0.1:8000"}
 )
 def links(study: Study, people: AnnotatorOptions) -> None:
@@ -260,7 +265,7 @@ def links(study: Study, people: AnnotatorOptions) -> None:
 
 
 def _open_study_service(
-    study: Path, people: AnnotatorOptions, options: StudyServerOptions | None = None
+    study: Path, people: AnnotatorOptions, options: StudyRequestRules | None = None
 ) -> StudyService:
     """Open the study's service, ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
@@ -369,7 +374,7 @@ class ModelAnnotationOptions(RunOptions):
 ONCE = ("--replace",)
 
 
-@add_record_options(out=None)
+@add_options_from_record_parameters(out=None)
 def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOptions) -> None:
     """Have language models answer a study's items.
 
@@ -382,8 +387,8 @@ def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOpt
     if running.dry_run:
         _show_annotation_plan(study, request, replace=replace, json=json, wide=wide)
         return
-    outcome = _run_annotation_session(study, request, replace=replace, max_usd=running.max_cost)
-    _show_session_outcome(outcome, json=json, wide=wide)
+    outcome = _run_llm_annotation_session(study, request, replace=replace, max_usd=running.max_cost)
+    _print_annotation_session_outcome(outcome, json=json, wide=wide)
     if outcome.failed:
         from embassay.protocols.kernel.tables import format_noun_count
 
@@ -396,20 +401,20 @@ def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOpt
 def _show_annotation_plan(
     study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool
 ) -> None:
-    from embassay.cli.session import DisplayOptions, show_run_plan
+    from embassay.cli.session import StdoutFormatOptions, show_run_plan
     from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_annotation_work
     from embassay.protocols.hume.study import read_study
 
     show_run_plan(
         lambda ledger: forecast_annotation(study, request, ledger, replace=replace),
-        DisplayOptions(json, wide),
+        StdoutFormatOptions(json, wide),
     )
     _report_tasks_left_out([task.name for task in plan_annotation_work(read_study(study), request).left_out])
 
 
-def _run_annotation_session(
+def _run_llm_annotation_session(
     study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
-) -> AnnotationSessionOutcome:
+) -> LlmAnnotationSessionTotals:
     """Run the annotation session, saying what to type to go on where it is stopped."""
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
@@ -429,7 +434,7 @@ def _run_annotation_session(
         getattr(heard, "stop", lambda: None)()
 
 
-def _show_session_outcome(outcome: AnnotationSessionOutcome, *, json: bool, wide: bool) -> None:
+def _print_annotation_session_outcome(outcome: LlmAnnotationSessionTotals, *, json: bool, wide: bool) -> None:
     from embassay.runs.folder import format_value_as_json
     from embassay.runs.spending import format_dollars, summarise_spending
 
@@ -463,7 +468,7 @@ def _report_tasks_left_out(tasks: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class LlmHumanSplitOptions(PrintOptions):
+class LlmAnswerAcceptanceCommandOptions(PrintOptions):
     """Options for whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
@@ -474,8 +479,8 @@ class LlmHumanSplitOptions(PrintOptions):
     options: LlmAnswerAcceptanceOptions = field(default_factory=LlmAnswerAcceptanceOptions)
 
 
-@add_record_options()
-def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
+@add_options_from_record_parameters()
+def hybrid(study: Study, asked: LlmAnswerAcceptanceCommandOptions) -> None:
     """Decide which items need people and which a model can answer.
 
     Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
@@ -486,30 +491,30 @@ def hybrid(study: Study, asked: LlmHumanSplitOptions) -> None:
     """
     from embassay.protocols.hume.llms.protocol import (
         divide_study_tasks,
-        make_divided_task_records,
+        make_records_of_tasks_divided_with_llm,
         write_hybrid_answers,
     )
-    from embassay.protocols.hume.record import write_divided_tasks
+    from embassay.protocols.hume.record import write_tasks_divided_with_llm
     from embassay.protocols.hume.study import read_study
-    from embassay.report.hume.conclusions import divided_items_view
+    from embassay.report.hume.conclusions import view_items_divided_between_llm_people
 
     if asked.by == "agreement":
-        _show_task_owners(study, asked)
+        _show_tasks_for_llm_or_people(study, asked)
         return
     splits = divide_study_tasks(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
     write_hybrid_answers(path, splits)
-    rows = make_divided_task_records(splits)
-    write_divided_tasks(study, rows)
+    rows = make_records_of_tasks_divided_with_llm(splits)
+    write_tasks_divided_with_llm(study, rows)
     if asked.json:
         print_as_json([asdict(split) for split in splits])
         return
-    print_view_blocks(divided_items_view(rows), asked.wide)
+    print_view_blocks(view_items_divided_between_llm_people(rows), asked.wide)
     typer.echo(f"Items: {path}")
     typer.echo(f"To show them in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
 
 
-def _show_task_owners(study: Path, asked: LlmHumanSplitOptions) -> None:
+def _show_tasks_for_llm_or_people(study: Path, asked: LlmAnswerAcceptanceCommandOptions) -> None:
 
     from embassay.protocols.hume.llms.protocol import decide_task_owners
     from embassay.protocols.hume.study import read_study
@@ -539,7 +544,7 @@ class ScriptedAnnotatorOptions:
     seed: int = redeclare_option(RunRequest, "seed", default=1)
 
 
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOptions) -> None:
     """Try out a study with scripted annotators. NOBODY ANNOTATED.
 
@@ -569,7 +574,7 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
 Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
 
 
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def import_(study: Study, files: Files, asked: AnnotationImportOptions, shown: PrintOptions) -> None:
     """Import annotations from files into a study.
 
@@ -613,7 +618,7 @@ def _report_imported_answers(done: AnswerImportResult) -> None:
 Out = Annotated[Path, typer.Option("--out", help="Output file (csv, jsonl) or folder (other formats).")]
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def export(study: Study, out: Out, asked: AnnotationExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 

@@ -16,13 +16,13 @@ from embassay.cli.options import (
     PrintOptions,
     RunOptions,
     TitledCommandApp,
-    add_options_without_defaults,
-    add_record_options,
+    add_dataclass_options_default_none,
+    add_options_from_record_parameters,
     stopping_at_memory,
 )
 from embassay.cli.session import (
-    DisplayOptions,
     RunOnDisk,
+    StdoutFormatOptions,
     print_results_json,
     run_and_show_results,
     show_run_plan,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SettingSources:
+class ConfigAndProfileOptions:
     """The sources of settings that the command line does not give."""
 
     config: Path | None = option(None, "TOML file of settings. Default: ./embassay.toml.", group=DATA)
@@ -74,10 +74,13 @@ ONCE = ("--force", "--from-stage=")
 """Flags that the command which resumes must not have: it would begin anew."""
 
 
-@add_record_options()
-@add_options_without_defaults(GoldenRequest, "chosen")
+@add_options_from_record_parameters()
+@add_dataclass_options_default_none(GoldenRequest, "chosen")
 def golden(
-    chosen: Mapping[str, Any], sources: SettingSources, redoing: GoldenSetRedoOptions, running: RunOptions
+    chosen: Mapping[str, Any],
+    sources: ConfigAndProfileOptions,
+    redoing: GoldenSetRedoOptions,
+    running: RunOptions,
 ) -> None:
     """Make a golden set: a judge grades and orders the passages found.
 
@@ -85,15 +88,15 @@ def golden(
 
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
-    from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
+    from embassay.protocols.rag.golden.protocol import GoldenSetProtocol
 
     settings = resolve_golden_settings(
         chosen, environment=os.environ, config=sources.config, profile=sources.profile
     )
-    request, display = make_golden_request(settings), DisplayOptions(running.json, running.wide)
+    request, display = make_golden_request(settings), StdoutFormatOptions(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
-        show_run_plan(partial(GoldenSetAttempt().forecast_request_cost, request, out=out), display)
+        show_run_plan(partial(GoldenSetProtocol().forecast_run_cost, request, out=out), display)
         if redoing.retrievers and not running.json:
             _preview_retriever_answers(redoing.retrievers, request)
         return
@@ -105,37 +108,39 @@ def golden(
 
 def _preview_retriever_answers(retrievers: Sequence[str], request: GoldenRequest) -> None:
     """Ask each one question, and show how its answer is read."""
-    from embassay.protocols.live.runs import try_retrievers
+    from embassay.protocols.live.runs import describe_trial_of_retrievers
     from embassay.protocols.rag.golden.corpus import GoldenRunResources, read_golden_inputs
-    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_hit_text_matcher
+    from embassay.protocols.rag.golden.protocol import collect_asked_questions, make_engine_answer_matcher
     from embassay.systems.remote import Ledger
 
     work = GoldenRunResources(request, read_golden_inputs(request), Path(), Ledger())
     typer.echo("")
-    for line in try_retrievers(retrievers, collect_asked_questions(work), make_hit_text_matcher(work)):
+    for line in describe_trial_of_retrievers(
+        retrievers, collect_asked_questions(work), make_engine_answer_matcher(work)
+    ):
         typer.echo(line)
 
 
 def run_golden_set_request(
     request: GoldenRequest,
     out: Path,
-    display: DisplayOptions,
+    display: StdoutFormatOptions,
     *,
     report: bool = True,
     max_usd: float | None = None,
     **how: Any,
 ) -> None:
     """Carry out a request for a golden set; `how` is what `Making` takes."""
-    from embassay.protocols.rag.golden.protocol import GoldenSetAttempt
+    from embassay.protocols.rag.golden.protocol import GoldenSetProtocol
 
-    do = partial(GoldenSetAttempt(**how).carry_out, request)
+    do = partial(GoldenSetProtocol(**how).carry_out, request)
     run_and_show_results(
         do,
         out,
         display=display,
         report=report,
         once=ONCE,
-        check=_check_failed_questions,
+        check=_raise_error_for_failed_questions,
         show=_show_golden_set,
         max_usd=max_usd,
     )
@@ -147,7 +152,7 @@ _MORE = (
 )
 
 
-def _check_failed_questions(run: RunOnDisk, out: Path) -> None:
+def _raise_error_for_failed_questions(run: RunOnDisk, out: Path) -> None:
     """ModelError if questions failed, loudly if many did."""
     from embassay.errors import ModelError
     from embassay.protocols.rag.golden.conclusions import FAILED_LOUDLY
@@ -167,7 +172,7 @@ def _check_failed_questions(run: RunOnDisk, out: Path) -> None:
     )
 
 
-def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
+def _show_golden_set(path: Path, display: StdoutFormatOptions, report: bool) -> None:
     """Show the golden set's results as JSON, or the verdict and what stands behind it."""
     from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.report import write_report
@@ -183,11 +188,11 @@ def _show_golden_set(path: Path, display: DisplayOptions, report: bool) -> None:
 
 
 def _print_golden_json(path: Path, golden: GoldenRunRecord, written: Path | None) -> None:
-    per_query = [row for query in golden.queries for row in _list_query_records(query)]
+    per_query = [row for query in golden.queries for row in _iterate_measure_rows_of_query(query)]
     print_results_json(path, written, per_query=per_query)
 
 
-def _list_query_records(query: Any) -> Iterator[dict[str, Any]]:
+def _iterate_measure_rows_of_query(query: Any) -> Iterator[dict[str, Any]]:
     grades = {f"grade_{grade}": count for grade, count in enumerate(query.grades, start=1)}
     values = {"pool": query.pool, **grades, "kept": query.kept, "calls": query.calls}
     done = query.status == "done"
@@ -212,7 +217,7 @@ def group() -> None:
 
 @check_app.command("sample")
 @stopping_at_memory
-@add_record_options()
+@add_options_from_record_parameters()
 def sample(
     run: GoldenRun,
     out: Annotated[Path, typer.Option("--out", help="New .csv or .tsv file.")],
@@ -222,9 +227,9 @@ def sample(
 
     Example: embassay rag check sample runs/golden --out check.csv
     """
-    from embassay.protocols.rag.golden.checks import sample_lists_for_human_check
+    from embassay.protocols.rag.golden.checks import write_sampled_lists_for_human_check
 
-    lists = sample_lists_for_human_check(run, out, sampling)
+    lists = write_sampled_lists_for_human_check(run, out, sampling)
     passages = sum(len(final.passages) for final in lists)
     typer.echo(f"{len(lists):,} questions with {passages:,} passages written to {out}.")
     if sampling.blind:
@@ -244,7 +249,7 @@ def sample(
 
 @check_app.command("score")
 @stopping_at_memory
-@add_record_options(without=("share", "blind", "excerpt"))
+@add_options_from_record_parameters(without=("share", "blind", "excerpt"))
 def score(
     run: GoldenRun,
     file: Annotated[Path, typer.Argument(help="The edited file.")],
@@ -262,10 +267,10 @@ def score(
         typer.echo(format_value_as_json(asdict(check)))
         return
     _show_human_check(check, shown.wide)
-    _warn_of_engine_claims(run)
+    _warn_of_doubts_about_llm_judge(run)
 
 
-def _warn_of_engine_claims(run: Path) -> None:
+def _warn_of_doubts_about_llm_judge(run: Path) -> None:
     """Warn that what the engine claims is another matter, and where it claims nothing."""
     from embassay.protocols.rag.golden.summary import read_golden_record
     from embassay.protocols.rag.golden.trust import list_judge_warnings
@@ -286,7 +291,7 @@ def _warn_of_engine_claims(run: Path) -> None:
 
 def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
 
-    typer.echo(_describe_check_verdict(check))
+    typer.echo(_describe_human_check_of_judge(check))
     if _is_check_file_untouched(check):
         return
     typer.echo()
@@ -299,24 +304,24 @@ def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
         rows = [[str(grade), *map(str, check.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
         print_table_to_fit_screen(["", "1", "2", "3", "4", "5"], rows, wide=wide)
-    _show_corrected_grades(check, wide)
+    _show_human_corrected_judge_grades(check, wide)
     for remark in check.remarks[:_REMARKS]:
         typer.echo(f"- {remark.query_id}, {remark.doc_id}: {remark.text}")
     if len(check.remarks) > _REMARKS:
         typer.echo(f"- and {len(check.remarks) - _REMARKS} more remarks (see --json)")
 
 
-def _show_corrected_grades(check: HumanCheckOfJudge, wide: bool) -> None:
+def _show_human_corrected_judge_grades(check: HumanCheckOfJudge, wide: bool) -> None:
     """Show what grades the person would give to all lists, and where the judge is off."""
     if not check.corrected:
         return
-    from embassay.report.rag.decision import judged_quantity_blocks
+    from embassay.report.rag.decision import show_judge_assisted_means
 
     typer.echo()
-    print_view_blocks(judged_quantity_blocks(check.corrected, check.off, "All final lists"), wide)
+    print_view_blocks(show_judge_assisted_means(check.corrected, check.off, "All final lists"), wide)
 
 
-def _describe_check_verdict(check: HumanCheckOfJudge) -> str:
+def _describe_human_check_of_judge(check: HumanCheckOfJudge) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_check_file_untouched(check):
         return f"{head}: nothing was changed. If someone reviewed the whole file, all of it is confirmed."
@@ -358,7 +363,7 @@ def _build_judge_check_rows(check: HumanCheckOfJudge) -> Iterator[list[str]]:
     yield format_estimate_row("Weighted kappa of grades", check.kappa)
 
 
-@add_record_options(wide=False)
+@add_options_from_record_parameters(wide=False)
 def prompts(shown: PrintOptions) -> None:
     """Show the judge's instructions and their digests.
 
@@ -394,7 +399,7 @@ class JudgeComparisonOptions:
     out: Path | None = option(None, "Folder for tables and the panel's qrels. Default: none.", group=OUTPUT)
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def judges(asked: JudgeComparisonOptions, shown: PrintOptions) -> None:
     """Compare judges of one golden set, and combine them in a panel.
 
@@ -404,8 +409,8 @@ def judges(asked: JudgeComparisonOptions, shown: PrintOptions) -> None:
     """
     from embassay.protocols.rag.golden import panel as panels
 
-    read = [panels.read_judge_grades(judge, asked.grades) for judge in asked.judges]
-    people = None if asked.people is None else panels.read_judge_grades(asked.people, asked.grades)
+    read = [panels.read_grades_of_one_judge(judge, asked.grades) for judge in asked.judges]
+    people = None if asked.people is None else panels.read_grades_of_one_judge(asked.people, asked.grades)
     panel = panels.compare_judges_and_make_panel(read, people, seed=asked.seed)
     written = None if asked.out is None else panels.write_judge_panel(asked.out, panel, asked.panel)
     if shown.json:
@@ -413,7 +418,7 @@ def judges(asked: JudgeComparisonOptions, shown: PrintOptions) -> None:
         return
 
     typer.echo(panels.phrase_judge_panel_verdict(panel))
-    for titles, rows in panels.list_terminal_panel_tables(panel):
+    for titles, rows in panels.list_judge_panel_terminal_tables(panel):
         typer.echo("")
         print_table_to_fit_screen(titles, rows, wide=shown.wide, numbers=True)
     if written is not None:

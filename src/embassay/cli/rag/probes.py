@@ -12,20 +12,20 @@ from embassay.cli.options import (
     TitledCommandApp,
     WorkerOptions,
     add_memory_option,
-    add_record_options,
+    add_options_from_record_parameters,
     make_default_run_folder,
     stopping_at_memory,
 )
 from embassay.cli.session import (
-    DisplayOptions,
+    StdoutFormatOptions,
     run_and_show_results,
     run_or_plan_protocol,
     show_run_plan,
     write_report_and_show_run,
 )
 from embassay.protocols.kernel.request import OUTPUT, option
-from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsProbeRequest
-from embassay.protocols.rag.probes.tail import RecallTailRequest, measure_recall_tails
+from embassay.protocols.rag.probes.options import DocumentVersionsProbeRequest, NamesRequest, NoiseRequest
+from embassay.protocols.rag.probes.tail import RecallTailRequest, compare_index_recall_tails
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def group() -> None:
 
 @app.command("names")
 @add_memory_option
-@add_record_options()
+@add_options_from_record_parameters()
 def names(request: NamesRequest, running: WorkerOptions) -> None:
     """Does similarity distinguish the right author from impostors?
 
@@ -61,7 +61,7 @@ def names(request: NamesRequest, running: WorkerOptions) -> None:
 
 @app.command("noise")
 @add_memory_option
-@add_record_options()
+@add_options_from_record_parameters()
 def noise(request: NoiseRequest, running: WorkerOptions) -> None:
     """Does small talk around a question change what is retrieved?
 
@@ -74,8 +74,8 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 
 @app.command("versions")
 @add_memory_option
-@add_record_options(tasks=(), defaults={"datasets": ..., "tokenizer": "words"})
-def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
+@add_options_from_record_parameters(tasks=(), defaults={"datasets": ..., "tokenizer": "words"})
+def versions(request: DocumentVersionsProbeRequest, running: WorkerOptions) -> None:
     """Do old versions outrank current ones, and do copies fill the list?
 
     Passages from your own data get an old version (number, date, status or negation changed) and copies. Results are
@@ -90,7 +90,7 @@ def versions(request: VersionsProbeRequest, running: WorkerOptions) -> None:
 
 @app.command("tail")
 @stopping_at_memory
-@add_record_options()
+@add_options_from_record_parameters()
 def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
     """On which questions does an approximate index fail?
 
@@ -103,7 +103,7 @@ def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
     from embassay.protocols.kernel.tables import write_tables
     from embassay.runs.folder import format_value_as_json, write_file_atomically
 
-    tails = measure_recall_tails(request)
+    tails = compare_index_recall_tails(request)
     if shown.out is not None:
         shown.out.mkdir(parents=True, exist_ok=True)
         write_tables(shown.out, [tails.table()])
@@ -125,7 +125,10 @@ def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
 
 def _run_or_plan_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
 
-    display, out = DisplayOptions(running.json, running.wide), running.out or make_default_run_folder(name)
+    display, out = (
+        StdoutFormatOptions(running.json, running.wide),
+        running.out or make_default_run_folder(name),
+    )
     if running.dry_run:
         show_probe_plan(request, out, display)
     else:
@@ -137,22 +140,22 @@ def _run_or_plan_probe(request: NamesRequest | NoiseRequest, running: WorkerOpti
 def run_probe_request(
     request: NamesRequest | NoiseRequest,
     out: Path,
-    display: DisplayOptions,
+    display: StdoutFormatOptions,
     *,
     report: bool = True,
     **arguments: Any,
 ) -> None:
     """Carry out a probe's request."""
-    from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
-    from embassay.report.rag.probes import probe_view
+    from embassay.protocols.rag.probes.protocol import NameOrNoiseProbeProtocol
+    from embassay.report.rag.probes import iterate_probe_terminal_blocks
 
-    do = partial(NameOrNoiseProbe().carry_out, request)
-    show = partial(write_report_and_show_run, view=lambda run, _: probe_view(run))
+    do = partial(NameOrNoiseProbeProtocol().carry_out, request)
+    show = partial(write_report_and_show_run, view=lambda run, _: iterate_probe_terminal_blocks(run))
     run_and_show_results(do, out, display=display, report=report, show=show, **arguments)
 
 
-def show_probe_plan(request: NamesRequest | NoiseRequest, out: Path, display: DisplayOptions) -> None:
+def show_probe_plan(request: NamesRequest | NoiseRequest, out: Path, display: StdoutFormatOptions) -> None:
     """Show the plan of a probe: what its request would take."""
-    from embassay.protocols.rag.probes.protocol import NameOrNoiseProbe
+    from embassay.protocols.rag.probes.protocol import NameOrNoiseProbeProtocol
 
-    show_run_plan(partial(NameOrNoiseProbe().forecast_request_cost, request, out=out), display)
+    show_run_plan(partial(NameOrNoiseProbeProtocol().forecast_run_cost, request, out=out), display)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import typer
 
-from embassay.cli.options import RunOptions, add_record_options
+from embassay.cli.options import RunOptions, add_options_from_record_parameters
 from embassay.cli.session import (
-    DisplayOptions,
     RunOnDisk,
+    StdoutFormatOptions,
     check_failed_cells,
     run_or_plan_protocol,
     write_report_and_show_run,
@@ -20,7 +20,7 @@ from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def questions(request: QuestionsRequest, running: RunOptions) -> None:
     """Write questions about documents, each with its evidence.
 
@@ -28,10 +28,10 @@ def questions(request: QuestionsRequest, running: RunOptions) -> None:
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
-    from embassay.protocols.rag.questions.protocol import QuestionSetAttempt
+    from embassay.protocols.rag.questions.protocol import QuestionSetProtocol
 
     run_or_plan_protocol(
-        QuestionSetAttempt(),
+        QuestionSetProtocol(),
         request,
         running,
         "questions",
@@ -52,14 +52,14 @@ def _check_questions_were_made(run: RunOnDisk, out: Path) -> None:
         )  # fmt: skip
 
 
-def _show_question_set_results(path: Path, display: DisplayOptions, report: bool) -> None:
+def _show_question_set_results(path: Path, display: StdoutFormatOptions, report: bool) -> None:
     """Show the results as JSON, or the tables and where the question set is."""
-    from embassay.report.rag.questions import questions_view
+    from embassay.report.rag.questions import iterate_question_terminal_blocks
 
-    write_report_and_show_run(path, display, report, view=questions_view)
+    write_report_and_show_run(path, display, report, view=iterate_question_terminal_blocks)
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def answer(request: AnswerRequest, running: RunOptions) -> None:
     """Check whether answers from a run's passages are right.
 
@@ -68,14 +68,14 @@ def answer(request: AnswerRequest, running: RunOptions) -> None:
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """
-    from embassay.protocols.rag.answers.protocol import AnswerAttempt
+    from embassay.protocols.rag.answers.protocol import RagAnswerProtocol
 
     run_or_plan_protocol(
-        AnswerAttempt(), request, running, "answers", report=False, show=_show_scores_with_intervals
+        RagAnswerProtocol(), request, running, "answers", report=False, show=_show_scores_with_intervals
     )
 
 
-def _show_scores_with_intervals(path: Path, display: DisplayOptions, report: bool) -> None:
+def _show_scores_with_intervals(path: Path, display: StdoutFormatOptions, report: bool) -> None:
     """Show every figure of every run, with its interval."""
     del report
     from embassay.runs.folder import RunFolder, format_value_as_json
@@ -87,6 +87,6 @@ def _show_scores_with_intervals(path: Path, display: DisplayOptions, report: boo
         typer.echo(format_value_as_json({"run": str(path), "results": results, "warnings": warnings}))
         return
     from embassay.cli.terminal import print_view_blocks
-    from embassay.report.rag.questions import answer_correctness_view
+    from embassay.report.rag.questions import iterate_answer_terminal_blocks
 
-    print_view_blocks(answer_correctness_view(path), display.wide)
+    print_view_blocks(iterate_answer_terminal_blocks(path), display.wide)

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import MatrixPrintOptions, PrintOptions, RunOptions, add_record_options
+from embassay.cli.options import (
+    PrintOptions,
+    RankMatrixPrintOptions,
+    RunOptions,
+    add_options_from_record_parameters,
+)
 from embassay.cli.progress import make_progress_listener
 from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
-from embassay.protocols.rag.scoring.options import RunDecisionRequest, ScoreRequest
+from embassay.protocols.rag.scoring.options import ScoreRequest, SequentialLabellingRequest
 from embassay.protocols.rag.sessions import (
     SessionScoringRequest,
     prepare_recorded_queries,
@@ -36,7 +41,7 @@ _IN_JSON = (
 
 
 @dataclass(frozen=True)
-class ScorePrintOptions(PrintOptions):
+class ScoringOutputOptions(PrintOptions):
     """Options for what is printed of a scoring, where it is kept, and what a decision may cost."""
 
     per_query: bool | None = option(
@@ -44,7 +49,7 @@ class ScorePrintOptions(PrintOptions):
     )
     out: Path | None = option(None, "Folder for the results. Default: none.", group=OUTPUT)
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
-    matrix: bool = redeclare_option(MatrixPrintOptions, "matrix")
+    matrix: bool = redeclare_option(RankMatrixPrintOptions, "matrix")
     dry_run: bool = redeclare_option(
         RunOptions,
         "dry_run",
@@ -61,12 +66,12 @@ UntilDecided = Annotated[
 ]
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def score(
     scoring: partial[ScoreRequest],
-    decision: partial[RunDecisionRequest],
+    decision: partial[SequentialLabellingRequest],
     searches: partial[SessionScoringRequest],
-    printing: ScorePrintOptions,
+    printing: ScoringOutputOptions,
     until_decided: UntilDecided = False,
 ) -> None:
     """Score retrieval runs against graded judgements.
@@ -78,11 +83,11 @@ def score(
     asked = decision.keywords
     if searches.keywords.get("sessions"):
         _refuse_non_session_options(scoring.keywords, until_decided)
-        _score_search_sessions(searches(), printing)
+        _score_and_show_search_sessions(searches(), printing)
         return
     if until_decided:
         _check_has_runs_to_decide(scoring.keywords)
-        measure = _choose_deciding_measure(
+        measure = _choose_measure_for_run_decision(
             scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ())
         )
         show_decision_or_next_grades(
@@ -90,13 +95,13 @@ def score(
             max_usd=printing.max_cost
         )  # fmt: skip
         return
-    _reject_until_decided_options({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
+    _refuse_options_needing_until_decided({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
     request = scoring()
     if printing.dry_run:
-        for line in preview_retriever_answers(request):
+        for line in list_preview_lines_of_retriever_answers(request):
             typer.echo(line)
         return
-    _score_runs(request, printing, asked.get("price"))
+    _score_runs_and_print_scores(request, printing, asked.get("price"))
 
 
 def _refuse_non_session_options(asked: Mapping[str, Any], until_decided: bool) -> None:
@@ -114,12 +119,12 @@ def _refuse_non_session_options(asked: Mapping[str, Any], until_decided: bool) -
             )
 
 
-def _score_search_sessions(request: SessionScoringRequest, printing: ScorePrintOptions) -> None:
+def _score_and_show_search_sessions(request: SessionScoringRequest, printing: ScoringOutputOptions) -> None:
     """Score sessions of many searches, and show or write them."""
     from embassay.document.blocks import CautionNotes
 
     if printing.dry_run:
-        for line in preview_session_replay(request):
+        for line in list_preview_lines_of_session_replay(request):
             typer.echo(line)
         return
     heard = make_progress_listener() if request.retrievers else None
@@ -147,10 +152,10 @@ def _score_search_sessions(request: SessionScoringRequest, printing: ScorePrintO
         typer.echo(f"\nReport: {_write_report_page(printing.out)}")
 
 
-def preview_session_replay(request: SessionScoringRequest) -> Iterator[str]:
+def list_preview_lines_of_session_replay(request: SessionScoringRequest) -> Iterator[str]:
     """Preview what each retriever answers to the first recorded query, and how many there are."""
     from embassay.data.judged_runs import AnswerTextMatcher
-    from embassay.protocols.live.runs import try_retrievers
+    from embassay.protocols.live.runs import describe_trial_of_retrievers
     from embassay.protocols.rag.scoring.inputs import parse_named_path
 
     if not request.retrievers:
@@ -158,23 +163,27 @@ def preview_session_replay(request: SessionScoringRequest) -> Iterator[str]:
     recorded = read_search_sessions(parse_named_path(request.sessions[0])[1])
     questions = prepare_recorded_queries(request, recorded)
     documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
-    yield from try_retrievers(request.retrievers, questions, AnswerTextMatcher(documents, {}))
+    yield from describe_trial_of_retrievers(request.retrievers, questions, AnswerTextMatcher(documents, {}))
 
 
-def preview_retriever_answers(request: ScoreRequest) -> Iterator[str]:
+def list_preview_lines_of_retriever_answers(request: ScoreRequest) -> Iterator[str]:
     """Preview each retriever's answer to the first question, how it is read, and how many there are."""
-    from embassay.protocols.live.runs import AskedQuestions, try_retrievers
+    from embassay.protocols.live.runs import QuestionsToAsk, describe_trial_of_retrievers
     from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_texts_for_hit_matching
     from embassay.protocols.rag.scoring.protocol import compute_retrieval_depth
 
     if not request.retrievers:
         raise UsageError("--dry-run works only with --retriever.", mend="Leave it out.")
-    questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request))
-    yield from try_retrievers(request.retrievers, questions, read_texts_for_hit_matching(request))
+    questions = QuestionsToAsk(read_judged_questions(request), compute_retrieval_depth(request))
+    yield from describe_trial_of_retrievers(
+        request.retrievers, questions, read_texts_for_hit_matching(request)
+    )
 
 
-def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float | None) -> None:
-    from embassay.protocols.rag.scoring.protocol import score_request
+def _score_runs_and_print_scores(
+    request: ScoreRequest, printing: ScoringOutputOptions, price: float | None
+) -> None:
+    from embassay.protocols.rag.scoring.protocol import score_runs_of_request
 
     out, per_query = printing.out, printing.per_query
     if not printing.json:
@@ -183,11 +192,11 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
             max_usd=printing.max_cost
         )  # fmt: skip
         if printing.matrix:
-            from embassay.cli.session import show_rank_matrix
+            from embassay.cli.session import print_rank_matrix_of_first_questions
 
-            show_rank_matrix(out, wide=printing.wide)
+            print_rank_matrix_of_first_questions(out, wide=printing.wide)
         return
-    scored = score_request(request, out, format_command_line(), max_usd=printing.max_cost)
+    scored = score_runs_of_request(request, out, format_command_line(), max_usd=printing.max_cost)
     _print_score_json(
         scored, None if out is None else _write_report_page(out), per_query=per_query is not False
     )
@@ -205,17 +214,17 @@ def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
         raise UsageError("There are no runs to compare.", mend="Name each run with --run FILE.")
 
 
-def _choose_deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
+def _choose_measure_for_run_decision(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
 
     if len(measures) > 1 or len(cutoffs) > 1:
         raise UsageError("--until-decided needs exactly one measure.", mend="For example: -m Precision4+@10.")
-    usual = RunDecisionRequest.measure
+    usual = SequentialLabellingRequest.measure
     name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
 
-def _reject_until_decided_options(options: dict[str, object]) -> None:
+def _refuse_options_needing_until_decided(options: dict[str, object]) -> None:
 
     for name, value in options.items():
         if value is not None:
@@ -225,7 +234,7 @@ def _reject_until_decided_options(options: dict[str, object]) -> None:
 
 
 def show_decision_or_next_grades(
-    request: RunDecisionRequest,
+    request: SequentialLabellingRequest,
     out: Path | None,
     *,
     json: bool = False,
@@ -234,13 +243,13 @@ def show_decision_or_next_grades(
 ) -> None:
     """Say what is decided, or what to grade next."""
     from embassay.protocols.rag.decision.protocol import run_decision_study
-    from embassay.report.rag.decision import decision_terminal_view
+    from embassay.report.rag.decision import make_decision_study_terminal_blocks
 
     decision = run_decision_study(request, out, max_usd=max_usd)
     if json:
         typer.echo(format_value_as_json(decision.as_dict()))
         return
-    print_view_blocks(decision_terminal_view(decision), wide)
+    print_view_blocks(make_decision_study_terminal_blocks(decision), wide)
     if decision.is_open and out is not None:
         typer.echo(
             f"\nGrade the passages in {out / 'ask.jsonl'}, write the grades to {request.labels}, and run "
@@ -260,11 +269,11 @@ def run_and_print_scoring(
     max_usd: float | None = None,
 ) -> None:
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
-    from embassay.protocols.rag.scoring.protocol import score_request
+    from embassay.protocols.rag.scoring.protocol import score_runs_of_request
 
     heard = make_progress_listener() if request.retrievers else None
     try:
-        scored = score_request(request, out, format_command_line(), listener=heard, max_usd=max_usd)
+        scored = score_runs_of_request(request, out, format_command_line(), listener=heard, max_usd=max_usd)
     finally:
         if heard is not None:
             heard.announce_run_end()
@@ -282,28 +291,28 @@ def _write_report_page(out: Path) -> Path:
 def _show_scoring(
     scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None
 ) -> None:
-    from embassay.report.rag.decision import undecided_runs_blocks
-    from embassay.report.rag.tables import scoring_view, write_query_value_lines
+    from embassay.report.rag.decision import show_outlook_of_undecided_runs
+    from embassay.report.rag.tables import iterate_query_value_lines, scoring_view
 
     print_view_blocks(scoring_view(scored.record, wide), wide)
     if scored.by_tag is not None:
         typer.echo(f"\n{scored.by_tag.title}\n")
-        print_table_to_fit_screen(*_build_score_table_rows(scored.by_tag), wide=wide)
+        print_table_to_fit_screen(*_make_score_table_header_and_rows(scored.by_tag), wide=wide)
     if scored.corrections is not None:
         from embassay.report.rag.decision import judge_corrections_view
 
         typer.echo("")
         print_view_blocks(judge_corrections_view(scored.corrections, scored.record.headline, price), wide)
-    elif bought := list(undecided_runs_blocks(scored.record, price)):
+    elif bought := list(show_outlook_of_undecided_runs(scored.record, price)):
         typer.echo("")
         print_view_blocks(bought, wide)
     if per_query:
         typer.echo("")
-        for line in write_query_value_lines(scored.make_per_query_frame()):
+        for line in iterate_query_value_lines(scored.make_per_query_frame()):
             typer.echo(line)
 
 
-def _build_score_table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
+def _make_score_table_header_and_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
     """Build a score table's rows: tag, run, value, difference and queries, with intervals."""
     from embassay.protocols.kernel import tables as numbers
 

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import MatrixPrintOptions, RunOptions, add_record_options, make_default_run_folder
-from embassay.cli.session import DisplayOptions, print_results_json, run_and_show_results, show_rank_matrix
+from embassay.cli.options import (
+    RankMatrixPrintOptions,
+    RunOptions,
+    add_options_from_record_parameters,
+    make_default_run_folder,
+)
+from embassay.cli.session import (
+    StdoutFormatOptions,
+    print_rank_matrix_of_first_questions,
+    print_results_json,
+    run_and_show_results,
+)
 from embassay.cli.terminal import print_as_json, print_table_to_fit_screen, print_view_blocks
 from embassay.protocols.kernel.request import (
     SPEED,
@@ -69,13 +79,13 @@ class SweepRunOptions(RunOptions):
 
     force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
     price: float | None = declare_label_price_option()
-    matrix: bool = redeclare_option(MatrixPrintOptions, "matrix")
+    matrix: bool = redeclare_option(RankMatrixPrintOptions, "matrix")
 
 
 ONCE = ("--force",)
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> None:
     """Find which retrieval stack to use, by quality, time and money.
 
@@ -84,11 +94,11 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
 
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
-    from embassay.protocols.rag.sweep.config import read_sweep_config
+    from embassay.protocols.rag.sweep.config import read_sweep_request_from_config
     from embassay.protocols.rag.sweep.protocol import override_sweep_request
 
-    request = override_sweep_request(read_sweep_config(config), **vars(asked))
-    display = DisplayOptions(running.json, running.wide)
+    request = override_sweep_request(read_sweep_request_from_config(config), **vars(asked))
+    display = StdoutFormatOptions(running.json, running.wide)
     if running.dry_run:
         _show_sweep_plan(request, display)
         if request.retriever and not running.json:
@@ -99,13 +109,13 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
         request, out, display, force=running.force, max_usd=running.max_cost, price=running.price
     )
     if running.matrix and not running.json:
-        show_rank_matrix(out, wide=running.wide)
+        print_rank_matrix_of_first_questions(out, wide=running.wide)
 
 
 def _preview_retriever_answers(request: SweepRequest) -> None:
     """Ask each one question of each dataset, and show how its answer is read."""
     from embassay.data.judged_runs import AnswerTextMatcher
-    from embassay.protocols.live.runs import AskedQuestions, try_retrievers
+    from embassay.protocols.live.runs import QuestionsToAsk, describe_trial_of_retrievers
     from embassay.protocols.rag.sweep.collection import read_retrieval_collection
     from embassay.protocols.rag.sweep.retriever import compute_retrieval_depth
 
@@ -114,15 +124,15 @@ def _preview_retriever_answers(request: SweepRequest) -> None:
         questions = dict(zip(collection.query_ids, collection.queries, strict=True))
         known = AnswerTextMatcher(dict(zip(collection.ids, collection.texts, strict=True)), questions)
         typer.echo(f"\n{collection.name}")
-        asked = AskedQuestions(questions, compute_retrieval_depth(request))
-        for line in try_retrievers(request.retriever, asked, known):
+        asked = QuestionsToAsk(questions, compute_retrieval_depth(request))
+        for line in describe_trial_of_retrievers(request.retriever, asked, known):
             typer.echo(line)
 
 
 def run_sweep_request(
     request: SweepRequest,
     out: Path,
-    display: DisplayOptions,
+    display: StdoutFormatOptions,
     *,
     report: bool = True,
     max_usd: float | None = None,
@@ -130,9 +140,9 @@ def run_sweep_request(
     **how: Any,
 ) -> None:
     """Carry out a request, and say what more labels would cost at a `price` each; `how` is what `Sweeping` takes."""
-    from embassay.protocols.rag.sweep.protocol import SweepAttempt
+    from embassay.protocols.rag.sweep.protocol import SweepProtocol
 
-    do = partial(SweepAttempt(**how).carry_out, request)
+    do = partial(SweepProtocol(**how).carry_out, request)
     show = (
         _show_sweep_results
         if price is None
@@ -150,7 +160,7 @@ def _average_labels_per_query(request: SweepRequest) -> float:
     return sum(map(len, grades)) / max(len(grades), 1)
 
 
-def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
+def _show_sweep_plan(request: SweepRequest, display: StdoutFormatOptions) -> None:
     """Show what a sweep would measure and what it takes; nothing is sent."""
     from embassay.protocols.rag.sweep.forecasts import forecast_sweep
     from embassay.runs.forecast import build_forecast_table, describe_forecasts
@@ -169,7 +179,7 @@ def _show_sweep_plan(request: SweepRequest, display: DisplayOptions) -> None:
 
 
 def _show_sweep_results(
-    path: Path, display: DisplayOptions, report: bool, *, labels: float = 0.0, price: float | None = None
+    path: Path, display: StdoutFormatOptions, report: bool, *, labels: float = 0.0, price: float | None = None
 ) -> None:
     """Show the results as JSON, or the recommendation and its grounds; nothing where all failed."""
     from embassay.protocols.rag.sweep.findings import read_findings

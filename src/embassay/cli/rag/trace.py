@@ -7,10 +7,10 @@ from pathlib import Path
 
 import typer
 
-from embassay.cli.options import PrintOptions, RunOptions, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, add_options_from_record_parameters
 from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option, redeclare_option
-from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.protocols.rag.trace.options import PipelineTraceRequest
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class TracePrintOptions(PrintOptions):
     )
 
 
-@add_record_options()
-def trace(request: TraceRequest, printing: TracePrintOptions) -> None:
+@add_options_from_record_parameters()
+def trace(request: PipelineTraceRequest, printing: TracePrintOptions) -> None:
     """Show at which stage needed passages are lost.
 
     Give the list after each stage as a run file, or name a dataset and a system to build the lists now.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import PrintOptions, add_record_options
+from embassay.cli.options import PrintOptions, add_options_from_record_parameters
 from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from embassay.document.blocks import Block
     from embassay.protocols.kernel.session import SilentListener
-    from embassay.protocols.watch.plan import PlannedStep
+    from embassay.protocols.watch.plan import PlannedStepCost
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class FingerprintOutputOptions:
     replace: bool = option(False, "Replace an existing fingerprint.", name="--replace", group=OUTPUT)
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking: AskingCostOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
@@ -51,12 +51,12 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
     Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
     """
     from embassay.protocols.watch.answers import find_partial_answers_folder
-    from embassay.protocols.watch.plan import plan_recording
-    from embassay.protocols.watch.recording import record_fingerprint_to_file
+    from embassay.protocols.watch.plan import plan_fingerprint_recording
+    from embassay.protocols.watch.recording import measure_and_write_fingerprint
     from embassay.runs.folder import format_value_as_json
 
     if asking.dry_run:
-        _show_asking_plan(lambda: plan_recording(request), asking)
+        _show_plan_of_watch_requests(lambda: plan_fingerprint_recording(request), asking)
         return
     if target.out.exists() and not target.replace:
         raise UsageError(
@@ -69,10 +69,10 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
             "over.",
             err=True,
         )
-    with _show_asking_progress(
+    with _open_asking_progress_listener(
         asking, f"Answers so far are kept in {find_partial_answers_folder(target.out)}."
     ) as heard:
-        made = record_fingerprint_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
+        made = measure_and_write_fingerprint(request, target.out, max_usd=asking.max_cost, listener=heard)
     shown = {
         "file": str(target.out), **made.facts(), "system": made.fingerprint.system,
         "items": len(made.fingerprint.items), "repeats": made.fingerprint.repeat_count,
@@ -90,7 +90,7 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
     typer.echo(f"Check it with: embassay watch check {target.out}")
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def check(
     file: Annotated[
         Path, typer.Argument(help="The file written by `embassay watch record`.", metavar="FILE")
@@ -108,8 +108,8 @@ def check(
     """
     from embassay.protocols.watch.check import check_fingerprint
     from embassay.protocols.watch.fingerprint import read_fingerprint
-    from embassay.protocols.watch.history import append_watch_check, find_history_file
-    from embassay.protocols.watch.plan import plan_check, read_recorded_pace
+    from embassay.protocols.watch.history import append_watch_check, find_check_history_of_fingerprint
+    from embassay.protocols.watch.plan import plan_check, read_recorded_seconds_per_item
     from embassay.protocols.watch.verdicts import (
         format_check_as_junit,
         format_check_as_markdown,
@@ -119,14 +119,14 @@ def check(
     from embassay.runs.folder import format_value_as_json, write_file_atomically
 
     fingerprint = read_fingerprint(file)
-    history = request.history or find_history_file(file)
+    history = request.history or find_check_history_of_fingerprint(file)
     if asking.dry_run:
-        pace = read_recorded_pace(history, fingerprint)
-        _show_asking_plan(lambda: tuple(plan_check(fingerprint, request, pace)), asking)
+        pace = read_recorded_seconds_per_item(history, fingerprint)
+        _show_plan_of_watch_requests(lambda: tuple(plan_check(fingerprint, request, pace)), asking)
         return
-    with _show_asking_progress(asking) as heard:
+    with _open_asking_progress_listener(asking) as heard:
         made = check_fingerprint(
-            fingerprint, request, history=history, ledger=_open_ledger(asking), listener=heard
+            fingerprint, request, history=history, ledger=_open_spending_ledger(asking), listener=heard
         )
     append_watch_check(history, made)
     if request.junit is not None:
@@ -141,7 +141,7 @@ def check(
         raise typer.Exit(1)
 
 
-@add_record_options()
+@add_options_from_record_parameters()
 def compare(request: SystemCompareRequest, asking: AskingCostOptions) -> None:
     """Compare two systems that should be the same model.
 
@@ -150,23 +150,23 @@ def compare(request: SystemCompareRequest, asking: AskingCostOptions) -> None:
     Example: embassay watch compare -s ollama:all-minilm -s minilm
     """
     from embassay.protocols.watch.compare import compare_systems
-    from embassay.protocols.watch.plan import plan_comparison
-    from embassay.report.watch.checks import conformance_view
+    from embassay.protocols.watch.plan import plan_system_comparison_requests
+    from embassay.report.watch.checks import iterate_system_agreement_blocks
     from embassay.runs.folder import format_value_as_json
 
     if asking.dry_run:
-        _show_asking_plan(lambda: plan_comparison(request), asking)
+        _show_plan_of_watch_requests(lambda: plan_system_comparison_requests(request), asking)
         return
-    with _show_asking_progress(asking) as heard:
-        told = compare_systems(request, ledger=_open_ledger(asking), listener=heard)
+    with _open_asking_progress_listener(asking) as heard:
+        told = compare_systems(request, ledger=_open_spending_ledger(asking), listener=heard)
     if asking.json:
         typer.echo(format_value_as_json(told.as_dict(), indent=1))
     else:
-        _print_blocks(conformance_view(told), asking)
+        _print_blocks(iterate_system_agreement_blocks(told), asking)
 
 
 @contextmanager
-def _show_asking_progress(asking: AskingCostOptions, kept: str = "") -> Iterator[SilentListener]:
+def _open_asking_progress_listener(asking: AskingCostOptions, kept: str = "") -> Iterator[SilentListener]:
     """A listener that shows what is asked; and, where something is kept, a signal that ends it in one line."""
     from embassay.cli.progress import make_progress_listener
     from embassay.cli.session import stop_on_signal
@@ -180,13 +180,15 @@ def _show_asking_progress(asking: AskingCostOptions, kept: str = "") -> Iterator
         getattr(heard, "stop", lambda: None)()
 
 
-def _open_ledger(asking: AskingCostOptions) -> Any:
+def _open_spending_ledger(asking: AskingCostOptions) -> Any:
     from embassay.systems.remote import Ledger
 
     return Ledger(max_usd=asking.max_cost)
 
 
-def _show_asking_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingCostOptions) -> None:
+def _show_plan_of_watch_requests(
+    make: Callable[[], Sequence[PlannedStepCost]], asking: AskingCostOptions
+) -> None:
     from embassay.report.watch.checks import watch_plan_view
     from embassay.runs.folder import format_value_as_json
     from embassay.systems.remote import allow_models_without_keys

@@ -69,17 +69,17 @@ class CatalogueTableRecord(StrictCatalogueRecord):
     """Whether the split was asked for by name, so that no other will do."""
 
     @property
-    def is_of_retrieval_set(self) -> bool:
+    def is_retrieval_set_table(self) -> bool:
         """Whether it is one of the tables of a retrieval set."""
         return self.part in (*RETRIEVAL_PARTS, "top_ranked")
 
     @property
-    def split_names(self) -> tuple[str, ...]:
+    def list_hub_split_names(self) -> tuple[str, ...]:
         """The splits on the hub, all of which are read; by default the one called like the part."""
         return tuple(self.split) or (self.part,)
 
     @property
-    def canonical_columns(self) -> tuple[str, ...]:
+    def list_canonical_columns(self) -> tuple[str, ...]:
         """The canonical columns it gives: those that its shapes need, and what it maps besides."""
         lists = OTHERWISE if self.nested else {}
         needed = [
@@ -185,7 +185,7 @@ class CatalogueDatasetRecord(StrictCatalogueRecord):
         return (*laid, *self.tables)
 
     @property
-    def all_shapes(self) -> tuple[str, ...]:
+    def list_shapes_tables_can_give(self) -> tuple[str, ...]:
         """The shapes that the tables together can give."""
         parts = {shape for table in self.all_tables for shape in table.shapes}
         possible = parts & set(SHAPES)
@@ -238,7 +238,7 @@ def register_all_datasets(registry: Registry[Dataset]) -> None:
             partial(open_catalogue_entry, record),
             record.title,
             lang=lang,
-            shapes=" ".join(record.all_shapes),
+            shapes=" ".join(record.list_shapes_tables_can_give),
             protocols=" ".join(record.protocols),
         )
 
@@ -318,19 +318,19 @@ def list_dataset_overviews(protocol: str = "", task: str = "") -> Iterator[Datas
                 dataset.name, where, 0, (), dataset.summary, shapes=shapes, lang=facts.get("lang", "")
             )
         elif _is_used_for_task(record, protocol, task):
-            yield make_dataset_overview(record)
+            yield make_overview_row_of_dataset(record)
 
 
-def make_dataset_overview(record: CatalogueDatasetRecord) -> DatasetOverview:
+def make_overview_row_of_dataset(record: CatalogueDatasetRecord) -> DatasetOverview:
     """Make the overview of a record: the dataset in one line."""
     return DatasetOverview(
-        record.name, find_dataset_location(record), record.size, record.tasks, record.title, tuple(record.protocols),
-        record.all_shapes,
+        record.name, describe_dataset_source(record), record.size, record.tasks, record.title, tuple(record.protocols),
+        record.list_shapes_tables_can_give,
         record.lang or " ".join(record.langs), record.licence, record.hub, record.revision
     )  # fmt: skip
 
 
-def find_dataset_location(record: CatalogueDatasetRecord) -> str:
+def describe_dataset_source(record: CatalogueDatasetRecord) -> str:
     """Find where a dataset would be read from now, by the names of files and folders only."""
     folder = find_data_mirror_folder() / record.name
     if folder.is_dir():
@@ -344,11 +344,13 @@ def _is_mirror_complete(record: CatalogueDatasetRecord, folder: Path) -> bool:
     """Whether every table is there in every language, or every shape in a file of its own."""
     langs = tuple(record.langs)
     by_language = [
-        find_table_files_by_language(folder, table.part, table.split_names[0], langs)
+        find_table_files_by_language(folder, table.part, table.list_hub_split_names[0], langs)
         for table in record.all_tables
     ]
     tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in by_language)
-    return tables or all(find_table_files_by_language(folder, shape, "", ()) for shape in record.all_shapes)
+    return tables or all(
+        find_table_files_by_language(folder, shape, "", ()) for shape in record.list_shapes_tables_can_give
+    )
 
 
 def _list_hub_cache_folders(repo: str) -> Iterator[Path]:
@@ -369,7 +371,7 @@ ROWS, WIDTH = 3, 60
 
 
 @dataclass(frozen=True)
-class DatasetCard:
+class DatasetFactsAndFirstRows:
     """Facts in the order to show them, and the first rows by part where the dataset is at hand."""
 
     name: str
@@ -398,29 +400,32 @@ class DatasetCard:
                 yield "  " + "  ".join(f"{name}={value}" for name, value in row.items())
 
 
-def make_dataset_card(spec: str) -> DatasetCard:
+def make_card_of_catalogue_dataset(spec: str) -> DatasetFactsAndFirstRows:
     """The card of a catalogue name or a path. Only `hub:` reads from the network.
 
     UsageError for a spec that is neither.
     """
-    from embassay.data.catalogue.hub import describe_mirror_layout
+    from embassay.data.catalogue.hub import list_expected_mirror_files
 
     name = re.split("[:?]", spec, maxsplit=1)[0]
     record = read_catalogue_entries().get(name)
-    at_hand = record is None or "mirror" in find_dataset_location(record)
+    at_hand = record is None or "mirror" in describe_dataset_source(record)
     dataset = _open_dataset_spec(spec) if at_hand else None
     facts = _collect_dataset_facts(record) if record else {}
-    shapes = dataset.shapes() if dataset else record.all_shapes if record else ()
+    shapes = dataset.shapes() if dataset else record.list_shapes_tables_can_give if record else ()
     facts |= {"shapes": " ".join(shapes), "tasks": _name_tasks_of_shapes(shapes)}
     if dataset:
         facts["language"] = " ".join(dataset.langs) or dataset.lang
     rows = (
-        {part: _read_first_rows(part, dataset.parts[part]) for part in _list_shown_shapes(dataset)}
+        {
+            part: _read_first_rows(part, dataset.parts[part])
+            for part in _list_shapes_and_retrieval_parts(dataset)
+        }
         if dataset
         else {}
     )
-    return DatasetCard(
-        name if record else spec, facts, tuple(describe_mirror_layout(record)) if record else (), rows
+    return DatasetFactsAndFirstRows(
+        name if record else spec, facts, tuple(list_expected_mirror_files(record)) if record else (), rows
     )
 
 
@@ -444,7 +449,7 @@ def _collect_dataset_facts(record: CatalogueDatasetRecord) -> dict[str, str]:
     }
     facts = {
         "what": record.title,
-        "read from": come_from[find_dataset_location(record)],
+        "read from": come_from[describe_dataset_source(record)],
         "hub": f"{record.hub} at {pinned}" if record.hub else "",
         "licence": record.licence,
         "language": record.lang or " ".join(record.langs),
@@ -461,7 +466,7 @@ def _name_tasks_of_shapes(shapes: tuple[str, ...]) -> str:
     return " ".join(dict.fromkeys(TASKS[shape] for shape in shapes if shape in TASKS))
 
 
-def _list_shown_shapes(dataset: Dataset) -> list[str]:
+def _list_shapes_and_retrieval_parts(dataset: Dataset) -> list[str]:
     retrieval = () if dataset.missing("retrieval") else RETRIEVAL_PARTS
     return [*(shape for shape in dataset.shapes() if shape != "retrieval"), *retrieval]
 

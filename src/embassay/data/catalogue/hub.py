@@ -162,7 +162,9 @@ class HubTable:
         first = self._opened_splits[0]
         names = first.column_names
         if names is None:
-            names = [key for row in self._translate_hub_errors(islice(first, 1)) for key in row]
+            names = [
+                key for row in self._iterate_rows_translating_hub_errors(islice(first, 1)) for key in row
+            ]
         return tuple(name for name in names if self._wanted is None or name in self._wanted)
 
     def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
@@ -179,7 +181,7 @@ class HubTable:
         # One split can skip files unread; over several the rows must be counted.
         alone = len(self._opened_splits) == 1
         rows = self._opened_splits[0].skip(skip) if alone else islice(chain(*self._opened_splits), skip, None)
-        for row in self._translate_hub_errors(rows):
+        for row in self._iterate_rows_translating_hub_errors(rows):
             cells = {name: row.get(name) for name in names}
             digest.update(json.dumps(list(cells.values()), default=str).encode())
             yield cells
@@ -202,15 +204,15 @@ class HubTable:
             # Its message already says what is missing; below, it would be said to be out of reach.
             raise
         except Exception as error:
-            raise self._make_unreachable_error(error) from error
+            raise self._make_hub_unreachable_error(error) from error
 
-    def _translate_hub_errors(self, rows: Iterable[Any]) -> Iterator[Any]:
+    def _iterate_rows_translating_hub_errors(self, rows: Iterable[Any]) -> Iterator[Any]:
         try:
             yield from rows
         except Exception as error:
-            raise self._make_unreachable_error(error) from error
+            raise self._make_hub_unreachable_error(error) from error
 
-    def _make_unreachable_error(self, error: Exception) -> AbsentData:
+    def _make_hub_unreachable_error(self, error: Exception) -> AbsentData:
         # Network, hub and file formats fail in dozens of classes; all mean that this table cannot be had now.
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:160]
         return AbsentData(
@@ -222,7 +224,7 @@ class HubTable:
 
 
 @dataclass(frozen=True)
-class CanonicalColumnSource(SourceView):
+class RowSourceWithCanonicalColumns(SourceView):
     """A source whose columns have canonical names: `paths` is target -> where it may be in the cells.
 
     The first place that holds something counts, row by row; then a column called like the target, in the tables
@@ -237,7 +239,9 @@ class CanonicalColumnSource(SourceView):
         """The targets that can be read, and the source's own columns."""
         names = self.source.columns()
         targets = drop_repeated_columns((*self.paths, *(ALIASES if self._is_of_retrieval_set else ())))
-        readable = tuple(target for target in targets if self._list_root_columns(target, names))
+        readable = tuple(
+            target for target in targets if self._list_top_level_columns_of_target(target, names)
+        )
         hidden = set() if self._is_of_retrieval_set or "id" in self.paths else {"id"}
         return tuple(name for name in drop_repeated_columns((*readable, *names)) if name not in hidden)
 
@@ -245,9 +249,9 @@ class CanonicalColumnSource(SourceView):
         """The rows under canonical names."""
         names = self.source.columns()
         roots = drop_repeated_columns(
-            root for target in columns for root in self._list_root_columns(target, names)
+            root for target in columns for root in self._list_top_level_columns_of_target(target, names)
         )
-        places = {target: self._list_column_paths(target) for target in columns}
+        places = {target: self._list_candidate_paths_of_column(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
             yield SourceRow(
                 path, line, {target: _find_first_value(cells, where) for target, where in places.items()}
@@ -257,13 +261,14 @@ class CanonicalColumnSource(SourceView):
     def _is_of_retrieval_set(self) -> bool:
         return self.part in RETRIEVAL_PARTS or self.part == "top_ranked"
 
-    def _list_column_paths(self, target: str) -> tuple[str, ...]:
+    def _list_candidate_paths_of_column(self, target: str) -> tuple[str, ...]:
         alias = (ALIASES[target],) if self._is_of_retrieval_set and target in ALIASES else ()
         return (*self.paths.get(target, ()), target, *alias)
 
-    def _list_root_columns(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
+    def _list_top_level_columns_of_target(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
         roots = (
-            place if place in own else place.partition(".")[0] for place in self._list_column_paths(target)
+            place if place in own else place.partition(".")[0]
+            for place in self._list_candidate_paths_of_column(target)
         )
         return tuple(root for root in roots if root in own)
 
@@ -345,18 +350,20 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
             mend=record.by_hand,
         )
     done: dict[str, FetchedTable] = {}
-    for table, lang, source in list_hub_tables(record, tuple(record.langs), streamed=True):
+    for table, lang, source in iterate_hub_tables_by_language(record, tuple(record.langs), streamed=True):
         name = f"{table.part}/{lang}" if lang else table.part
         if name not in done:
             files = find_table_files_by_language(
-                folder, table.part, table.split_names[0], tuple(record.langs)
+                folder, table.part, table.list_hub_split_names[0], tuple(record.langs)
             ).get(lang)
             if files:
                 done[name] = FetchedTable(record.name, name, files[0], None)
                 continue
             path = folder / f"{name}.jsonl.gz"
             try:
-                rows = _fetch_table_file(source, path, _make_row_counter(advance, record, name, table.rows))
+                rows = _fetch_table_and_count_rows(
+                    source, path, _make_row_progress_callback(advance, record, name, table.rows)
+                )
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
@@ -369,13 +376,13 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
     return fetched
 
 
-def _make_row_counter(
+def _make_row_progress_callback(
     advance: Advance, record: CatalogueDatasetRecord, name: str, expected: int | None
 ) -> Callable[[int], None]:
     return lambda rows: advance(f"{record.name} {name}", rows, None if record.langs else expected)
 
 
-def _fetch_table_file(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
+def _fetch_table_and_count_rows(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
     """Fetch a table by pieces into one file, and return how many rows it has."""
     origin = hashlib.sha256(source.origin_address.encode()).hexdigest()[:8]
     pieces = path.with_name(f".{path.name.removesuffix('.jsonl.gz')}.{origin}.part")
@@ -384,7 +391,7 @@ def _fetch_table_file(source: HubTable, path: Path, advance: Callable[[int], Non
     rows = len(whole) * PIECE
     advance(rows)
     for piece in _split_rows_into_pieces(source.read(skip=rows)):
-        _write_row_piece(pieces / f"{len(whole):06}.gz", piece)
+        _write_compressed_row_file(pieces / f"{len(whole):06}.gz", piece)
         whole.append(pieces / f"{len(whole):06}.gz")
         rows += len(piece)
         advance(rows)
@@ -398,7 +405,7 @@ def _split_rows_into_pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[
         yield piece
 
 
-def _write_row_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_compressed_row_file(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part = path.with_suffix(".new")
     # Without name and time in its head: the same rows are the same bytes.
     with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
@@ -461,7 +468,7 @@ def open_catalogue_entry(
     `split` stands in for its test split; `lang` is one of its languages or several with commas between them.
     UsageError for a language it does not have; DataError where it is neither in the mirror nor to be had.
     """
-    langs = _choose_langs(record, lang)
+    langs = _choose_dataset_languages(record, lang)
     record = record if split is None else _replace_test_split(record, split)
     folder = find_data_mirror_folder() / record.name
     tables = (
@@ -473,7 +480,7 @@ def open_catalogue_entry(
     for code, listed in tables.items():
         # Each language has its own tables; together they are one source.
         for part, source in assemble_dataset_parts(listed).items():
-            parts.setdefault(part, []).append(_select_language(source, code))
+            parts.setdefault(part, []).append(_label_rows_with_language(source, code))
     return Dataset(
         record.name,
         {
@@ -481,29 +488,33 @@ def open_catalogue_entry(
             for part, sources in parts.items()
         },
         record.lang or (lang if len(langs) == 1 else ""),
-        GainTable() if grades is None else GainTable.from_grade_map(grades),
+        GainTable() if grades is None else GainTable.make_gain_table_from_grade_map(grades),
         {
             "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
             "split": split,
             "grades": grades,
             "lang": lang,
         },
-        notes=_find_absent_languages(record, langs, tables),
+        notes=_describe_languages_missing_in_mirror(record, langs, tables),
         group=record.group,
         tasks={protocol: tuple(tasks) for protocol, tasks in record.protocols.items()},
     )
 
 
-def list_hub_tables(
+def iterate_hub_tables_by_language(
     record: CatalogueDatasetRecord, langs: tuple[str, ...], *, streamed: bool = False
 ) -> Iterator[tuple[CatalogueTableRecord, str, HubTable]]:
     """Every table of the record on the hub, once per language that is a configuration of its own."""
     instead = _advise_mirror_files(record, find_data_mirror_folder() / record.name)
     for table in record.all_tables:
         for lang in langs if record.langs else ("",):
-            only = table.is_of_retrieval_set and not table.exact
+            only = table.is_retrieval_set_table and not table.exact
             place = HubTableAddress(
-                record.hub, record.revision, record.list_hub_configs(table, lang), table.split_names, only
+                record.hub,
+                record.revision,
+                record.list_hub_configs(table, lang),
+                table.list_hub_split_names,
+                only,
             )
             yield (
                 table,
@@ -524,11 +535,11 @@ def list_wanted_columns(record: CatalogueTableRecord) -> frozenset[str]:
     )
 
 
-def describe_mirror_layout(record: CatalogueDatasetRecord) -> list[str]:
+def list_expected_mirror_files(record: CatalogueDatasetRecord) -> list[str]:
     """Describe the files of a record's mirror folder, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
-        names = [table.map[name][0] if name in table.map else name for name in table.canonical_columns]
+        names = [table.map[name][0] if name in table.map else name for name in table.list_canonical_columns]
         lines.setdefault(table.part, []).extend(
             name for name in names if name not in lines.get(table.part, [])
         )
@@ -536,7 +547,7 @@ def describe_mirror_layout(record: CatalogueDatasetRecord) -> list[str]:
     return [f"{part}{within}.jsonl ({', '.join(names)})" for part, names in lines.items()]
 
 
-def _choose_langs(record: CatalogueDatasetRecord, lang: str) -> tuple[str, ...]:
+def _choose_dataset_languages(record: CatalogueDatasetRecord, lang: str) -> tuple[str, ...]:
     every = tuple(record.langs) or (record.lang,)
     if not lang:
         return every
@@ -564,11 +575,13 @@ def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tup
     tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     theirs = {table.part for table in record.all_tables}
     ours = [
-        CatalogueTableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs
+        CatalogueTableRecord(part=name, shapes=[name])
+        for name in record.list_shapes_tables_can_give
+        if name not in theirs
     ]
     for table_record in (*record.all_tables, *ours):
         by_lang = find_table_files_by_language(
-            folder, table_record.part, table_record.split_names[0], tuple(record.langs)
+            folder, table_record.part, table_record.list_hub_split_names[0], tuple(record.langs)
         )
         for lang, files in by_lang.items():
             if lang and lang not in langs:
@@ -577,11 +590,13 @@ def _open_mirror_tables(record: CatalogueDatasetRecord, folder: Path, langs: tup
             source = sources[0] if len(sources) == 1 else ChainedSourcesView(sources)
             if not lang and record.langs and "lang" in source.columns() and len(langs) < len(record.langs):
                 source = FilteredRowsView(source, {"lang": frozenset(langs)})
-            tables.setdefault(lang, []).append((table_record.shapes, _map_columns(table_record, source)))
+            tables.setdefault(lang, []).append(
+                (table_record.shapes, _map_source_to_canonical_columns(table_record, source))
+            )
     if not tables:
         raise AbsentData(
             f"the mirror of {record.name!r} contains none of its tables", path=folder,
-            expected="; ".join(describe_mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
+            expected="; ".join(list_expected_mirror_files(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
             mend=f"Run `embassay data fetch {record.name}`, or add the files by hand (see {PAGE})."
         )  # fmt: skip
@@ -596,20 +611,20 @@ def _open_hub_tables(record: CatalogueDatasetRecord, folder: Path, langs: tuple[
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], RowSource]]] = {}
     by_address: dict[str, HubTable] = {}
-    for table, lang, source in list_hub_tables(record, langs):
+    for table, lang, source in iterate_hub_tables_by_language(record, langs):
         same = by_address.setdefault(source.origin_address, source)
-        tables.setdefault(lang, []).append((table.shapes, _map_columns(table, same)))
+        tables.setdefault(lang, []).append((table.shapes, _map_source_to_canonical_columns(table, same)))
     return tables
 
 
-def _map_columns(record: CatalogueTableRecord, source: RowSource) -> RowSource:
+def _map_source_to_canonical_columns(record: CatalogueTableRecord, source: RowSource) -> RowSource:
     paths = {target: tuple(places) for target, places in record.map.items()}
-    mapped = CanonicalColumnSource(source, paths, record.part)
+    mapped = RowSourceWithCanonicalColumns(source, paths, record.part)
     titled = "title" in record.map or "corpus" in record.shapes
     return TitlePrependedView(mapped) if titled and "title" in mapped.columns() else mapped
 
 
-def _select_language(source: RowSource, lang: str) -> RowSource:
+def _label_rows_with_language(source: RowSource, lang: str) -> RowSource:
     if not lang:
         return source
     # Without sets of their own the texts of a language are one: clusters must not follow language.
@@ -617,7 +632,7 @@ def _select_language(source: RowSource, lang: str) -> RowSource:
     return ConstantCellsView(PrefixedKeysView(source, lang), {"lang": lang, **apart})
 
 
-def _find_absent_languages(
+def _describe_languages_missing_in_mirror(
     record: CatalogueDatasetRecord, langs: tuple[str, ...], tables: Tables
 ) -> tuple[str, ...]:
     if not record.langs or "" in tables:
@@ -627,4 +642,4 @@ def _find_absent_languages(
 
 
 def _advise_mirror_files(record: CatalogueDatasetRecord, folder: Path) -> str:
-    return f"Fill the folder {folder} with {'; '.join(describe_mirror_layout(record))} (see {PAGE})."
+    return f"Fill the folder {folder} with {'; '.join(list_expected_mirror_files(record))} (see {PAGE})."

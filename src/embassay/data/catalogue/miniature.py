@@ -42,7 +42,7 @@ that are not there (Chinese, Japanese, Korean, those of India) about this much."
 
 
 @dataclass(frozen=True)
-class DatasetSizes:
+class DatasetItemCounts:
     """How much a dataset has: `main` documents, texts or pairs, and `other` queries or texts to train with, 0 where
     there is no such part."""
 
@@ -52,7 +52,7 @@ class DatasetSizes:
 
 def choose_representative_shape(record: CatalogueDatasetRecord) -> str:
     """The shape that stands for all that a dataset can give."""
-    shapes = record.all_shapes
+    shapes = record.list_shapes_tables_can_give
     return next(shape for shape in (*_OTHERS, "summarised", *shapes) if shape in shapes)
 
 
@@ -63,9 +63,9 @@ def _is_one_row_per_item(record: CatalogueDatasetRecord) -> bool:
     )
 
 
-def count_dataset_items(
+def compute_dataset_sizes_from_record(
     record: CatalogueDatasetRecord, langs: Iterable[str] = (), limit: int | None = None
-) -> DatasetSizes:
+) -> DatasetItemCounts:
     """What of a dataset is in some of its languages (by default all), with `limit` items of each language and set at
     most: documents of a corpus (all relevant ones stay), queries to rerank, texts, pairs."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang,)
@@ -75,18 +75,18 @@ def count_dataset_items(
     main = sum(min(items, most) for items in by_lang)
     share = len(chosen) / max(1, len(record.langs))
     if _is_one_row_per_item(record):
-        return DatasetSizes(main)
+        return DatasetItemCounts(main)
     if shape == "classification":
         train = record.rows.get("train", 0) or next(
             (t.rows or 0 for t in record.all_tables if t.part == "train"), 0
         )
-        return DatasetSizes(main, min(train * share, most * len(chosen)))
+        return DatasetItemCounts(main, min(train * share, most * len(chosen)))
     if shape == "reranking":
         candidates = _count_corpus_documents(record) * share * main / max(1, sum(by_lang))
-        return DatasetSizes(candidates, main)
+        return DatasetItemCounts(candidates, main)
     documents = _count_corpus_documents(record) * share
     kept = documents if limit is None else max(limit, record.relevant or documents)
-    return DatasetSizes(min(documents, kept), record.size * share)
+    return DatasetItemCounts(min(documents, kept), record.size * share)
 
 
 def _count_items_in_language(record: CatalogueDatasetRecord, shape: str, lang: str) -> float:
@@ -101,57 +101,61 @@ def _count_corpus_documents(record: CatalogueDatasetRecord) -> float:
 
 
 def write_miniature_dataset(
-    record: CatalogueDatasetRecord, langs: Iterable[str], size: DatasetSizes, folder: Path
+    record: CatalogueDatasetRecord, langs: Iterable[str], size: DatasetItemCounts, folder: Path
 ) -> Path:
     """Write a dataset of `size` into `folder`; the path by which it is opened."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang or "en",)
-    author = _MiniatureDatasetWriter(record, chosen)
+    author = _MiniatureRowMaker(record, chosen)
     shape = choose_representative_shape(record)
     main, other = int(size.main), int(size.other)
     if _is_one_row_per_item(record):
-        return _write_rows(
+        return _write_json_lines_file(
             folder / f"{record.name}.jsonl", (author.row(shape, number) for number in range(main))
         )
     place = folder / record.name
     if shape == "classification":
-        _write_rows(
+        _write_json_lines_file(
             place / "train.jsonl", (author.make_labelled_row("train", number) for number in range(other))
         )
-        _write_rows(
+        _write_json_lines_file(
             place / "test.jsonl", (author.make_labelled_row("test", number) for number in range(main))
         )
         return place
-    _write_rows(place / "corpus.jsonl", (author.make_text_row("corpus", number) for number in range(main)))
-    _write_rows(place / "queries.jsonl", (author.make_text_row("queries", number) for number in range(other)))
+    _write_json_lines_file(
+        place / "corpus.jsonl", (author.make_filler_text_row("corpus", number) for number in range(main))
+    )
+    _write_json_lines_file(
+        place / "queries.jsonl", (author.make_filler_text_row("queries", number) for number in range(other))
+    )
     pairs = [(f"queries{number % other}", f"corpus{number}") for number in range(main)]
     judged = pairs if shape == "reranking" else pairs[: 3 * other]
-    _write_rows(
+    _write_json_lines_file(
         place / "qrels.jsonl",
-        (_make_judgement(query, doc, number < other) for number, (query, doc) in enumerate(judged)),
+        (_make_judgement_row(query, doc, number < other) for number, (query, doc) in enumerate(judged)),
     )
     if shape == "reranking":
         ranked: dict[str, list[str]] = {}
         for query, doc in pairs:
             ranked.setdefault(query, []).append(doc)
-        _write_rows(
+        _write_json_lines_file(
             place / "top_ranked.jsonl",
             ({"query_id": query, "doc_ids": docs} for query, docs in ranked.items()),
         )
     return place
 
 
-def _make_judgement(query: str, doc: str, relevant: bool) -> dict[str, Any]:
+def _make_judgement_row(query: str, doc: str, relevant: bool) -> dict[str, Any]:
     return {"query_id": query, "doc_id": doc, "relevance": int(relevant)}
 
 
-def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+def _write_json_lines_file(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     return path
 
 
 @dataclass(frozen=True)
-class _MiniatureDatasetWriter:
+class _MiniatureRowMaker:
     """Writes the rows of a dataset in some languages, in turn."""
 
     record: CatalogueDatasetRecord
@@ -169,7 +173,7 @@ class _MiniatureDatasetWriter:
         }
         row = {"id": str(number), "lang": self._choose_row_language(number), **facts.get(shape, {})}
         for column in self.record.chars:
-            row[column] = self._make_cell_value(column, number)
+            row[column] = self._make_filler_cell_texts(column, number)
         if shape == "summaries":
             machines = self.record.each["summaries"]
             row["relevance"] = [low + (high - low) * (place % 5) / 4 for place in range(machines)]
@@ -178,16 +182,16 @@ class _MiniatureDatasetWriter:
     def make_labelled_row(self, side: str, number: int) -> dict[str, Any]:
         """A row of one side of a classification."""
         return {
-            **self.make_text_row(side, number),
+            **self.make_filler_text_row(side, number),
             "label": f"topic {self._find_row_within_language(number) % 4}",
         }
 
-    def make_text_row(self, part: str, number: int) -> dict[str, Any]:
+    def make_filler_text_row(self, part: str, number: int) -> dict[str, Any]:
         """A row with a text as long as those of a part."""
         text = self._make_filler_text(part, number, self.record.chars.get(part, 100))
         return {"id": f"{part}{number}", "text": text, "lang": self._choose_row_language(number)}
 
-    def _make_cell_value(self, column: str, number: int) -> str | list[str]:
+    def _make_filler_cell_texts(self, column: str, number: int) -> str | list[str]:
         length = self.record.chars[column]
         several = self.record.each.get(column)
         if several is None:
@@ -203,7 +207,7 @@ class _MiniatureDatasetWriter:
 
     def _make_filler_text(self, what: str, number: int, length: float) -> str:
         """Make filler of about as many tokens as `length` characters have, no two texts alike."""
-        wanted = length * estimate_token_density(self._choose_row_language(number))
+        wanted = length * estimate_tokens_relative_to_english(self._choose_row_language(number))
         salt = sum(map(ord, what))
         first = (number * 7 + salt) % len(_SENTENCES)
         told = " ".join((*_SENTENCES[first:], *_SENTENCES[:first]))
@@ -216,12 +220,11 @@ class _MiniatureDatasetWriter:
         return text
 
 
-def estimate_token_density(lang: str) -> float:
+def estimate_tokens_relative_to_english(lang: str) -> float:
     """Estimate the cl100k tokens in a character of a language, in units of English's.
 
-    >>> (estimate_token_density("en"), estimate_token_density("de"), estimate_token_density("zh"),
-    ... estimate_token_density("en-ar"))
-    (1.0, 1.5, 5.0, 3.3)
+    >>> (estimate_tokens_relative_to_english("en"), estimate_tokens_relative_to_english("de"),
+    estimate_tokens_relative_to_english("zh"), ... estimate_tokens_relative_to_english("en-ar")) (1.0, 1.5, 5.0, 3.3)
     """
     from langcodes import Language
 

@@ -20,8 +20,8 @@ from embassay.data.catalogue.entries import (
     Names,
     Protocol,
     StrictCatalogueRecord,
+    describe_dataset_source,
     find_catalogue_entry,
-    find_dataset_location,
     read_catalogue_entries,
 )
 from embassay.data.rows import LIKE, find_nearest_name, format_value_for_error
@@ -101,12 +101,14 @@ class SuiteMember:
         """For `--json`, with the languages, the split and the group that its record adds."""
         record = self.record
         langs = self.langs or tuple(record.langs or [record.lang] if record else ())
-        splits = {table.part: list(table.split_names) for table in record.all_tables} if record else {}
+        splits = (
+            {table.part: list(table.list_hub_split_names) for table in record.all_tables} if record else {}
+        )
         return {
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
             "split": self.split or _find_scored_split(splits), "group": "" if self.set == self.dataset else self.set,
             # A file that somebody added to a suite has no record in the catalogue.
-            "place": find_dataset_location(record) if record else "file"
+            "place": describe_dataset_source(record) if record else "file"
         }  # fmt: skip
 
 
@@ -135,7 +137,7 @@ class DatasetSuite:
         """The names of the sets that it counts: datasets, those of a group as one."""
         return tuple(dict.fromkeys(member.set for member in self.members))
 
-    def narrow_to_tasks(self, tasks: Iterable[str]) -> DatasetSuite:
+    def narrow_suite_to_tasks(self, tasks: Iterable[str]) -> DatasetSuite:
         """Narrow the suite to what it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
         members = tuple(narrow_members_to_tasks(self.members, wanted))
@@ -176,7 +178,7 @@ def find_suite(source: str) -> DatasetSuite | None:
     """
     named, tasks = split_tasks_from_spec(source)
     suite = read_all_suites().get(named) or _read_own_suite(Path(named).expanduser())
-    return suite.narrow_to_tasks(tasks) if suite and tasks else suite
+    return suite.narrow_suite_to_tasks(tasks) if suite and tasks else suite
 
 
 def find_records_and_file_members(names: Iterable[str]) -> tuple[list[CatalogueDatasetRecord], list[str]]:
@@ -196,18 +198,18 @@ def find_records_and_file_members(names: Iterable[str]) -> tuple[list[CatalogueD
     return list(records.values()), files
 
 
-def merge_suite_members(members: Iterable[SuiteMember]) -> tuple[SuiteMember, ...]:
+def merge_duplicate_suite_members(members: Iterable[SuiteMember]) -> tuple[SuiteMember, ...]:
     """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
     by_split: dict[tuple[str, str], SuiteMember] = {}
     for member in members:
         before = by_split.get((member.dataset, member.split))
         by_split[member.dataset, member.split] = (
-            member if before is None else _merge_two_members(before, member)
+            member if before is None else _merge_suite_members(before, member)
         )
     return tuple(by_split.values())
 
 
-def _merge_two_members(first: SuiteMember, second: SuiteMember) -> SuiteMember:
+def _merge_suite_members(first: SuiteMember, second: SuiteMember) -> SuiteMember:
     return replace(
         first,
         tasks=_merge_name_restrictions(first.tasks, second.tasks),
@@ -231,7 +233,7 @@ def _read_own_suite(path: Path) -> DatasetSuite | None:
     try:
         record = SuiteRecord.model_validate(content)
     except ValidationError as error:
-        raise _make_first_fault_error(path, error) from error
+        raise _make_suite_validation_error(path, error) from error
     if record.name in read_all_suites() or record.name in read_catalogue_entries():
         raise DataError(
             f"the name {record.name!r} is already used by a suite or dataset in the catalogue", path=path,
@@ -240,7 +242,7 @@ def _read_own_suite(path: Path) -> DatasetSuite | None:
     return _make_suite(record, {record.name: record}, path)
 
 
-def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
+def _make_suite_validation_error(path: Path, error: ValidationError) -> DataError:
     """Make an error of the first fault in one line: where, what was expected, what was found."""
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
@@ -284,8 +286,8 @@ def _resolve_suite_members(
     for member in record.members:
         tasks = tuple(member.tasks or record.tasks)
         if member.dataset:
-            name = _resolve_dataset_name(member, path)
-            langs = _check_known_languages(name, member.lang, path)
+            name = _resolve_dataset_name_or_path(member, path)
+            langs = _return_languages_if_all_known(name, member.lang, path)
             members.append(SuiteMember(name, tasks, langs, member.split, member.group, member.title))
             continue
         if member.suite in (record.name, *above):
@@ -299,11 +301,11 @@ def _resolve_suite_members(
             inner = paper.members
             within.update(paper.within)
         members += narrow_members_to_tasks(inner, tasks) if tasks else inner
-    within[record.name] = merge_suite_members(members)
+    within[record.name] = merge_duplicate_suite_members(members)
     return within[record.name]
 
 
-def _resolve_dataset_name(record: SuiteMemberRecord, path: Path | None) -> str:
+def _resolve_dataset_name_or_path(record: SuiteMemberRecord, path: Path | None) -> str:
     """Resolve a name of the catalogue to itself, or to a path from the file's folder, or DataError."""
     if record.dataset in read_catalogue_entries():
         return record.dataset
@@ -323,7 +325,7 @@ def _resolve_dataset_name(record: SuiteMemberRecord, path: Path | None) -> str:
     return str(file)
 
 
-def _check_known_languages(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
+def _return_languages_if_all_known(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
     record = read_catalogue_entries().get(name)
     every = (record.langs or [record.lang]) if record else langs
     for lang in langs:

@@ -7,6 +7,6 @@ Everything is read by the readers that a run uses, so a check and a run cannot d
 
 from embassay.data.check.figures import NearDuplicateRule
 from embassay.data.check.files import DataCheckReport
-from embassay.data.check.inspection import DataCheck
+from embassay.data.check.inspection import DataCheckRequest
 
-__all__ = ["DataCheck", "DataCheckReport", "NearDuplicateRule"]
+__all__ = ["DataCheckReport", "DataCheckRequest", "NearDuplicateRule"]

@@ -15,20 +15,25 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.contracts import Tokenizer
 from embassay.data.check.files import (
     NumberSpread,
-    RepeatedRows,
+    RepeatedRowCounts,
     SimilarRowPair,
     SplitTextOverlap,
     TextLengthSummary,
     ValueCounts,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.rows import RowSource, SourceRow, collect_row_faults, format_plain_text
+from embassay.data.rows import (
+    RowSource,
+    SourceRow,
+    normalise_value_to_plain_text,
+    skip_and_collect_faulty_rows,
+)
 from embassay.data.shapes import RETRIEVAL_PARTS
 from embassay.data.views import drop_repeated_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import (
     Classification,
-    JudgedSummaries,
+    HumanRatedSummaries,
     LabelledTextPairs,
     LabelledTexts,
     RerankingSet,
@@ -263,7 +268,7 @@ Said = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class TableRows:
+class TableTextsWithLabels:
     """The rows of one table: id, text, the side (split) each is on, and what it is labelled as (empty: not)."""
 
     table: str
@@ -276,7 +281,7 @@ class TableRows:
 class RepeatedTextSearch:
     """The rows of a table by their text, white space aside, and the search for almost equal ones among them."""
 
-    def __init__(self, texts: TableRows, near: NearDuplicateRule | None, say: Said) -> None:
+    def __init__(self, texts: TableTextsWithLabels, near: NearDuplicateRule | None, say: Said) -> None:
         self._rows, self._say = texts, say
         self._first: dict[str, int] = {}
         self._same: list[int] = []
@@ -291,15 +296,15 @@ class RepeatedTextSearch:
             else None
         )
 
-    def find_repeated_rows(self, side: str | None = None) -> RepeatedRows:
+    def find_repeated_rows(self, side: str | None = None) -> RepeatedRowCounts:
         """Rows that repeat an earlier one, of all or of one `side`."""
         rows = [row for row, where in enumerate(self._rows.sides) if side in (None, where)]
         first: dict[int, int] = {}
         again = [(first[same], row) for row in rows if first.setdefault(same := self._same[row], row) != row]
         labels = self._rows.labels
-        mask = self._make_row_mask(rows)
+        mask = self._make_mask_of_texts_in_rows(rows)
         near = self._find_near_duplicates(mask, mask)
-        return RepeatedRows(
+        return RepeatedRowCounts(
             self._rows.table,
             len(rows),
             len(again),
@@ -313,8 +318,10 @@ class RepeatedTextSearch:
         in_within, in_of = self._map_text_to_first_row(within), self._map_text_to_first_row(of)
         rows = [row for row, side in enumerate(self._rows.sides) if side == of]
         same = [(in_within[self._same[row]], row) for row in rows if self._same[row] in in_within]
-        alone = self._make_row_mask([row for text, row in in_of.items() if text not in in_within])
-        near = self._find_near_duplicates(self._make_row_mask(list(in_within.values())), alone)
+        alone = self._make_mask_of_texts_in_rows(
+            [row for text, row in in_of.items() if text not in in_within]
+        )
+        near = self._find_near_duplicates(self._make_mask_of_texts_in_rows(list(in_within.values())), alone)
         nearly = None
         if near is not None:
             alike = {pair.second for pair in near}
@@ -322,9 +329,9 @@ class RepeatedTextSearch:
         examples = self._collect_alike_examples(same, near, in_within, in_of)
         return SplitTextOverlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
 
-    def measure_side_overlaps(self) -> tuple[SplitTextOverlap, ...]:
+    def measure_split_text_overlaps(self) -> tuple[SplitTextOverlap, ...]:
         """Measure the overlap of every two sides: tested on with trained on, else later with earlier."""
-        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_rank_split_side)
+        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_rank_split_by_training_use)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
 
     def _find_near_duplicates(
@@ -336,7 +343,7 @@ class RepeatedTextSearch:
             earlier, later, lambda done, total: self._say("comparing texts", done, total)
         )
 
-    def _make_row_mask(self, rows: Sequence[int]) -> NDArray[np.bool_]:
+    def _make_mask_of_texts_in_rows(self, rows: Sequence[int]) -> NDArray[np.bool_]:
         mask = np.zeros(len(self._first), np.bool_)
         mask[[self._same[row] for row in rows]] = True
         return mask
@@ -356,20 +363,20 @@ class RepeatedTextSearch:
         firsts: dict[int, int],
         seconds: dict[int, int],
     ) -> tuple[SimilarRowPair, ...]:
-        exact = [self._make_alike_rows(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
+        exact = [self._make_similar_row_pair(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
         alike = [
-            self._make_alike_rows(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
+            self._make_similar_row_pair(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
             for pair in (near or ())[:EXAMPLES]
         ]
         return (*exact, *alike)
 
-    def _make_alike_rows(self, first: int, second: int, jaccard: float, exact: bool) -> SimilarRowPair:
+    def _make_similar_row_pair(self, first: int, second: int, jaccard: float, exact: bool) -> SimilarRowPair:
         ids, texts = self._rows.ids, self._rows.texts
         shown = [" ".join(texts[row].split())[:_SHOWN] for row in (first, second)]
         return SimilarRowPair(ids[first], ids[second], jaccard, exact, *shown)
 
 
-def _rank_split_side(side: str) -> int:
+def _rank_split_by_training_use(side: str) -> int:
     """Rank a side of a split: what is trained on first, what is tested on last."""
     return -1 if side.lower() in _TRAINED else int(side.lower() in _TESTED)
 
@@ -397,7 +404,7 @@ class TableTexts:
     labels: list[str] = field(default_factory=list)
     cut: bool = False
 
-    def describe_omitted_part(self) -> str:
+    def describe_unchecked_table_part(self) -> str:
         """Describe what a check of the table leaves out; empty where that is nothing."""
         if not self.cut:
             return ""
@@ -406,24 +413,24 @@ class TableTexts:
             f"its first {len(self.ids):,} rows. The warnings still count exact repeats in the whole corpus."
         )
 
-    def texts(self) -> TableRows:
+    def texts(self) -> TableTextsWithLabels:
         """Make the rows of the table that are to be compared."""
-        return TableRows(self.name, self.ids, self.rows, self.sides, self.labels)
+        return TableTextsWithLabels(self.name, self.ids, self.rows, self.sides, self.labels)
 
 
 def read_text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[TableTexts]:
     """The tables of a dataset that hold texts, each once; `read` is told how many rows have been read."""
-    for name, source in _find_text_sources(dataset).items():
+    for name, source in _find_tables_with_texts(dataset).items():
         table = TableTexts(name)
-        with collect_row_faults(lambda _error: None):  # the loading of shapes has met them
+        with skip_and_collect_faulty_rows(lambda _error: None):  # the loading of shapes has met them
             try:
-                _read_rows_into_table(table, source, read)
+                _read_source_rows_into_text_table(table, source, read)
             except DataError:
                 continue
         yield table
 
 
-def measure_text_lengths(
+def summarise_column_text_lengths(
     table: TableTexts, tokenizer: Tokenizer | None, say: Callable[[int, int], None]
 ) -> Iterator[TextLengthSummary]:
     """Measure the texts of each column in characters and tokens; in words without a tokenizer."""
@@ -446,7 +453,7 @@ def measure_text_lengths(
         )
 
 
-def _find_text_sources(dataset: Dataset) -> dict[str, RowSource]:
+def _find_tables_with_texts(dataset: Dataset) -> dict[str, RowSource]:
     """Find the tables with texts by name; one that repeats columns of another's files is left out."""
     taken: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
     named: dict[str, RowSource] = {}
@@ -455,7 +462,7 @@ def _find_text_sources(dataset: Dataset) -> dict[str, RowSource]:
         part: frozenset(o.origin_address for o in source.list_origins()) for part, source in parts.items()
     }
     for part in sorted(parts, key=lambda part: -len(reach[part])):
-        with collect_row_faults(lambda _error: None):
+        with skip_and_collect_faulty_rows(lambda _error: None):
             columns = frozenset(parts[part].columns()) & {*COLUMNS}
         if columns and not any(columns <= names and reach[part] <= files for names, files in taken.values()):
             taken[part] = columns, reach[part]
@@ -464,7 +471,9 @@ def _find_text_sources(dataset: Dataset) -> dict[str, RowSource]:
     return named
 
 
-def _read_rows_into_table(table: TableTexts, source: RowSource, read: Callable[[int], None]) -> None:
+def _read_source_rows_into_text_table(
+    table: TableTexts, source: RowSource, read: Callable[[int], None]
+) -> None:
     available = source.columns()
     label = next((name for name in _LABELS if name in available), "")
     names = [name for name in COLUMNS if name in available]
@@ -480,7 +489,7 @@ def _read_rows_into_table(table: TableTexts, source: RowSource, read: Callable[[
             table.ids.append(str(number if key is None else key))
             table.rows.append(joined)
             table.sides.append(str(row.cells.get("split") or ""))
-            table.labels.append(format_plain_text(row.cells.get(label)) if label else "")
+            table.labels.append(normalise_value_to_plain_text(row.cells.get(label)) if label else "")
         held += len(joined)
         if held > HELD:
             table.cut = True
@@ -512,10 +521,10 @@ def summarize_number_spread(values: ArrayLike) -> NumberSpread:
     return NumberSpread(len(numbers), low, median, high, top, float(numbers.mean()))
 
 
-def count_values(values: Iterable[object]) -> ValueCounts:
+def count_value_occurrences(values: Iterable[object]) -> ValueCounts:
     """Count how often each value is there.
 
-    >>> count_values(["b", "a", "b"]).counts
+    >>> count_value_occurrences(["b", "a", "b"]).counts
     {'b': 2, 'a': 1}
     """
     return ValueCounts(dict(Counter(map(_format_value, values)).most_common()))
@@ -527,10 +536,10 @@ def summarize_data_values(data: Any) -> Figures:
     return make(data) if make else {}
 
 
-def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
+def find_score_scale_and_count_outliers(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
     """Find the smallest usual scale that holds 95% of the scores but not all, and how many are off.
 
-    >>> find_off_scale_scores([0.5] * 30 + [40.0])
+    >>> find_score_scale_and_count_outliers([0.5] * 30 + [40.0])
     ((0, 1), 1)
     """
     numbers = np.asarray(scores, np.float64)
@@ -544,13 +553,13 @@ def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | No
     return None
 
 
-def describe_odd_scores(data: Any) -> Iterator[str]:
+def list_notes_on_odd_scores(data: Any) -> Iterator[str]:
     """Describe what is odd about the scores of pairs and the ratings of summaries."""
     columns: Mapping[str, ArrayLike] = (
         {"score": data.scores} if isinstance(data, ScoredTextPairs) else getattr(data, "axes", {})
     )
     for name, values in columns.items():
-        if off := find_off_scale_scores(values):
+        if off := find_score_scale_and_count_outliers(values):
             (low, high), count = off
             most = summarize_number_spread(values)
             yield (
@@ -565,13 +574,13 @@ def _summarize_labelled_texts(data: LabelledTexts) -> Figures:
         if len(set(data.sets)) > 1
         else {}
     )
-    return {"labels": count_values(data.labels), **sets}
+    return {"labels": count_value_occurrences(data.labels), **sets}
 
 
 def _summarize_classification(data: Classification) -> Figures:
     return {
-        "labels to train on": count_values(data.train.labels),
-        "labels to test on": count_values(data.test.labels),
+        "labels to train on": count_value_occurrences(data.train.labels),
+        "labels to test on": count_value_occurrences(data.test.labels),
     }
 
 
@@ -582,7 +591,7 @@ def _summarize_retrieval_set(data: RetrievalSet) -> Figures:
         "relevant documents per query": summarize_number_spread(
             [sum(gain > 0 for gain in grades.values()) for grades in data.qrels.values()]
         ),
-        "gains": count_values(gains),
+        "gains": count_value_occurrences(gains),
     }
 
 
@@ -592,11 +601,11 @@ def _summarize_reranking_set(data: RerankingSet) -> Figures:
         "relevant candidates per query": summarize_number_spread(
             [int((row > 0).sum()) for row in data.relevance]
         ),
-        "gains": count_values(np.concatenate(data.relevance).tolist()),
+        "gains": count_value_occurrences(np.concatenate(data.relevance).tolist()),
     }
 
 
-def _summarize_judged_summaries(data: JudgedSummaries) -> Figures:
+def _compute_judged_summary_statistics(data: HumanRatedSummaries) -> Figures:
     return {
         "people's summaries per text": summarize_number_spread([len(row) for row in data.references]),
         "rated summaries per text": summarize_number_spread([len(row) for row in data.summaries]),
@@ -607,8 +616,8 @@ def _summarize_judged_summaries(data: JudgedSummaries) -> Figures:
 _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
     LabelledTexts: _summarize_labelled_texts,
     Classification: _summarize_classification,
-    LabelledTextPairs: lambda data: {"labels": count_values(data.labels.tolist())},
-    SummaryComparisons: lambda data: {"choices": count_values(data.choice.tolist())},
+    LabelledTextPairs: lambda data: {"labels": count_value_occurrences(data.labels.tolist())},
+    SummaryComparisons: lambda data: {"choices": count_value_occurrences(data.choice.tolist())},
     ScoredTextPairs: lambda data: {"score": summarize_number_spread(data.scores)},
     SummaryRatings: lambda data: {
         axis: summarize_number_spread(values)
@@ -617,7 +626,7 @@ _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
     },
     RetrievalSet: _summarize_retrieval_set,
     RerankingSet: _summarize_reranking_set,
-    JudgedSummaries: _summarize_judged_summaries,
+    HumanRatedSummaries: _compute_judged_summary_statistics,
     TextsWithParaphrases: lambda data: {
         "paraphrases per text": summarize_number_spread([len(row) for row in data.wordings])
     },

@@ -17,15 +17,15 @@ from embassay.data.lines import (
     USUAL,
     DelimitedReadOptions,
     DelimitedTable,
-    check_row_limit,
+    check_file_row_count,
     choose_csv_quoting,
     detect_delimiter,
     is_number,
     open_unpacked_file,
 )
-from embassay.data.rows import collect_row_faults
+from embassay.data.rows import skip_and_collect_faulty_rows
 from embassay.data.shapes import CALLED
-from embassay.data.tables import find_known_suffix, open_one_of_tables
+from embassay.data.tables import find_known_suffix, open_table_ignoring_unused_options
 from embassay.errors import DataError, UsageError
 from embassay.limits import is_pipe, read_bounded_lines
 from embassay.records import SkippedItems
@@ -46,7 +46,7 @@ class ColumnProfile:
 
 
 @dataclass(frozen=True)
-class CheckedFile:
+class CheckedFileProfile:
     """A file as it lies there; `rows` are those that could be read, `encoding` and `line_ends` empty for Parquet. In a
     table of lines and marks `blank` lines are passed over, and `over` rows go over several lines."""
 
@@ -134,7 +134,7 @@ class DatasetShapeCheck:
 
 
 @dataclass(frozen=True)
-class MappableDataShape:
+class ShapeReachableByMapping:
     """A shape that a `--map` would give."""
 
     shape: str
@@ -167,7 +167,7 @@ class SimilarRowPair:
 
 
 @dataclass(frozen=True)
-class RepeatedRows:
+class RepeatedRowCounts:
     """Rows of one table that repeat an earlier row: exactly, or nearly (None: not looked for).
 
     `conflicting` are exact repeats with another label or score than the first.
@@ -202,13 +202,13 @@ class DataCheckReport:
     path: str
     usable: bool
     langs: tuple[str, ...]
-    files: tuple[CheckedFile, ...]
+    files: tuple[CheckedFileProfile, ...]
     shapes: tuple[DatasetShapeCheck, ...]
-    near_misses: tuple[MappableDataShape, ...]
+    near_misses: tuple[ShapeReachableByMapping, ...]
     faults: tuple[Fault, ...]
     remarks: tuple[str, ...]
     lengths: tuple[TextLengthSummary, ...]
-    repeats: tuple[RepeatedRows, ...]
+    repeats: tuple[RepeatedRowCounts, ...]
     overlaps: tuple[SplitTextOverlap, ...]
     threshold: float | None
     command: str = ""
@@ -250,10 +250,10 @@ class DataFaultCollector:
 
     def list_faults(self) -> tuple[Fault, ...]:
         """List one record per kind of fault, in the order they came up."""
-        return tuple(_make_fault(entry) for entry in self._entries.values())
+        return tuple(_make_data_fault_from_places(entry) for entry in self._entries.values())
 
 
-def _make_fault(entry: _FaultPlaces) -> Fault:
+def _make_data_fault_from_places(entry: _FaultPlaces) -> Fault:
     error = entry.first
     lines = sorted(line for line, _ in entry.places if line is not None)
     return Fault(
@@ -290,7 +290,7 @@ def profile_data_file(
     found: Callable[[DataError], None],
     read: Callable[[int], None],
     reading: DelimitedReadOptions = USUAL,
-) -> CheckedFile:
+) -> CheckedFileProfile:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
     be read goes to `found`.
 
@@ -299,14 +299,14 @@ def profile_data_file(
     columns: dict[str, _ColumnProfiler] = {}
     rows, blank, over = 0, 0, 0
     try:
-        source = open_one_of_tables(path, reading)
+        source = open_table_ignoring_unused_options(path, reading)
         if isinstance(source, DelimitedTable):
             quotes = choose_csv_quoting(path, source.delimiter, source.reading.quoting)
             blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
-        with collect_row_faults(lambda _error: None):  # the reading below meets the same rows again
+        with skip_and_collect_faulty_rows(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
         columns = {name: _ColumnProfiler(text_only=isinstance(source, DelimitedTable)) for name in names}
-        with collect_row_faults(found):
+        with skip_and_collect_faulty_rows(found):
             for rows, row in enumerate(source.rows(names), 1):
                 for name, cells in columns.items():
                     cells.add(row.cells.get(name))
@@ -318,18 +318,18 @@ def profile_data_file(
     text = bool(suffix) and suffix != ".parquet"
     encoding, ends = _name_encoding_and_line_ends(path) if text else ("", "")
     facts = tuple(cells.column(name) for name, cells in columns.items())
-    return CheckedFile(
+    return CheckedFileProfile(
         str(path), _name_file_format(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over
     )
 
 
-def advise_table_reading(
+def suggest_delimited_read_options(
     path: Path, reading: DelimitedReadOptions
 ) -> tuple[DelimitedReadOptions, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     notes: list[str] = []
     try:
-        source = open_one_of_tables(path, reading)
+        source = open_table_ignoring_unused_options(path, reading)
     except (DataError, UsageError):
         mark = (
             "" if find_known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
@@ -343,7 +343,7 @@ def advise_table_reading(
         not reading.delimiter
         and mark
         and MARKS[mark] != source.delimiter
-        and _has_other_delimiter(path, source, mark)
+        and _is_split_by_other_delimiter(path, source, mark)
     ):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
         notes.append(f"{path.name}: its fields are separated by {mark}s, not {current}s.")
@@ -365,9 +365,9 @@ def advise_table_reading(
     return reading, tuple(notes)
 
 
-def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
+def _is_split_by_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
     """Whether the first line is one field as it is read, or the lines agree on another mark and not on this one."""
-    with collect_row_faults(lambda _error: None):
+    with skip_and_collect_faulty_rows(lambda _error: None):
         try:
             _, first = next(source.records(), (1, [""]))
         except DataError:
@@ -378,11 +378,11 @@ def _has_other_delimiter(path: Path, source: DelimitedTable, mark: str) -> bool:
     return mark == "tab" and choose_csv_quoting(path, "\t").plain
 
 
-def list_file_oddities(file: CheckedFile) -> Iterator[str]:
+def list_file_oddities(file: CheckedFileProfile) -> Iterator[str]:
     """List what is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
-        yield from _remark_on_unknown_file(path)
+        yield from _list_advice_on_unknown_file(path)
     if file.over:
         yield f"{path.name}: {file.over:,} row{'s span' if file.over > 1 else ' spans'} several lines."
     for column in file.columns:
@@ -470,7 +470,7 @@ def _name_encoding_and_line_ends(path: Path) -> tuple[str, str]:
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""
     try:
-        check_row_limit(path)
+        check_file_row_count(path)
         with open_unpacked_file(path) as stream:
             for number, raw in enumerate(read_bounded_lines(stream, path), 1):
                 first = first or raw[:4]
@@ -497,7 +497,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _remark_on_unknown_file(path: Path) -> Iterator[str]:
+def _list_advice_on_unknown_file(path: Path) -> Iterator[str]:
     if is_pipe(path):
         yield f"{path.name}: it is a pipe, but a dataset is read more than once. Save it to a file first."
         return

@@ -15,33 +15,33 @@ from embassay.data.check.figures import (
     NearDuplicateRule,
     RepeatedTextSearch,
     Said,
-    TableRows,
     TableTexts,
-    describe_odd_scores,
-    measure_text_lengths,
+    TableTextsWithLabels,
+    list_notes_on_odd_scores,
     read_text_tables,
+    summarise_column_text_lengths,
     summarize_data_values,
 )
 from embassay.data.check.files import (
-    CheckedFile,
+    CheckedFileProfile,
     ColumnProfile,
     DataCheckReport,
     DataFaultCollector,
     DatasetShapeCheck,
     DocumentFolderCounts,
-    MappableDataShape,
-    RepeatedRows,
+    RepeatedRowCounts,
+    ShapeReachableByMapping,
     SplitTextOverlap,
     TextLengthSummary,
-    advise_table_reading,
     list_file_oddities,
     profile_data_file,
+    suggest_delimited_read_options,
 )
 from embassay.data.dataset import Dataset
 from embassay.data.documents.passages import FolderPassageSource
 from embassay.data.language import can_identify_language, detect_language
 from embassay.data.lines import MARKS, DelimitedReadOptions, split_reading_from_mapping
-from embassay.data.rows import FileRowOrigin, collect_row_faults, find_nearest_name
+from embassay.data.rows import RowSourceFileOrigin, find_nearest_name, skip_and_collect_faulty_rows
 from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
@@ -49,10 +49,10 @@ from embassay.data.shapes import (
     find_missing_columns,
     find_missing_columns_by_layout,
     list_possible_shapes,
-    match_usual_columns,
+    match_pair_columns_by_usual_names,
 )
 from embassay.data.sources import open_dataset, prefer_path_over_catalogue, split_tasks_from_spec
-from embassay.data.tables import find_known_suffix, open_one_of_tables
+from embassay.data.tables import find_known_suffix, open_table_ignoring_unused_options
 from embassay.data.views import TitlePrependedView
 from embassay.errors import DataError, UsageError
 from embassay.limits import walk_bounded_folder
@@ -88,7 +88,7 @@ Facts = Mapping[str, ColumnProfile]
 
 def find_near_miss_shapes(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
-) -> tuple[MappableDataShape, ...]:
+) -> tuple[ShapeReachableByMapping, ...]:
     """Find the shapes the table would have if other columns of it were read as those missing.
 
     `columns` are what can be asked for, `mapping` is the `--map` so far. A column that serves the shape
@@ -100,7 +100,7 @@ def find_near_miss_shapes(
     """
     missing = {shape: find_missing_columns(shape, columns) for shape in list_possible_shapes(columns)}
     mended = tuple(
-        MappableDataShape(
+        ShapeReachableByMapping(
             shape, TASKS[shape], tuple(offer), f"--map {format_map_options({**mapping, **offer})}"
         )
         for shape, offer in guess_missing_columns(columns, mapping, facts).items()
@@ -109,7 +109,7 @@ def find_near_miss_shapes(
         return mended
     least = min(map(len, missing.values()))
     return tuple(
-        MappableDataShape(shape, TASKS[shape], names, "")
+        ShapeReachableByMapping(shape, TASKS[shape], names, "")
         for shape, names in missing.items()
         if len(names) == least
     )
@@ -123,12 +123,14 @@ def guess_missing_columns(
     if len(free) == 1 and set(free[0]) & set(MARKS.values()):
         return {}  # several names, between marks that were not seen
     if facts and all(name.isdecimal() for name in facts):
-        shape, likely = _guess_shape_by_content([facts[name] for name in free if name in facts])
+        shape, likely = _guess_shape_and_columns_by_content([facts[name] for name in free if name in facts])
         return {shape: likely} if likely else {}
     offers = {}
     for shape in list_possible_shapes(columns):
         ways = find_missing_columns_by_layout(shape, columns)
-        matches = (_match_columns_by_name(shape, missing, free, facts) for missing in ways if all(ways))
+        matches = (
+            _match_missing_columns_by_name(shape, missing, free, facts) for missing in ways if all(ways)
+        )
         if offer := next(filter(None, matches), {}):
             offers[shape] = offer
     return offers
@@ -139,7 +141,7 @@ def format_map_options(mapping: Mapping[str, str]) -> str:
     return ",".join(f"{target}={column}" for target, column in mapping.items())
 
 
-def _match_columns_by_name(
+def _match_missing_columns_by_name(
     shape: str, missing: Sequence[str], columns: Sequence[str], facts: Facts
 ) -> dict[str, str]:
     """Missing column -> the column that may hold it; empty if one has none, or what they hold speaks against it."""
@@ -151,7 +153,7 @@ def _match_columns_by_name(
         called = [lower[name] for name in CALLED.get(target, ()) if name in lower]
         near = lower.get(find_nearest_name(target, lower), "")
         column = (
-            _pick_longest_text_column(called, facts) if target == "text" else next(iter(called), "")
+            _prefer_column_with_longer_texts(called, facts) if target == "text" else next(iter(called), "")
         ) or near
         if target == "label" and column in facts and not _is_repetitive_column(facts[column]):
             column = next(
@@ -171,7 +173,7 @@ def _is_repetitive_column(column: ColumnProfile) -> bool:
     return few and column.words <= _FEW_WORDS
 
 
-def _pick_longest_text_column(called: Sequence[str], facts: Facts) -> str:
+def _prefer_column_with_longer_texts(called: Sequence[str], facts: Facts) -> str:
     """Pick the first of these columns, unless another holds texts that are twice as long or longer."""
     if not called:
         return ""
@@ -185,7 +187,7 @@ def _is_plausible_shape(shape: str, matched: Mapping[str, str], columns: Sequenc
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
     answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
     if any(
-        _compute_kind_share(facts[column], "object") > _MOSTLY
+        _compute_share_of_value_kind(facts[column], "object") > _MOSTLY
         for column in matched.values()
         if column in facts
     ):
@@ -201,15 +203,17 @@ def _is_plausible_shape(shape: str, matched: Mapping[str, str], columns: Sequenc
     return True
 
 
-def _guess_shape_by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict[str, str]]:
+def _guess_shape_and_columns_by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict[str, str]]:
     """The shape that columns without names seem to have, by what they hold, and which is what; nothing without a
     column of texts."""
     rows = max((sum(column.kinds.values()) for column in columns), default=0)
     numbers = [
-        column for column in columns if _compute_kind_share(column, "number") > _MOSTLY and not column.binary
+        column
+        for column in columns
+        if _compute_share_of_value_kind(column, "number") > _MOSTLY and not column.binary
     ]
     binary = [column for column in columns if column.binary]
-    words = [column for column in columns if _compute_kind_share(column, "text") > _MOSTLY]
+    words = [column for column in columns if _compute_share_of_value_kind(column, "text") > _MOSTLY]
     texts = [word for word in words if word.words > _FEW_WORDS] or sorted(
         words, key=lambda column: -column.words
     )[:1]
@@ -242,7 +246,7 @@ def _guess_shape_by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict
     return "documents", {"text": texts[0].name} if texts else {}
 
 
-def _compute_kind_share(column: ColumnProfile, kind: str) -> float:
+def _compute_share_of_value_kind(column: ColumnProfile, kind: str) -> float:
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     return column.kinds.get(kind, 0) / filled if filled else 0.0
 
@@ -255,7 +259,7 @@ def _ignore_progress(doing: str, done: int, total: int) -> None:
 
 
 @dataclass
-class DataCheck:
+class DataCheckRequest:
     """A check of the data that `spec` names, with the options a run has besides.
 
     `against` names other data to look for the same texts in, `near` says what counts as almost equal (None: don't
@@ -276,7 +280,7 @@ class DataCheck:
         """All there is to say. UsageError for a spec or an option that means nothing, and DataError where
         `against` cannot be read; what is wrong with the data themselves is in the report."""
         stops = DataFaultCollector()
-        dataset = self._try_open_dataset(stops)
+        dataset = self._open_dataset_or_none(stops)
         folder = find_document_folder(dataset)
         paths, (reading, _) = (
             [] if folder else self._list_dataset_files(dataset),
@@ -287,26 +291,26 @@ class DataCheck:
             for path in paths
         )
         odd = [remark for file in files for remark in list_file_oddities(file)]
-        better, notes = self._advise_file_reading(files)
+        better, notes = self._suggest_options_to_read_files(files)
         odd += notes
         usual = [self._match_usual_columns([column.name for column in file.columns]) for file in files]
         odd += [f"read as {format_map_options(mapping)} (no --map needed)" for mapping in usual if mapping]
-        shapes = tuple(self._check_shapes(dataset, stops, odd)) if dataset else ()
+        shapes = tuple(self._check_dataset_shapes(dataset, stops, odd)) if dataset else ()
         held = list(read_text_tables(dataset, self._make_reading_notice("texts"))) if dataset else []
-        odd.extend(remark for table in held if (remark := table.describe_omitted_part()))
+        odd.extend(remark for table in held if (remark := table.describe_unchecked_table_part()))
         repeats, overlaps = self._find_repeats_and_overlaps(held, odd)
         usable = any(shape.ready for shape in shapes)
-        guessed = self._guess_file_columns(dataset, files, better)
+        guessed = self._guess_possible_column_mapping(dataset, files, better)
         return DataCheckReport(
             self.spec,
             usable,
             _list_dataset_languages(dataset),
             files,
             shapes,
-            self._list_near_miss_shapes(guessed, bool(stops.list_faults())),
+            self._list_nearly_matching_data_shapes(guessed, bool(stops.list_faults())),
             stops.list_faults(),
             tuple(dict.fromkeys(odd)),
-            tuple(self._measure_lengths(held)),
+            tuple(self._iterate_text_length_summaries(held)),
             repeats,
             overlaps,
             self.near.threshold if self.near else None,
@@ -314,10 +318,10 @@ class DataCheck:
             if folder
             else self._suggest_check_command(guessed, better, stops, usable=usable)
             or self._suggest_run_command(shapes, stops),
-            self._summarize_documents(folder) if folder else None,
+            self._summarize_document_folder(folder) if folder else None,
         )
 
-    def _summarize_documents(self, folder: FolderPassageSource) -> DocumentFolderCounts:
+    def _summarize_document_folder(self, folder: FolderPassageSource) -> DocumentFolderCounts:
         """Summarize what a folder of documents holds, and the languages they seem to be in."""
         files, languages, looked_at = folder.folder_contents, Counter[str](), 0
         can_tell = can_identify_language()
@@ -331,10 +335,12 @@ class DataCheck:
             looked_at, files.notes
         )  # fmt: skip
 
-    def _advise_file_reading(self, files: tuple[CheckedFile, ...]) -> tuple[DelimitedReadOptions, list[str]]:
+    def _suggest_options_to_read_files(
+        self, files: tuple[CheckedFileProfile, ...]
+    ) -> tuple[DelimitedReadOptions, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = split_reading_from_mapping(self.mapping)
-        better = [advise_table_reading(Path(file.path), asked) for file in files]
+        better = [suggest_delimited_read_options(Path(file.path), asked) for file in files]
         notes = list(
             dict.fromkeys(line for path in files for line in _list_reading_notes(Path(path.path), asked))
         )
@@ -342,8 +348,8 @@ class DataCheck:
             return asked, notes
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
 
-    def _guess_file_columns(
-        self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: DelimitedReadOptions
+    def _guess_possible_column_mapping(
+        self, dataset: Dataset | None, files: tuple[CheckedFileProfile, ...], better: DelimitedReadOptions
     ) -> _PossibleColumnMapping | None:
         """What the columns of the file could be, as it is better read; None for what is none or several: of a
         folder only both sides of a classification are tables of their own."""
@@ -365,13 +371,13 @@ class DataCheck:
         mapped = {target: column for target, column in columns.items() if not column or column in names}
         named = tuple(name for name in dict.fromkeys((*mapped, *names)) if mapped.get(name, name))
         return _PossibleColumnMapping(
-            (*named, "split") if len(files) > 1 else named, {**better.as_map_options(), **mapped},
+            (*named, "split") if len(files) > 1 else named, {**better.make_map_option_dict(), **mapped},
             {column.name: column for column in first.columns}, len(files) > 1
         )  # fmt: skip
 
     def _match_usual_columns(self, columns: Sequence[str]) -> dict[str, str]:
         """Match the columns of a table of pairs with what they are taken for without being told."""
-        return match_usual_columns(columns, split_reading_from_mapping(self.mapping)[1])
+        return match_pair_columns_by_usual_names(columns, split_reading_from_mapping(self.mapping)[1])
 
     def _suggest_check_command(
         self,
@@ -416,9 +422,11 @@ class DataCheck:
             return f"embassay sage run {rest}"
         return f"embassay pteb run {rest} --original-only" if any(" " in task for task in served) else ""
 
-    def _try_open_dataset(self, stops: DataFaultCollector) -> Dataset | None:
+    def _open_dataset_or_none(self, stops: DataFaultCollector) -> Dataset | None:
         try:
-            with collect_row_faults(lambda _error: None):  # the reading of the file meets the rows again
+            with skip_and_collect_faulty_rows(
+                lambda _error: None
+            ):  # the reading of the file meets the rows again
                 return self._open_dataset(self.spec, self.split)
         except DataError as error:
             stops.add(error)
@@ -433,7 +441,9 @@ class DataCheck:
         """List the files of the dataset; of one that cannot be opened, those that lie there."""
         if dataset:
             origins = [origin for source in dataset.parts.values() for origin in source.list_origins()]
-            return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, FileRowOrigin)))
+            return list(
+                dict.fromkeys(origin.path for origin in origins if isinstance(origin, RowSourceFileOrigin))
+            )
         path = Path(split_tasks_from_spec(self.spec)[0]).expanduser()
         if path.is_dir():
             return sorted(
@@ -442,14 +452,14 @@ class DataCheck:
                 for name in names
                 if find_known_suffix(name)
                 and (file := Path(parent, name)).is_file()
-                and not _is_readme_file(file)
+                and not _is_readme_or_licence_file(file)
             )
         return [] if path.name.lower().endswith((".yaml", ".yml")) else [path]
 
     def _make_reading_notice(self, what: str) -> Callable[[int], None]:
         return lambda rows: self.say(f"reading {what}", rows, 0)
 
-    def _check_shapes(
+    def _check_dataset_shapes(
         self, dataset: Dataset, stops: DataFaultCollector, odd: list[str]
     ) -> Iterator[DatasetShapeCheck]:
         for shape in dataset.shapes():
@@ -458,9 +468,9 @@ class DataCheck:
             # How files are read is said once, with what else there is to know of them.
             yield replace(ready, warnings=tuple(warning for warning in ready.warnings if warning not in odd))
 
-    def _list_near_miss_shapes(
+    def _list_nearly_matching_data_shapes(
         self, guessed: _PossibleColumnMapping | None, stopped: bool
-    ) -> tuple[MappableDataShape, ...]:
+    ) -> tuple[ShapeReachableByMapping, ...]:
         """List a table's near-miss shapes: the parts of a folder are known by the names of its files."""
         if guessed is None:
             return ()
@@ -471,18 +481,18 @@ class DataCheck:
             if (miss.mend or not stopped) and (not guessed.only_sides or miss.shape == "classification")
         )
 
-    def _measure_lengths(self, held: list[TableTexts]) -> Iterator[TextLengthSummary]:
+    def _iterate_text_length_summaries(self, held: list[TableTexts]) -> Iterator[TextLengthSummary]:
         for table in held:
-            yield from measure_text_lengths(
+            yield from summarise_column_text_lengths(
                 table, self.tokenizer, lambda done, total: self.say("counting tokens", done, total)
             )
 
     def _find_repeats_and_overlaps(
         self, held: list[TableTexts], odd: list[str]
-    ) -> tuple[tuple[RepeatedRows, ...], tuple[SplitTextOverlap, ...]]:
+    ) -> tuple[tuple[RepeatedRowCounts, ...], tuple[SplitTextOverlap, ...]]:
         """Find the repeats of every table, and its overlaps: with `against`, else between its splits."""
         if self.against is not None:
-            return self._find_shared_rows(
+            return self._find_repeats_and_split_overlaps(
                 held,
                 list(
                     read_text_tables(
@@ -501,14 +511,16 @@ class DataCheck:
             comparison.find_repeated_rows(self.split if self.split in table.sides else None)
             for comparison, table in zip(compared, held, strict=True)
         )
-        overlaps = (overlap for comparison in compared for overlap in comparison.measure_side_overlaps())
+        overlaps = (
+            overlap for comparison in compared for overlap in comparison.measure_split_text_overlaps()
+        )
         return repeats, tuple(
             overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within)
         )
 
-    def _find_shared_rows(
+    def _find_repeats_and_split_overlaps(
         self, held: list[TableTexts], theirs: list[TableTexts], odd: list[str]
-    ) -> tuple[tuple[RepeatedRows, ...], tuple[SplitTextOverlap, ...]]:
+    ) -> tuple[tuple[RepeatedRowCounts, ...], tuple[SplitTextOverlap, ...]]:
         repeats, overlaps = [], []
         for table in held:
             fitting = [two for two in theirs if set(two.columns) == set(table.columns)]
@@ -516,7 +528,7 @@ class DataCheck:
             if twin is None:
                 names = ", ".join(table.columns)
                 odd.append(f"{self.against}: no table to compare with {table.name} (columns {names}).")
-            joined = _join_table_sides(table, self.spec, twin, str(self.against))
+            joined = _join_rows_of_two_tables(table, self.spec, twin, str(self.against))
             comparison = RepeatedTextSearch(joined, self.near, self.say)
             repeats.append(comparison.find_repeated_rows(self.spec))
             overlaps += [comparison.overlap(self.spec, str(self.against))] if twin else []
@@ -555,7 +567,7 @@ def _list_reading_notes(path: Path, reading: DelimitedReadOptions) -> tuple[str,
     try:
         return tuple(
             note
-            for origin in open_one_of_tables(path, reading).list_origins()
+            for origin in open_table_ignoring_unused_options(path, reading).list_origins()
             for note in getattr(origin, "notes", ())
         )
     except (DataError, UsageError):
@@ -567,13 +579,13 @@ def _check_dataset_shape(
 ) -> DatasetShapeCheck:
     """Check what a run would get of `shape`; what stops it goes to `stops`."""
     try:
-        with collect_row_faults(lambda error: stops.add(error, shape)):
+        with skip_and_collect_faulty_rows(lambda error: stops.add(error, shape)):
             loaded = dataset.load(shape)
     except DataError as error:
         if error.what != _CONSEQUENCE or not stops.of(shape):
             stops.add(error, shape)
         return DatasetShapeCheck(shape, TASKS[shape], False, 0)
-    odd.extend(describe_odd_scores(loaded.data))
+    odd.extend(list_notes_on_odd_scores(loaded.data))
     return DatasetShapeCheck(
         shape,
         TASKS[shape],
@@ -585,7 +597,7 @@ def _check_dataset_shape(
     )
 
 
-def _is_readme_file(path: Path) -> bool:
+def _is_readme_or_licence_file(path: Path) -> bool:
     """Whether a text file is about the others."""
     return path.name.lower().startswith(("readme", "licen", "notes."))
 
@@ -593,18 +605,20 @@ def _is_readme_file(path: Path) -> bool:
 def _list_dataset_languages(dataset: Dataset | None) -> tuple[str, ...]:
     if dataset is None or dataset.declared_lang:
         return (dataset.declared_lang,) if dataset else ()
-    with collect_row_faults(lambda _error: None):
+    with skip_and_collect_faulty_rows(lambda _error: None):
         try:
             return dataset.langs
         except DataError:
             return ()
 
 
-def _join_table_sides(table: TableTexts, side: str, other: TableTexts | None, other_side: str) -> TableRows:
+def _join_rows_of_two_tables(
+    table: TableTexts, side: str, other: TableTexts | None, other_side: str
+) -> TableTextsWithLabels:
     """Join the rows of two tables, one after the other, each on a side of its own."""
     # Near repeats within one table and between two are found in one pass, over both.
     rows = [(table, side), *([(other, other_side)] if other else [])]
-    return TableRows(
+    return TableTextsWithLabels(
         table.name,
         [key for table, _ in rows for key in table.ids],
         [text for table, _ in rows for text in table.rows],

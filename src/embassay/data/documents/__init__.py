@@ -6,8 +6,8 @@ from embassay.data.documents.passages import (
     Passage,
     PlacedPassage,
     open_document_folder,
-    read_passage_texts,
-    read_passages_with_origin,
+    read_corpus_passages_with_origin,
+    read_titled_passages,
     split_into_passages,
 )
 
@@ -17,7 +17,7 @@ __all__ = [
     "Passage",
     "PlacedPassage",
     "open_document_folder",
-    "read_passage_texts",
-    "read_passages_with_origin",
+    "read_corpus_passages_with_origin",
+    "read_titled_passages",
     "split_into_passages",
 ]

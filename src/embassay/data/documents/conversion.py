@@ -20,11 +20,15 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.markup import DocumentAsText, UnreadableDocument, find_first_heading
+from embassay.data.documents.markup import (
+    DocumentAsText,
+    UnreadableDocumentError,
+    find_title_heading_at_start,
+)
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, list_bounded_folder_entries
 from embassay.machine import find_cache_folder
-from embassay.parquet import close_idle_readers_at_exit, close_process_pipes, end_process
+from embassay.parquet import close_idle_readers_at_exit, close_process_pipes, kill_reader_process
 
 VERSION = "1"
 """Part of what conversions are kept under; raised when the same bytes give another text."""
@@ -47,22 +51,22 @@ def convert_document(path: Path, kind: str) -> DocumentAsText:
     cached = _find_conversion_file(path, kind)
     reply = _read_kept_conversion(cached)
     if reply is None:
-        reply = _make_conversion_request(path, kind)
+        reply = _request_conversion_from_process(path, kind)
         if kind in NEEDS or "refused" in reply:
             _write_kept_conversion(cached, reply)
     if "refused" in reply:
-        raise UnreadableDocument(reply["refused"])
-    title = reply["title"] or (find_first_heading(reply["text"]) if kind != "PDF" else "")
+        raise UnreadableDocumentError(reply["refused"])
+    title = reply["title"] or (find_title_heading_at_start(reply["text"]) if kind != "PDF" else "")
     return DocumentAsText(reply["text"], title, reply["lang"])
 
 
-def _make_conversion_request(path: Path, kind: str) -> dict[str, str]:
+def _request_conversion_from_process(path: Path, kind: str) -> dict[str, str]:
     request = {
         "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
         "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
     process = _idle.pop() if _idle else _DocumentConverterProcess()
-    reply = process.send_conversion_request(json.dumps(request), SECONDS.most)
+    reply = process.send_request_and_read_answer(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
         return {"refused": "files that need more memory or time than allowed"}
@@ -81,7 +85,7 @@ class _DocumentConverterProcess:
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, encoding="utf-8"
         )  # fmt: skip
-        if self._process_stdout.readline() != "ready\n":
+        if self._get_converter_stdout.readline() != "ready\n":
             self.close()
             raise DataError(
                 "the process that converts documents cannot be started",
@@ -89,10 +93,10 @@ class _DocumentConverterProcess:
             )
 
     @property
-    def _process_stdout(self) -> IO[str]:
+    def _get_converter_stdout(self) -> IO[str]:
         return cast(IO[str], self._process.stdout)
 
-    def send_conversion_request(self, request: str, seconds: int) -> str | None:
+    def send_request_and_read_answer(self, request: str, seconds: int) -> str | None:
         """The line that it answers; None where it died or took too long."""
         # CPU seconds bound work; a process that only waits uses none, so there is a clock too.
         clock = Timer(_IMPATIENT * seconds, self._process.kill)
@@ -101,7 +105,7 @@ class _DocumentConverterProcess:
             requests = cast(IO[str], self._process.stdin)
             requests.write(request + "\n")
             requests.flush()
-            line = self._process_stdout.readline()
+            line = self._get_converter_stdout.readline()
         except OSError:  # it died between two requests
             line = ""
         finally:
@@ -110,7 +114,7 @@ class _DocumentConverterProcess:
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
-        end_process(self._process)
+        kill_reader_process(self._process)
 
     def close_process_pipes(self) -> None:
         """Close the ends here; of a process that is another's, no more than that."""
@@ -160,20 +164,20 @@ def _write_kept_conversion(kept: Path, said: dict[str, str]) -> None:
 def clear_kept_conversions() -> int:
     """Remove what is kept of conversions; the bytes that it took."""
     freed = 0
-    for path, size in _list_conversions():
+    for path, size in _list_converted_document_files():
         path.unlink(missing_ok=True)
         freed += size
     return freed
 
 
-def summarize_kept_conversions() -> ConversionFolder:
+def summarize_kept_conversions() -> ConvertedDocumentsFolderSize:
     """Summarize what is kept of conversions."""
-    sizes = [size for _, size in _list_conversions()]
-    return ConversionFolder(find_conversions_folder(), len(sizes), sum(sizes))
+    sizes = [size for _, size in _list_converted_document_files()]
+    return ConvertedDocumentsFolderSize(find_conversions_folder(), len(sizes), sum(sizes))
 
 
 @dataclass(frozen=True)
-class ConversionFolder:
+class ConvertedDocumentsFolderSize:
     """A folder of conversions."""
 
     path: Path
@@ -181,7 +185,7 @@ class ConversionFolder:
     bytes: int
 
 
-def _list_conversions() -> list[tuple[Path, int]]:
+def _list_converted_document_files() -> list[tuple[Path, int]]:
     folder = find_conversions_folder()
     files = list_bounded_folder_entries(folder.iterdir(), folder) if folder.is_dir() else []
     return [(path, path.stat().st_size) for path in files if path.suffix in (".json", ".part")]

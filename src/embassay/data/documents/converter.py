@@ -78,21 +78,21 @@ def _remove_invalid_characters(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 
-def _convert_html(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _convert_html_to_text(asked: dict[str, Any]) -> tuple[str, str, str]:
     from embassay.data.documents.markup import (
-        UnreadableDocument,
+        UnreadableDocumentError,
         cut_pictures_fix_line_ends,
         detect_and_decode_text,
-        extract_html_text_and_title,
+        extract_html_text_title_and_language,
         find_declared_charset,
     )
 
     content = Path(asked["path"]).read_bytes()
     try:
         page = cut_pictures_fix_line_ends(detect_and_decode_text(content, find_declared_charset(content))[0])
-    except UnreadableDocument as unread:
+    except UnreadableDocumentError as unread:
         raise DocumentRefused(str(unread)) from None
-    text, title, lang = extract_html_text_and_title(page)
+    text, title, lang = extract_html_text_title_and_language(page)
     return title, lang, text
 
 
@@ -128,10 +128,10 @@ def _convert_pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
 
 def _convert_zip_document(asked: dict[str, Any]) -> tuple[str, str, str]:
     check_zip_expansion(asked)
-    return _run_converter(asked)
+    return _convert_with_markitdown(asked)
 
 
-def _run_converter(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _convert_with_markitdown(asked: dict[str, Any]) -> tuple[str, str, str]:
     from markitdown import StreamInfo, converters
 
     # By the kind that the name says: the library's own guess would load a model, and fetch what a file names.
@@ -163,9 +163,13 @@ _CONVERTERS = {
     "Word": "DocxConverter", "PowerPoint": "PptxConverter", "EPUB": "EpubConverter", "notebook": "IpynbConverter"
 }  # fmt: skip
 _READERS = {
-    "HTML": _convert_html, "PDF": _convert_pdf, "Word": _convert_zip_document, "PowerPoint": _convert_zip_document,
-    "EPUB": _convert_zip_document, "notebook": _run_converter
-}  # fmt: skip
+    "HTML": _convert_html_to_text,
+    "PDF": _convert_pdf,
+    "Word": _convert_zip_document,
+    "PowerPoint": _convert_zip_document,
+    "EPUB": _convert_zip_document,
+    "notebook": _convert_with_markitdown,
+}
 
 
 def import_document_reader(kind: str) -> None:

@@ -113,7 +113,7 @@ def format_path_as_id(relative: str) -> str:
     return _ODD.sub(lambda match: quote(os.fsencode(match[0]), safe=""), text)
 
 
-def scan_folder(folder: Path) -> FolderSurvey:
+def survey_document_folder(folder: Path) -> FolderSurvey:
     """Scan what lies in `folder` and below; links are never followed, and nothing is opened.
 
     DataError for a folder with more files than are looked at (FILES).
@@ -147,12 +147,12 @@ def _walk_visible_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path
     """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
 
-    def report_closed_folder(error: OSError) -> None:
+    def count_unreadable_folder(error: OSError) -> None:
         tally.count_skipped_item(
             "folders that cannot be read", _format_shown_path(Path(os.fsdecode(error.filename)), folder)
         )
 
-    for parent, folders, files in walk_bounded_folder(folder, report_closed_folder):
+    for parent, folders, files in walk_bounded_folder(folder, count_unreadable_folder):
         entered = []
         saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
@@ -216,4 +216,6 @@ def _explain_file_left_out(path: Path, found: os.stat_result, kind: str) -> str:
     if not can_read_document_kind(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE
-    return f"files larger than {limit.format_limited_number(limit.most)}" if found.st_size > limit.most else ""
+    return (
+        f"files larger than {limit.format_limited_number(limit.most)}" if found.st_size > limit.most else ""
+    )

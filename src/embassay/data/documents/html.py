@@ -45,10 +45,10 @@ def tokenize_html(page: str) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
     >>> list(tokenize_html("<p class=a>1 &lt; 2<!-- no --></p>"))
     [HtmlStartTag(tag='p', attributes={'class': 'a'}), '1 < 2', HtmlEndTag(tag='p')]
     """
-    yield from _HtmlScanPosition(page)
+    yield from _HtmlTokenizer(page)
 
 
-class _HtmlScanPosition:
+class _HtmlTokenizer:
     """A position in a page, and what was looked for beyond it in vain: that is looked for no more."""
 
     def __init__(self, page: str) -> None:
@@ -60,18 +60,18 @@ class _HtmlScanPosition:
         page = self._page
         while self._at < len(page):
             opened = page.find("<", self._at)
-            if opened < 0 or not self._has_ahead(">", opened):
+            if opened < 0 or not self._has_sign_ahead(">", opened):
                 yield _decode_character_references(page[self._at :])
                 return
             if opened > self._at:
                 yield _decode_character_references(page[self._at : opened])
             self._at = opened
-            yield from self._read_markup()
+            yield from self._iterate_html_markup_at_position()
 
-    def _has_ahead(self, sign: str, start: int) -> bool:
-        return self._find_sign(sign, start) >= 0
+    def _has_sign_ahead(self, sign: str, start: int) -> bool:
+        return self._find_position_of_markup_sign(sign, start) >= 0
 
-    def _find_sign(self, sign: str, start: int) -> int:
+    def _find_position_of_markup_sign(self, sign: str, start: int) -> int:
         """Find where `sign` next stands; -1 where it does not, which is then known of all that follows."""
         if sign in self._absent:
             return -1
@@ -80,7 +80,7 @@ class _HtmlScanPosition:
             self._absent.add(sign)
         return place
 
-    def _read_markup(self) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
+    def _iterate_html_markup_at_position(self) -> Iterator[HtmlStartTag | HtmlEndTag | str]:
         """Read the markup that begins with the `<` at this position."""
         page, at = self._page, self._at
         following = page[at + 1 : at + 2]
@@ -98,13 +98,13 @@ class _HtmlScanPosition:
 
     def _skip_declaration(self) -> None:
         for opening, closing in (("<!--", "-->"), ("<![CDATA[", "]]>")):
-            if self._page.startswith(opening, self._at) and self._has_ahead(closing, self._at + 2):
+            if self._page.startswith(opening, self._at) and self._has_sign_ahead(closing, self._at + 2):
                 self._skip_past_sign(closing)
                 return
         self._skip_past_sign(">")
 
     def _skip_past_sign(self, closing: str) -> None:
-        self._at = self._find_sign(closing, self._at + 2) + len(closing)
+        self._at = self._find_position_of_markup_sign(closing, self._at + 2) + len(closing)
 
     def _read_end_tag(self) -> Iterator[HtmlEndTag]:
         name = _ENDED.match(self._page, self._at + 2)
@@ -121,7 +121,7 @@ class _HtmlScanPosition:
             # A quotation mark that never closes: from here on a tag ends at the first >.
             self._unclosed_tags = True
             attributes, after = {}, name.end()
-            at = self._find_sign(">", after)
+            at = self._find_position_of_markup_sign(">", after)
         self._at = at + 1
         tag = name[0].lower()
         yield HtmlStartTag(tag, attributes)

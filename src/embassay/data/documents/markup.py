@@ -18,7 +18,7 @@ from embassay.data.yaml import parse_yaml
 from embassay.errors import DataError
 
 
-class UnreadableDocument(Exception):
+class UnreadableDocumentError(Exception):
     """A document cannot be read; the message says why, in words that many documents can be counted under."""
 
 
@@ -53,14 +53,14 @@ def detect_and_decode_text(content: bytes, declared: str = "") -> tuple[str, str
         if content.startswith(mark):
             return _decode_as(content, name), name
     if is_binary_content(content):
-        raise UnreadableDocument("files without text")
+        raise UnreadableDocumentError("files without text")
     # UTF-8 before any guess, because text in another encoding is hardly ever valid in it.
     for name in filter(None, (declared, "utf-8")):
         try:
             return content.decode(name), codecs.lookup(name).name
         except (LookupError, ValueError):
             continue
-    return _guess_encoding(content)
+    return _guess_encoding_and_decode(content)
 
 
 def is_binary_content(content: bytes) -> bool:
@@ -69,7 +69,7 @@ def is_binary_content(content: bytes) -> bool:
     return b"\0" in content or len(first) - len(first.translate(None, _CONTROLS)) > len(first) / 10
 
 
-def _guess_encoding(content: bytes) -> tuple[str, str]:
+def _guess_encoding_and_decode(content: bytes) -> tuple[str, str]:
     """Guess the encoding by how common the letters are that the bytes would make."""
     from charset_normalizer import from_bytes
 
@@ -80,7 +80,7 @@ def _guess_encoding(content: bytes) -> tuple[str, str]:
     matches = from_bytes(sample)
     best = matches.best()
     if best is None:
-        raise UnreadableDocument("files whose encoding cannot be detected")
+        raise UnreadableDocumentError("files whose encoding cannot be detected")
     alike = (match for match in matches if match.encoding == _WESTERN and _is_equally_good_guess(match, best))
     encoding = next(
         (match.encoding for match in alike if _is_plausible_western_text(str(match))), best.encoding
@@ -107,7 +107,7 @@ def _decode_as(content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except ValueError:
-        raise UnreadableDocument("files whose encoding cannot be detected") from None
+        raise UnreadableDocumentError("files whose encoding cannot be detected") from None
 
 
 _ENDS = re.compile(r"\r\n?")
@@ -136,12 +136,12 @@ def read_markdown(content: bytes, path: Path) -> DocumentAsText:
     """
     whole, encoding = detect_and_decode_text(content)
     text, about, notes = split_front_matter(cut_pictures_fix_line_ends(whole), path)
-    title = _find_stated_field(about, "title") or find_first_heading(text)
-    lang = _find_stated_field(about, "lang", "language", "locale")
+    title = _find_first_text_field(about, "title") or find_title_heading_at_start(text)
+    lang = _find_first_text_field(about, "lang", "language", "locale")
     return DocumentAsText(text, title, lang.replace("_", "-"), about, encoding, notes)
 
 
-def find_first_heading(text: str) -> str:
+def find_title_heading_at_start(text: str) -> str:
     """Find the heading of the first level that a text begins with; empty where it begins with none."""
     match = _TITLE.match(text)
     return (match["atx"] or match["setext"]).strip().rstrip("#").strip() if match else ""
@@ -178,7 +178,7 @@ def split_front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], t
     return text[closing.end() :], about, ()
 
 
-def _find_stated_field(about: Mapping[str, Any], *names: str) -> str:
+def _find_first_text_field(about: Mapping[str, Any], *names: str) -> str:
     return next((value.strip() for name in names if isinstance(value := about.get(name), str)), "")
 
 
@@ -207,14 +207,14 @@ def find_declared_charset(content: bytes) -> str:
     return match[1].decode("ascii") if match else ""
 
 
-def extract_html_text_and_title(page: str) -> tuple[str, str, str]:
+def extract_html_text_title_and_language(page: str) -> tuple[str, str, str]:
     """Extract the text of a page, its title and its language, each empty where there is none.
 
     Headings are lines of `#`, entries of lists lines with `-`, rows of tables lines with `|`, and preformatted text
     stands in fences. Scripts, styles, pictures, forms and navigation are left out; where the page has a `main`, so is
     all outside it. Never fails.
 
-    >>> extract_html_text_and_title(
+    >>> extract_html_text_title_and_language(
     ...     "<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>"
     ... )
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
@@ -223,7 +223,7 @@ def extract_html_text_and_title(page: str) -> tuple[str, str, str]:
     # A second pass that leaves these in: a tag without its end would swallow the page.
     if reader.unclosed_skipped_tags & _BOUNDARIES:
         reader = _parse_page(page, _UNREAD - _BOUNDARIES)
-    return reader.text(), _clean_line("".join(reader.title)), reader.lang
+    return reader.text(), _collapse_whitespace_in_lines("".join(reader.title)), reader.lang
 
 
 def _parse_page(page: str, unread: frozenset[str]) -> _HtmlBlockReader:
@@ -238,7 +238,7 @@ def _parse_page(page: str, unread: frozenset[str]) -> _HtmlBlockReader:
     return reader
 
 
-def _clean_line(text: str) -> str:
+def _collapse_whitespace_in_lines(text: str) -> str:
     lines = _SPACE.sub(" ", text).split(_BREAK)
     return "\n".join(line.strip() for line in lines).strip()
 
@@ -329,7 +329,11 @@ class _HtmlBlockReader:
         """End a block and keep it; the next one has `before` in front."""
         text = "".join(self._block)
         if text.strip():
-            shown = f"```\n{text.strip(chr(10))}\n```" if self._pre else self._before + _clean_line(text)
+            shown = (
+                f"```\n{text.strip(chr(10))}\n```"
+                if self._pre
+                else self._before + _collapse_whitespace_in_lines(text)
+            )
             self._blocks.append((shown, self._main > 0))
         self._block.clear()
         if before or text.strip():

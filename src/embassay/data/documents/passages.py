@@ -23,14 +23,19 @@ from embassay.data.documents.folder import (
     FolderFile,
     FolderSurvey,
     is_html_template,
-    scan_folder,
+    survey_document_folder,
 )
-from embassay.data.documents.markup import DocumentAsText, UnreadableDocument, read_markdown, read_plain_text
+from embassay.data.documents.markup import (
+    DocumentAsText,
+    UnreadableDocumentError,
+    read_markdown,
+    read_plain_text,
+)
 from embassay.data.documents.rst import read_restructured_text
 from embassay.data.intake import ReasonTally
 from embassay.data.rows import (
-    FileRowOrigin,
     RowOrigin,
+    RowSourceFileOrigin,
     SourceRow,
     read_label_cell,
     read_number_cell,
@@ -103,7 +108,7 @@ class FolderPassageSource:
     def list_origins(self) -> tuple[RowOrigin, ...]:
         """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
         return tuple(
-            FileRowOrigin(
+            RowSourceFileOrigin(
                 entry.path,
                 json.dumps([entry.id, *(list_converter_versions(entry.kind) if entry.kind in NEEDS else ())]),
             )
@@ -129,7 +134,7 @@ class FolderPassageSource:
                 yield SourceRow(
                     document.path,
                     line,
-                    {column: _format_stated_value(cells.get(column)) for column in columns},
+                    {column: _replace_empty_text_by_none(cells.get(column)) for column in columns},
                 )
 
     def read_documents(self) -> Iterator[Document]:
@@ -142,7 +147,7 @@ class FolderPassageSource:
             if entry.id in ids:
                 try:
                     yield read_document(entry)
-                except UnreadableDocument as unread:
+                except UnreadableDocumentError as unread:
                     raise DataError(
                         "the file changed while it was being read", path=entry.path, found=str(unread),
                         mend="Run the command again."
@@ -151,25 +156,27 @@ class FolderPassageSource:
     @cached_property
     def folder_contents(self) -> DocumentFolderContents:
         """What is there, told from a reading of every file. DataError where no document can be read."""
-        return self._contents_and_documents[0]
+        return self._read_folder_contents_and_documents[0]
 
     @property
     def _held_documents(self) -> tuple[Document, ...] | None:
-        return self._contents_and_documents[1]
+        return self._read_folder_contents_and_documents[1]
 
     @cached_property
     def _folder_survey(self) -> FolderSurvey:
-        return scan_folder(self.path)
+        return survey_document_folder(self.path)
 
     @cached_property
-    def _contents_and_documents(self) -> tuple[DocumentFolderContents, tuple[Document, ...] | None]:
+    def _read_folder_contents_and_documents(
+        self,
+    ) -> tuple[DocumentFolderContents, tuple[Document, ...] | None]:
         tally = ReasonTally()
         tally.add_earlier_counts(self._folder_survey.tally.skipped())
-        counts = _DocumentReader(tally)
+        counts = _CountingDocumentReader(tally)
         began, most = time.monotonic(), CONVERSIONS.most
         with announce_reading(f"the folder {self.path}", "file") as progress:
             for progress.done, entry in enumerate(self._folder_survey.entries, start=1):
-                counts.read_file(entry)
+                counts.read_document_file(entry)
                 if time.monotonic() - began > most:
                     raise _make_slow_reading_error(self.path)
         return counts.summarize_contents(self), None if counts.held is None else tuple(counts.held)
@@ -206,11 +213,13 @@ class WholeDocumentSource:
                 "lang": document.lang,
             }
             yield SourceRow(
-                document.path, 1, {column: _format_stated_value(cells.get(column)) for column in columns}
+                document.path,
+                1,
+                {column: _replace_empty_text_by_none(cells.get(column)) for column in columns},
             )
 
 
-class _DocumentReader:
+class _CountingDocumentReader:
     """Reads documents one by one, and counts."""
 
     def __init__(self, tally: ReasonTally) -> None:
@@ -222,11 +231,11 @@ class _DocumentReader:
         self.columns: dict[str, None] = {}
         self._texts: dict[bytes, str] = {}
 
-    def read_file(self, entry: FolderFile) -> None:
+    def read_document_file(self, entry: FolderFile) -> None:
         """Read a file."""
         try:
             document, prose = _read_document_and_prose(entry)
-        except UnreadableDocument as unread:
+        except UnreadableDocumentError as unread:
             self.tally.count_skipped_item(str(unread), entry.id)
             return
         key = hashlib.sha256(document.text.strip().encode()).digest()
@@ -275,24 +284,26 @@ def read_document(entry: FolderFile) -> Document:
 
 
 def _read_document_and_prose(entry: FolderFile) -> tuple[Document, DocumentAsText]:
-    prose = _read_prose(entry)
+    prose = _convert_prose_file_to_text(entry)
     if not prose.text.strip():
-        raise UnreadableDocument("documents without text")
+        raise UnreadableDocumentError("documents without text")
     about = {name: value for name, value in prose.about.items() if _is_metadata_worth_keeping(name, value)}
     return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
 
 
-def _read_prose(entry: FolderFile) -> DocumentAsText:
+def _convert_prose_file_to_text(entry: FolderFile) -> DocumentAsText:
     try:
         if entry.kind == "HTML" and is_html_template(read_bounded_file(entry.path, PROSE)):
-            raise UnreadableDocument(TEMPLATES)
+            raise UnreadableDocumentError(TEMPLATES)
         if entry.kind in NEEDS or entry.kind == "HTML":
             return convert_document(entry.path, entry.kind)
         content = read_bounded_file(entry.path, PROSE)
     except OSError:
-        raise UnreadableDocument("files that cannot be read") from None
+        raise UnreadableDocumentError("files that cannot be read") from None
     except DataError:  # it has grown since it was looked at
-        raise UnreadableDocument(f"files larger than {PROSE.format_limited_number(PROSE.most)}") from None
+        raise UnreadableDocumentError(
+            f"files larger than {PROSE.format_limited_number(PROSE.most)}"
+        ) from None
     readers = {"Markdown": read_markdown, "reStructuredText": read_restructured_text}
     return readers[entry.kind](content, entry.path) if entry.kind in readers else read_plain_text(content)
 
@@ -323,7 +334,7 @@ def split_into_passages(document: Document, chunking: Chunking = USUAL) -> Itera
     """The passages of a document in order; together they cover all of its text but whitespace, and headings that stand
     in the passages' titles."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
-    title = _join_lines(document.title)
+    title = _collapse_whitespace(document.title)
     for piece in chunk(document.text, Breadcrumb(), headings):
         under = piece.breadcrumb
         # The first heading often is the title.
@@ -332,24 +343,24 @@ def split_into_passages(document: Document, chunking: Chunking = USUAL) -> Itera
         text = document.text[piece.start : piece.end]
         start = piece.start + len(text) - len(text.lstrip())  # a passage's body is stripped
         body = piece.body
-        if headings.headings == "markdown" and (below := _strip_leading_headings(body, under)):
+        if headings.headings == "markdown" and (below := _strip_headings_of_own_section(body, under)):
             start += len(body) - len(below)
             body = below
         yield Passage(start, start + len(body), body, crumb, under)
 
 
-def _strip_leading_headings(body: str, section: str) -> str:
+def _strip_headings_of_own_section(body: str, section: str) -> str:
     """Strip the headings that a passage begins with, as far as they are those it is under."""
-    while (heading := _HEADING.match(body)) and _join_lines(heading["title"].rstrip("#")) in section:
+    while (heading := _HEADING.match(body)) and _collapse_whitespace(heading["title"].rstrip("#")) in section:
         body = body[heading.end() :].lstrip()
     return body
 
 
-def _join_lines(text: str) -> str:
+def _collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
-def _format_stated_value(value: Any) -> Any:
+def _replace_empty_text_by_none(value: Any) -> Any:
     return None if value == "" else value
 
 
@@ -410,7 +421,7 @@ class PlacedPassage:
     lang: str = ""
 
 
-def read_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
+def read_corpus_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     """The passages of any corpus, with title and body apart, and where they are from; rows without text are left out.
     DataError where the dataset has no corpus."""
     whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
@@ -436,11 +447,11 @@ def read_passages_with_origin(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     return tuple(passages)
 
 
-def read_passage_texts(dataset: Dataset) -> tuple[TitledPassage, ...]:
+def read_titled_passages(dataset: Dataset) -> tuple[TitledPassage, ...]:
     """Read the texts of the passages as `embassay.text.questions` takes them."""
     return tuple(
         TitledPassage(place.id, place.body, place.title, place.document)
-        for place in read_passages_with_origin(dataset)
+        for place in read_corpus_passages_with_origin(dataset)
     )
 
 

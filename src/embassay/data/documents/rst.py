@@ -14,7 +14,7 @@ from embassay.data.documents.markup import (
     DocumentAsText,
     cut_pictures_fix_line_ends,
     detect_and_decode_text,
-    find_first_heading,
+    find_title_heading_at_start,
 )
 
 _ADORNED = re.compile(r"([=\-~`:'\"^_*+#<>.])\1{2,}\s*")
@@ -60,7 +60,7 @@ def read_restructured_text(content: bytes, path: Path) -> DocumentAsText:
     del path
     whole, encoding = detect_and_decode_text(content)
     text = convert_rst_to_markdown(cut_pictures_fix_line_ends(whole))
-    return DocumentAsText(text, find_first_heading(text), encoding=encoding)
+    return DocumentAsText(text, find_title_heading_at_start(text), encoding=encoding)
 
 
 def convert_rst_to_markdown(text: str) -> str:
@@ -71,12 +71,12 @@ def convert_rst_to_markdown(text: str) -> str:
     """
     lines = [line.expandtabs().rstrip() for line in text.split("\n")]
     words = {match["name"]: match["text"] for line in lines if (match := _SUBSTITUTED.match(line))}
-    reader = _RstBlockReader()
+    reader = _RstToMarkdownConverter()
     reader.read(lines)
-    return "\n".join(_resolve_block_references(reader.out, words)).strip("\n") + "\n"
+    return "\n".join(_join_paragraphs_and_resolve_references(reader.out, words)).strip("\n") + "\n"
 
 
-def _resolve_block_references(lines: Sequence[str], words: Mapping[str, str]) -> Iterator[str]:
+def _join_paragraphs_and_resolve_references(lines: Sequence[str], words: Mapping[str, str]) -> Iterator[str]:
     """One blank line between blocks, and within fences all of them; references as their texts, which may be on two
     lines."""
     paragraph: list[str] = []
@@ -86,7 +86,7 @@ def _resolve_block_references(lines: Sequence[str], words: Mapping[str, str]) ->
             paragraph.append(line)
             continue
         if paragraph:
-            yield _strip_reference_marks("\n".join(paragraph), words)
+            yield _strip_rst_reference_marks("\n".join(paragraph), words)
             paragraph = []
             if not line:
                 yield ""
@@ -98,7 +98,7 @@ def _resolve_block_references(lines: Sequence[str], words: Mapping[str, str]) ->
             fenced = not fenced
 
 
-def _strip_reference_marks(text: str, words: Mapping[str, str]) -> str:
+def _strip_rst_reference_marks(text: str, words: Mapping[str, str]) -> str:
     """Strip the marks of references; literals are put in single backquotes, as Markdown has them."""
     if "|" in text:
         for name, word in words.items():
@@ -110,7 +110,7 @@ def _strip_reference_marks(text: str, words: Mapping[str, str]) -> str:
     return _BRACKETED.sub("", _WORD_LINK.sub(lambda match: match["text"], text)) if "_" in text else text
 
 
-class _RstBlockReader:
+class _RstToMarkdownConverter:
     """Collects lines of Markdown; headings are ranked in the order in which their marks come."""
 
     def __init__(self) -> None:
@@ -121,9 +121,14 @@ class _RstBlockReader:
         """Take the lines of a block, the whole text or what is indented under a directive."""
         at = 0
         readers: tuple[Callable[[Sequence[str], int], int], ...] = (
-            self._read_heading, self._read_directive, self._read_comment, self._read_doctest, self._read_table,
-            self._read_literal_block, self._read_definition_term
-        )  # fmt: skip
+            self._convert_heading_and_find_end,
+            self._convert_directive_and_find_end,
+            self._skip_comment_and_find_end,
+            self._convert_doctest_and_find_end,
+            self._convert_table_and_find_end,
+            self._convert_literal_block_and_find_end,
+            self._convert_definition_and_find_end,
+        )
         while at < len(lines):
             after = next((end for reader in readers if (end := reader(lines, at)) > at), at)
             if after == at:
@@ -135,14 +140,14 @@ class _RstBlockReader:
         """A line of text; of a list that numbers itself the number, and of a note in a list its mark gone."""
         return _NOTE_IN_ITEM.sub("", _AUTOMATIC.sub(r"\g<1>1.", line))
 
-    def _read_heading(self, lines: Sequence[str], at: int) -> int:
+    def _convert_heading_and_find_end(self, lines: Sequence[str], at: int) -> int:
         over = bool(_ADORNED.fullmatch(lines[at])) and at + 2 < len(lines)
         title, under = (at + 1, at + 2) if over else (at, at + 1)
         if under >= len(lines) or not _ADORNED.fullmatch(lines[under]):
-            return self._read_transition(lines, at)
+            return self._skip_transition_line(lines, at)
         name = lines[title].strip()
         if not name or _ADORNED.fullmatch(name) or (over and lines[at] != lines[under]) or _ITEM.match(name):
-            return self._read_transition(lines, at)
+            return self._skip_transition_line(lines, at)
         if len(lines[under]) + 2 < len(name) or (not over and at and lines[at - 1].strip()):
             return at
         # Which mark is of which level is only known by their order.
@@ -153,11 +158,11 @@ class _RstBlockReader:
         self.out += ["", f"{'#' * level} {name}", ""]
         return under + 1
 
-    def _read_transition(self, lines: Sequence[str], at: int) -> int:
+    def _skip_transition_line(self, lines: Sequence[str], at: int) -> int:
         """Read a transition, a line of marks between two blank ones: a rule across the page."""
         return at + 1 if len(lines[at]) > 3 and _ADORNED.fullmatch(lines[at]) else at
 
-    def _read_directive(self, lines: Sequence[str], at: int) -> int:
+    def _convert_directive_and_find_end(self, lines: Sequence[str], at: int) -> int:
         match = _DIRECTIVE.fullmatch(lines[at])
         if match is None:
             return at
@@ -171,12 +176,12 @@ class _RstBlockReader:
             self._write_code_fence(body)
         elif name not in _SILENT:
             self.out.append("")
-            self.out += self._read_directive_opening(name, about)
+            self.out += self._iterate_directive_opening_lines(name, about)
             self.read(body)
             self.out.append("")
         return end
 
-    def _read_directive_opening(self, name: str, about: str) -> Iterator[str]:
+    def _iterate_directive_opening_lines(self, name: str, about: str) -> Iterator[str]:
         """Read what stands on a directive's line: the text of a note, the name of what is described."""
         if name in _VERSIONED:
             about = about.partition(" ")[2]
@@ -185,7 +190,7 @@ class _RstBlockReader:
         if about:
             yield about
 
-    def _read_comment(self, lines: Sequence[str], at: int) -> int:
+    def _skip_comment_and_find_end(self, lines: Sequence[str], at: int) -> int:
         match = _COMMENT.fullmatch(lines[at])
         if match is None:
             return at
@@ -194,14 +199,14 @@ class _RstBlockReader:
             self.read(["", footnote["text"], *_dedent(lines[at + 1 : end]), ""])
         return end
 
-    def _read_doctest(self, lines: Sequence[str], at: int) -> int:
+    def _convert_doctest_and_find_end(self, lines: Sequence[str], at: int) -> int:
         if not lines[at].lstrip().startswith(">>> "):
             return at
         end = next((place for place in range(at, len(lines)) if not lines[place]), len(lines))
         self._write_code_fence(_dedent(lines[at:end]))
         return end
 
-    def _read_table(self, lines: Sequence[str], at: int) -> int:
+    def _convert_table_and_find_end(self, lines: Sequence[str], at: int) -> int:
         """Read a table between rules of `=`, as rows between strokes."""
         if not _TABLE_RULE.fullmatch(lines[at]):
             return at
@@ -212,7 +217,7 @@ class _RstBlockReader:
         self.out += ["", *(f"| {' | '.join(_COLUMNS.split(row))} |" for row in rows), ""]
         return end
 
-    def _read_literal_block(self, lines: Sequence[str], at: int) -> int:
+    def _convert_literal_block_and_find_end(self, lines: Sequence[str], at: int) -> int:
         """Read a literal block: a paragraph's last line that ends in `::`, and the code under it."""
         if not lines[at].endswith("::"):
             return at
@@ -226,7 +231,7 @@ class _RstBlockReader:
         self._write_code_fence(_dedent(lines[start:end]))
         return end
 
-    def _read_definition_term(self, lines: Sequence[str], at: int) -> int:
+    def _convert_definition_and_find_end(self, lines: Sequence[str], at: int) -> int:
         """Read a term whose definition is indented under it, or an indented paragraph on the margin."""
         line = lines[at]
         fresh = not at or not lines[at - 1] or _count_indent(lines[at - 1]) > _count_indent(line)

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, WHOLE, announce_reading, limit_reading_time, read_bounded_file, unpack_gzip
+from embassay.limits import (
+    ROWS,
+    WHOLE,
+    announce_reading,
+    iterate_within_reading_time_limit,
+    read_bounded_file,
+    unpack_gzip,
+)
 
 PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -41,13 +48,15 @@ def read_unpacked_bytes(path: Path) -> bytes:
         )
     if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
         raise ROWS.make_exceeded_error(path)
-    return _check_is_text(path, content)
+    return _clean_text_bytes_or_raise(path, content)
 
 
 def split_nonblank_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
     """Number and bytes of each line that is not blank."""
     with announce_reading(path.name, "line") as progress:
-        for number, line in enumerate(limit_reading_time(content.split(b"\n"), path, "line"), start=1):
+        for number, line in enumerate(
+            iterate_within_reading_time_limit(content.split(b"\n"), path, "line"), start=1
+        ):
             progress.done = number
             if line.strip():
                 yield number, line
@@ -90,7 +99,7 @@ def _unpack_content(path: Path, content: bytes) -> bytes:
         ) from error  # fmt: skip
 
 
-def _check_is_text(path: Path, content: bytes) -> bytes:
+def _clean_text_bytes_or_raise(path: Path, content: bytes) -> bytes:
     if content.startswith(_UTF16):
         raise DataError("the file is UTF-16", path=path, expected="UTF-8", mend="Save it as UTF-8.")
     content = content.removeprefix(_BOM)

@@ -70,25 +70,25 @@ def orient_scores_best_highest(
     called = named.strip().lower()
     if called in RANKS:
         note = "ranks but no scores, so documents are ordered by rank"
-        return _make_run_without_rank(frame, "-", False, note)
-    ranked = _count_score_steps_by_rank(frame)
+        return _make_higher_is_better_run(frame, "-", False, note)
+    ranked = _count_score_rises_and_falls_by_rank(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
-        return _flip_distances_or_reject(frame, called, ranked, fault)
-    steps = ranked or _count_steps_by_line(frame)
+        return _make_run_from_distances_or_raise(frame, called, ranked, fault)
+    steps = ranked or _count_score_steps_between_lines(frame)
     if called in DISTANCES:
-        return _orient_distances(frame, steps, fault)
+        return _make_higher_better_run_from_distances(frame, steps, fault)
     if ranked is None and steps.are_rising and steps.rises >= LEAST_STEPS:
-        return _make_run_without_rank(frame, "", True, RISING)
+        return _make_higher_is_better_run(frame, "", True, RISING)
     if ranked is not None and not by_trec:
         frame = _untie_by_rank(frame)
-    return _make_run_without_rank(frame, "", True)
+    return _make_higher_is_better_run(frame, "", True)
 
 
-def _flip_distances_or_reject(
+def _make_run_from_distances_or_raise(
     frame: pl.DataFrame, called: str, steps: ScoreRisesAndFalls, fault: Callable[..., DataError]
 ) -> HigherIsBetterRun:
     if called in DISTANCES:
-        return _orient_distances(frame, steps, fault)
+        return _make_higher_better_run_from_distances(frame, steps, fault)
     value, rank = (frame[name][steps.row] for name in ("value", "rank"))
     raise fault(
         steps.row, "the scores increase with the rank", expected="the highest score at rank 1",
@@ -98,16 +98,16 @@ def _flip_distances_or_reject(
     )  # fmt: skip
 
 
-def _orient_distances(
+def _make_higher_better_run_from_distances(
     frame: pl.DataFrame, steps: ScoreRisesAndFalls, fault: Callable[..., DataError]
 ) -> HigherIsBetterRun:
     """Numbers that are called distances: the smallest is the best where they rise, and where they fall they are
     similarities, as Milvus gives them for inner products."""
     if steps.are_rising and steps.rises:
-        return _make_run_without_rank(frame, "-", True, "scores are distances: the smallest is the best")
+        return _make_higher_is_better_run(frame, "-", True, "scores are distances: the smallest is the best")
     if steps.are_falling and steps.falls:
         note = "the distance column decreases from rank to rank, so the highest value counts as the best"
-        return _make_run_without_rank(frame, "", True, note)
+        return _make_higher_is_better_run(frame, "", True, note)
     raise fault(
         0, "the column is named as a distance, but the order does not show which value is best",
         expected="scores (the highest is best), or a column of ranks",
@@ -116,14 +116,16 @@ def _orient_distances(
     )  # fmt: skip
 
 
-def _make_run_without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> HigherIsBetterRun:
+def _make_higher_is_better_run(
+    frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str
+) -> HigherIsBetterRun:
     import polars as pl
 
     value = -pl.col("value") if sign else pl.col("value")
     return HigherIsBetterRun(frame.select("query", "doc", value.alias("value")), is_scored, notes)
 
 
-def _count_score_steps_by_rank(frame: pl.DataFrame) -> ScoreRisesAndFalls | None:
+def _count_score_rises_and_falls_by_rank(frame: pl.DataFrame) -> ScoreRisesAndFalls | None:
     """The steps from rank to rank; None where there are no ranks, or they are all one."""
     import polars as pl
 
@@ -136,7 +138,7 @@ def _count_score_steps_by_rank(frame: pl.DataFrame) -> ScoreRisesAndFalls | None
     return _count_score_steps(rows) if rows["onward"].any() else None
 
 
-def _count_steps_by_line(frame: pl.DataFrame) -> ScoreRisesAndFalls:
+def _count_score_steps_between_lines(frame: pl.DataFrame) -> ScoreRisesAndFalls:
     """The steps from line to line of each query."""
     import polars as pl
 
@@ -177,7 +179,7 @@ def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(value=pl.coalesce("apart", "value")).select(frame.columns)
 
 
-def note_rising_scores(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
+def list_note_on_rising_scores(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
     """A word on scores that rise from one to the next in all columns, each of a query."""
     steps = [after - before for column in columns for before, after in pairwise(column)]
     counted = ScoreRisesAndFalls(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.judged_runs.content import split_nonblank_lines
-from embassay.data.judged_runs.direction import note_rising_scores, separate_tied_scores
+from embassay.data.judged_runs.direction import list_note_on_rising_scores, separate_tied_scores
 from embassay.data.judged_runs.hits import (
     EngineHit,
     is_distance_name,
@@ -40,7 +40,7 @@ from embassay.data.judged_runs.layouts import NAMES, RUN
 from embassay.data.judged_runs.lists import (
     LISTS,
     AmbiguousQuestionLists,
-    HitList,
+    HitListInEngineAnswer,
     find_hit_lists,
     read_sql_answer_rows,
 )
@@ -67,7 +67,7 @@ def is_engine_answer(content: bytes) -> bool:
         return True  # whose reader says why it cannot be used
     if isinstance(value, list):
         value = value[0] if value else None
-    if not isinstance(value, dict) or _is_run_line(value):
+    if not isinstance(value, dict) or _is_json_run_line(value):
         return False
     if any(key in value for key in LISTS if key not in ("body", "data", "value", "source", "rows")):
         return True
@@ -80,7 +80,7 @@ def is_engine_answer(content: bytes) -> bool:
     return bool(lists) or (bool(value) and all(isinstance(value, list | dict) for value in value.values()))
 
 
-def _is_run_line(value: Mapping[str, Any]) -> bool:
+def _is_json_run_line(value: Mapping[str, Any]) -> bool:
     """Whether an object is a line of a run: a query, a document and its score."""
     named = {
         key: [value.get(name) for name in names] for key, names in (*NAMES.items(), ("value", RUN.names))
@@ -169,7 +169,7 @@ def read_engine_hits(
     return hits
 
 
-def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> HitList:
+def _find_hit_list(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> HitListInEngineAnswer:
     """The list of hits in an answer. DataError where there is none, or nobody knows which of several it is."""
     try:
         lists = find_hit_lists(answer)
@@ -251,7 +251,7 @@ def _iterate_answers_with_query(
         records = [(1, record) for record in (whole if isinstance(whole, list) else [whole])]
     else:
         records = list(_read_json_objects(path, content, fault))
-    order = _find_query_keys(records, mapping, known)
+    order = _find_keys_holding_question_text(records, mapping, known)
     for line, record in records:
         asked = _find_queries_by_key(record, mapping)
         if not asked:
@@ -271,7 +271,7 @@ def _has_hit_list(record: Any) -> bool:
         return True
 
 
-def _find_query_keys(
+def _find_keys_holding_question_text(
     records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: AnswerTextMatcher | None
 ) -> list[str]:
     """Find the keys under which questions may stand, those first whose values are known questions."""
@@ -354,7 +354,7 @@ def _find_queries_by_key(record: Any, mapping: Mapping[str, str]) -> dict[str, s
 
 
 @dataclass(frozen=True)
-class EngineAnswers:
+class EngineAnswerFileEntries:
     """A file of answers as entries (query, document, number) with the line of each, where documents are from, and what
     is to be said of the reading; `is_scored` where the numbers are the engine's."""
 
@@ -371,7 +371,7 @@ REPEATS = "!again"
 
 def read_engine_answers_as_run(
     path: Path, content: bytes, mapping: Mapping[str, str], known: AnswerTextMatcher | None
-) -> EngineAnswers:
+) -> EngineAnswerFileEntries:
     """The answers in a file as a run. Documents are in the order of the engine, under the ids that the corpus or the
     judgements know (`_DocumentIdChoice`), else that of the passage with their text, else their own.
 
@@ -385,7 +385,7 @@ def read_engine_answers_as_run(
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
     scored = _choose_engine_scores(by_query)
     naming = _DocumentIdChoice(by_query, known)
-    answers = EngineAnswers([], [], {}, ())
+    answers = EngineAnswerFileEntries([], [], {}, ())
     for query, of_query in by_query.items():
         taken: dict[str, int] = {}
         numbers = scored.numbers[query]
@@ -401,7 +401,7 @@ def read_engine_answers_as_run(
         *_list_matching_notes(hits, known, *before), *naming.notes(), *scored.notes,
         *_list_repetition_notes(by_query, answers.entries)
     )  # fmt: skip
-    return EngineAnswers(answers.entries, answers.lines, answers.places, notes, scored.name != "")
+    return EngineAnswerFileEntries(answers.entries, answers.lines, answers.places, notes, scored.name != "")
 
 
 @dataclass(frozen=True)
@@ -433,7 +433,7 @@ def _choose_engine_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _Answe
                 for query, column in columns.items()
             }
             return _AnswerScoresByQuery(
-                numbers, name, () if ordered else note_rising_scores(columns.values())
+                numbers, name, () if ordered else list_note_on_rising_scores(columns.values())
             )
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
@@ -456,16 +456,16 @@ class _DocumentIdChoice:
         for query, hits in by_query.items():
             for hit in hits:
                 keys |= dict.fromkeys(hit.ids)
-                self._count_known_ids(query, hit.ids)
+                self._count_known_ids_per_field(query, hit.ids)
         if not self._counts:
             for query, hits in by_query.items():
                 for hit in hits:
-                    self._count_known_ids(query, hit.sources)
+                    self._count_known_ids_per_field(query, hit.sources)
             keys = dict.fromkeys([*self._counts, *keys])
         self._order = sorted(keys, key=lambda key: -self._counts[key])
-        self._count_other_known_keys(by_query)
+        self._count_hits_with_other_known_ids(by_query)
 
-    def _count_known_ids(self, query: str, ids: Mapping[str, str]) -> None:
+    def _count_known_ids_per_field(self, query: str, ids: Mapping[str, str]) -> None:
         if self._known is None:
             return
         judged = self._known.judged_texts.get(query, {})
@@ -474,7 +474,7 @@ class _DocumentIdChoice:
             if known:
                 self._counts[key] += known
 
-    def _count_other_known_keys(self, by_query: Mapping[str, Sequence[EngineHit]]) -> None:
+    def _count_hits_with_other_known_ids(self, by_query: Mapping[str, Sequence[EngineHit]]) -> None:
         """How often another key than the first has a known id, and another one than that."""
         if self._known is None or not self._order:
             return

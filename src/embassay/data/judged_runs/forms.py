@@ -11,7 +11,7 @@ from urllib.parse import unquote
 Writing = Callable[[str], str]
 
 
-def _strip_quotes(name: str) -> str:
+def _strip_quotes_and_brackets(name: str) -> str:
     return "".join(sign for sign in name if unicodedata.category(sign) != "Cf").strip(" \t\"'`<>[](){}")
 
 
@@ -19,12 +19,12 @@ def _strip_chunk_number(name: str) -> str:
     return re.sub(r"(?:[#@|:]+|[ _.-](?:chunk|part|passage|split|para|sent|p|c)?[ _.:-]?)\d+$", "", name)
 
 
-def _strip_prefix(name: str) -> str:
+def _strip_namespace_prefix(name: str) -> str:
     return re.sub(r"^[^_:/#|.-]+[_:/#|.-]+", "", name)
 
 
 _FORMS: Mapping[str, Writing] = {
-    "in quotation marks or brackets": _strip_quotes,
+    "in quotation marks or brackets": _strip_quotes_and_brackets,
     "in a different Unicode normal form": lambda name: unicodedata.normalize("NFKC", name),
     "written as decimals (pandas does this to integers)": lambda name: re.sub(r"\.0+$", "", name),
     "with leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
@@ -33,7 +33,7 @@ _FORMS: Mapping[str, Writing] = {
     "with a path or namespace prefix": lambda name: re.split(r"[/\\]|::?", name)[-1],
     "with a file extension": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
     "of chunks, not documents": _strip_chunk_number,
-    "with a name prefix": _strip_prefix,
+    "with a name prefix": _strip_namespace_prefix,
     "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
@@ -52,7 +52,7 @@ class IdSpellingMatch:
     known: str
 
     @property
-    def spelling_advice(self) -> str:
+    def describe_id_spelling_advice(self) -> str:
         """What to do about it."""
         return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Use one form."
 
@@ -61,9 +61,9 @@ def find_nearest_id_form(given: Iterable[str], known: Collection[str]) -> IdSpel
     """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
     none."""
     ids, forms = list(given), {**_FORMS, "written otherwise": _normalise_id}
-    by_form = {words: _pair_matching_ids(ids, known, plain) for words, plain in forms.items()}
-    by_form[CHUNKED] = _pair_ids_by_part(ids, known, _strip_chunk_number)
-    by_form[_PREFIXED] = _pair_ids_by_part(ids, known, _strip_prefix)
+    by_form = {words: _pair_ids_of_same_form(ids, known, plain) for words, plain in forms.items()}
+    by_form[CHUNKED] = _pair_ids_contained_in_each_other(ids, known, _strip_chunk_number)
+    by_form[_PREFIXED] = _pair_ids_contained_in_each_other(ids, known, _strip_namespace_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
     candidates = [IdSpellingMatch(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(candidates, key=lambda form: form.matched, default=None)
@@ -76,12 +76,14 @@ def _normalise_id(name: str) -> str:
     return name
 
 
-def _pair_matching_ids(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
+def _pair_ids_of_same_form(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
     by_form = {plain(name): name for name in known}
     return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
 
 
-def _pair_ids_by_part(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
+def _pair_ids_contained_in_each_other(
+    ids: Collection[str], known: Collection[str], plain: Writing
+) -> list[tuple[str, str]]:
     """Pair ids of which one is a part of the other, whichever side has the longer ones."""
     here = [(name, form) for name in ids if (form := plain(name)) in known]
     by_form = {plain(name): name for name in known}

@@ -96,7 +96,7 @@ def is_search_hit(item: Any) -> bool:
     if not isinstance(item, dict) or "role" in item:
         return False
     levels = list_nested_hit_objects(item)
-    return bool(_find_hit_ids(levels) or _find_hit_sources(levels) or find_hit_text(item, levels))
+    return bool(_find_hit_ids(levels) or _find_source_fields_of_hit(levels) or find_hit_text(item, levels))
 
 
 def read_search_hit(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
@@ -111,13 +111,22 @@ def read_search_hit(query: str, item: Any, rank: int, line: int, mapping: Mappin
         is_id = len(text) <= _LONGEST_ID and not re.search(r"\s", text.strip())
         return EngineHit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
     levels = list_nested_hit_objects(item)
-    scores = scores or _find_hit_scores(levels, mapping.get("score"))
+    scores = scores or _map_possible_score_fields_of_hit(levels, mapping.get("score"))
     text = find_hit_text(item, levels)
     ids = _find_hit_ids(levels)
-    if "doc_id" in mapping and (chosen := _format_id(find_dotted_value(levels, mapping["doc_id"]))):
+    if "doc_id" in mapping and (
+        chosen := _format_id(find_hit_value_by_dotted_key(levels, mapping["doc_id"]))
+    ):
         ids = {mapping["doc_id"]: chosen}
     return EngineHit(
-        query, ids, text, scores, rank, line, _find_hit_sources(levels), *_find_hit_source_span(levels, text)
+        query,
+        ids,
+        text,
+        scores,
+        rank,
+        line,
+        _find_source_fields_of_hit(levels),
+        *_find_hit_source_span(levels, text),
     )
 
 
@@ -201,16 +210,16 @@ def _find_hit_ids(levels: Levels) -> dict[str, str]:
         ids = _collect_ids_by_key(
             [level], lambda key: normalise_key(key) in _IDS or bool(_SUFFIXED.search(key))
         )
-        order = sorted(ids, key=lambda path: _rank_id_name(normalise_key(path)))
+        order = sorted(ids, key=lambda path: _find_id_column_priority(normalise_key(path)))
         named |= {path: ids[path] for path in order if path not in named}
     return named
 
 
-def _rank_id_name(name: str) -> int:
+def _find_id_column_priority(name: str) -> int:
     return _IDS.index(name) if name in _IDS else len(_IDS)
 
 
-def _find_hit_sources(levels: Levels) -> dict[str, str]:
+def _find_source_fields_of_hit(levels: Levels) -> dict[str, str]:
     return _collect_ids_by_key(levels, lambda key: normalise_key(key) in _NAMES_OF_SOURCES)
 
 
@@ -261,9 +270,12 @@ def _find_highlighted_text(item: Mapping[str, Any]) -> str:
     return " ".join(_MARK.sub("", part) for part in parts if isinstance(part, str))
 
 
-def _find_hit_scores(levels: Levels, wanted: str | None) -> dict[str, float]:
+def _map_possible_score_fields_of_hit(levels: Levels, wanted: str | None) -> dict[str, float]:
     """The numbers of a hit that may be its score, the likeliest first; distances last."""
-    if wanted is not None and (number := parse_finite_number(find_dotted_value(levels, wanted))) is not None:
+    if (
+        wanted is not None
+        and (number := parse_finite_number(find_hit_value_by_dotted_key(levels, wanted))) is not None
+    ):
         return {wanted: number}
     numbers: dict[str, float] = {}
     for place, level in levels:
@@ -279,7 +291,7 @@ def is_distance_name(path: str) -> bool:
     return _DISTANCE.search(normalise_key(path)) is not None
 
 
-def find_dotted_value(levels: Levels, name: str) -> Any:
+def find_hit_value_by_dotted_key(levels: Levels, name: str) -> Any:
     """The value under a key, or under a path of keys: `metadata.path`."""
     for _, level in levels:
         value: Any = level

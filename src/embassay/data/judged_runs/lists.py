@@ -44,7 +44,7 @@ _DEEPEST = 7
 
 
 @dataclass(frozen=True)
-class HitList:
+class HitListInEngineAnswer:
     """A list of hits in an answer and the keys that lead to it; `is_ordered` where its order is the engine's."""
 
     path: tuple[str, ...]
@@ -61,14 +61,14 @@ class AmbiguousQuestionLists(Exception):
     """Lists within a list: of several questions, of which nobody knows which is which."""
 
 
-def find_hit_lists(answer: Any) -> list[HitList]:
+def find_hit_lists(answer: Any) -> list[HitListInEngineAnswer]:
     """The lists of hits in an answer, equal ones once. Usual keys hide unusual ones, and lists with hits empty ones."""
     if (
         isinstance(answer, dict)
         and not any(key in answer for key in LISTS)
         and (scored := read_document_score_mapping(answer))
     ):
-        return [HitList((), scored, is_ordered=False)]
+        return [HitListInEngineAnswer((), scored, is_ordered=False)]
     lists = list(_find_hit_lists_in_value(answer, ()))
     listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
@@ -79,13 +79,13 @@ def find_hit_lists(answer: Any) -> list[HitList]:
         ]
     listed = [hits for hits in listed if hits.items] or listed[:1]
     distinct = {
-        json.dumps(_list_item_identities(hits.items), sort_keys=True, default=str): hits
+        json.dumps(_list_items_without_annotations(hits.items), sort_keys=True, default=str): hits
         for hits in reversed(listed)
     }
     return [hits for hits in listed if hits in distinct.values()]
 
 
-def _list_item_identities(items: Sequence[Any]) -> list[Any]:
+def _list_items_without_annotations(items: Sequence[Any]) -> list[Any]:
     """List what tells a list from another: its items, without what is said of each."""
     plain = ("id", "_id", "id_", "doc_id", "text", "page_content", "content")
     return [
@@ -94,7 +94,7 @@ def _list_item_identities(items: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _find_hit_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
+def _find_hit_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitListInEngineAnswer]:
     if len(path) > _DEEPEST:
         return
     if isinstance(value, list):
@@ -103,11 +103,11 @@ def _find_hit_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitL
     if not isinstance(value, dict):
         return
     if table := read_sql_answer_rows(value):
-        yield HitList(path, table)
+        yield HitListInEngineAnswer(path, table)
         return
     columns = _read_hits_from_columns(value)
     if columns:
-        yield HitList((*path, columns[0]), columns[1])
+        yield HitListInEngineAnswer((*path, columns[0]), columns[1])
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
             scored = (
@@ -116,14 +116,14 @@ def _find_hit_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitL
                 else []
             )
             yield from (
-                [HitList((*path, key), scored, is_ordered=False)]
+                [HitListInEngineAnswer((*path, key), scored, is_ordered=False)]
                 if scored
                 else _find_hit_lists_in_value(part, (*path, key))
             )
 
 
-def _find_hit_lists_inside_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
-    items = _unnest_list(value)
+def _find_hit_lists_inside_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitListInEngineAnswer]:
+    items = _unnest_single_inner_list(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [
             hits
@@ -135,28 +135,28 @@ def _find_hit_lists_inside_list(value: list[Any], path: tuple[str, ...]) -> Iter
             yield from objects
             return
     if all(map(is_search_hit, items)):
-        yield HitList(path, items)
+        yield HitListInEngineAnswer(path, items)
 
 
-def _unnest_list(value: list[Any]) -> list[Any]:
+def _unnest_single_inner_list(value: list[Any]) -> list[Any]:
     """Unnest the one list in a list, as stores that answer several questions at once write it."""
     lists = [item for item in value if isinstance(item, list)]
     if not lists or all(is_document_score_pair(item) for item in lists):
         return value
     if len(value) > 1:
         raise AmbiguousQuestionLists
-    return _unnest_list(value[0])
+    return _unnest_single_inner_list(value[0])
 
 
 def _read_hits_from_columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
     """The hits that stand in columns, ids in one list and texts or distances in others: a name, the hits, and the keys
     that are columns; None where there are none."""
     lists = {
-        key: _flatten_list(value)
+        key: _unwrap_single_nested_list(value)
         for key, value in answer.items()
         if isinstance(value, list) and not _NONE.search(key)
     }
-    ids = [key for key in lists if _ID_COLUMN.search(key) and _are_plain_values(lists[key])]
+    ids = [key for key in lists if _ID_COLUMN.search(key) and _are_texts_or_integers(lists[key])]
     texts = [key for key in lists if _TEXT_COLUMN.search(key)]
     scores = [key for key in lists if _SCORE_COLUMN.search(key) and _are_numbers(lists[key])]
     if len(ids) > 1 or len(texts) > 1 or not (ids or (texts and scores)):
@@ -164,7 +164,9 @@ def _read_hits_from_columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], 
     first = (ids or texts)[0]
     n = len(lists[first])
     keys = [key for key in (*ids, *texts, *scores[:1]) if len(lists[key]) == n]
-    extra = _flatten_list(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
+    extra = (
+        _unwrap_single_nested_list(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
+    )
     hits = [_make_hit_of_row({key: lists[key][row] for key in keys}) for row in range(n)]
     for hit, metadata in zip(hits, extra if len(extra) == n else (), strict=False):
         hit["metadata"] = metadata
@@ -183,15 +185,15 @@ def _make_hit_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return hit
 
 
-def _flatten_list(value: list[Any]) -> list[Any]:
+def _unwrap_single_nested_list(value: list[Any]) -> list[Any]:
     if value and all(isinstance(part, list) for part in value):
         if len(value) > 1:
             return []
-        return _flatten_list(value[0])
+        return _unwrap_single_nested_list(value[0])
     return value
 
 
-def _are_plain_values(values: Sequence[Any]) -> bool:
+def _are_texts_or_integers(values: Sequence[Any]) -> bool:
     return bool(values) and all(
         isinstance(value, str | int) and not isinstance(value, bool) for value in values
     )

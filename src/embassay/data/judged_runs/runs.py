@@ -1,7 +1,7 @@
 """Runs (what was retrieved, with scores) and qrels (what is judged, with grades), read as columns.
 
     read_run(Path("bm25.trec")).frame       # query, doc, value
-    read_qrels(Path("qrels/test.tsv"))
+    read_qrels_entries(Path("qrels/test.tsv"))
 
 TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a file is, its content shows.
 """
@@ -43,7 +43,7 @@ from embassay.data.rows import (
     unescape_spreadsheet_formula,
 )
 from embassay.errors import DataError
-from embassay.limits import has_surrogate_escapes, parse_bounded_json
+from embassay.limits import has_json_surrogate_escape_sequences, parse_bounded_json
 from embassay.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, float]
 
 
-def parse_text_entries(
+def parse_run_or_qrels_lines(
     path: Path, content: bytes, kind: RunOrQrelsKind, layout: DelimitedFieldLayout
 ) -> dict[int, Entry | None]:
     """The number of every line, and its query, document and number; DataError for the first that has none. Of
     judgements in a table a line may have no grade yet: it has None."""
-    lines = _split_text_lines(path, content)
+    lines = _iterate_numbered_text_lines(path, content)
     if layout.header:
         next(lines)
     entries: dict[int, Entry | None] = {}
@@ -75,8 +75,8 @@ def parse_text_entries(
             )  # fmt: skip
         cells = dict(zip(layout.fields, fields, strict=True))
         is_ungraded = kind.name == "qrels" and layout.header and not cells["value"].strip()
-        entries[number] = None if is_ungraded else make_run_or_qrels_entry(path, number, cells, kind)
-    return _check_any_entry(path, entries, layout)
+        entries[number] = None if is_ungraded else parse_run_or_qrels_line(path, number, cells, kind)
+    return _check_any_row_has_grade(path, entries, layout)
 
 
 def parse_json_entries(
@@ -84,7 +84,7 @@ def parse_json_entries(
 ) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
-    for number, line in _split_text_lines(path, content):
+    for number, line in _iterate_numbered_text_lines(path, content):
         try:
             value = parse_bounded_json(line)
         except ValueError as error:
@@ -98,12 +98,12 @@ def parse_json_entries(
                 mend="Write one object per line (JSON Lines)."
             )  # fmt: skip
         entries.append(
-            make_run_or_qrels_entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind)
+            parse_run_or_qrels_line(path, number, {key: value.get(names[key]) for key in KEYS}, kind)
         )
     return entries
 
 
-def make_run_or_qrels_entry(path: Path, line: int, cells: Mapping[str, Any], kind: RunOrQrelsKind) -> Entry:
+def parse_run_or_qrels_line(path: Path, line: int, cells: Mapping[str, Any], kind: RunOrQrelsKind) -> Entry:
     """The cells KEYS of a line as an entry; DataError for one that is not what it should be."""
     for key, what in (("query", "query"), ("doc", "document")):
         if not clean_id(cells[key]):
@@ -133,7 +133,7 @@ def _parse_number(path: Path, line: int, cell: Any, kind: RunOrQrelsKind) -> flo
     return number
 
 
-def _split_text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
+def _iterate_numbered_text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
     for number, line in split_nonblank_lines(path, content):
         yield number, line.decode("utf-8")
 
@@ -150,7 +150,7 @@ def _suggest_layout_mend(layout: DelimitedFieldLayout, n: int) -> str:
     return "Fields must not contain the separator."
 
 
-def _check_any_entry(
+def _check_any_row_has_grade(
     path: Path, entries: dict[int, Entry | None], layout: DelimitedFieldLayout
 ) -> dict[int, Entry | None]:
     if entries and not any(entries.values()):
@@ -166,10 +166,10 @@ def _check_any_entry(
     return entries
 
 
-def parse_text_ranks(path: Path, content: bytes, layout: DelimitedFieldLayout) -> list[float | None]:
+def parse_ranks_of_run_lines(path: Path, content: bytes, layout: DelimitedFieldLayout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
-    lines = islice(_split_text_lines(path, content), int(layout.header), None)
+    lines = islice(_iterate_numbered_text_lines(path, content), int(layout.header), None)
     return [_parse_rank(layout.split(line)[at]) for _, line in lines]
 
 
@@ -187,13 +187,13 @@ def parse_text_columns(content: bytes, layout: DelimitedFieldLayout) -> pl.DataF
     if layout.separator == "," and b', "' in body:
         return None  # the careful reader knows that a blank may stand before a quotation mark
     if layout.separator != " ":
-        return _parse_csv_body(body, layout)
+        return _read_csv_bytes_as_frame(body, layout)
     # Most files have one blank between fields; the others are made so.
-    frame = None if b"\t" in body else _parse_csv_body(body, layout)
-    return _parse_csv_body(_collapse_blanks(body), layout) if frame is None else frame
+    frame = None if b"\t" in body else _read_csv_bytes_as_frame(body, layout)
+    return _read_csv_bytes_as_frame(_collapse_blanks(body), layout) if frame is None else frame
 
 
-def _parse_csv_body(body: bytes, layout: DelimitedFieldLayout) -> pl.DataFrame | None:
+def _read_csv_bytes_as_frame(body: bytes, layout: DelimitedFieldLayout) -> pl.DataFrame | None:
     import polars as pl
     from polars.exceptions import PolarsError
 
@@ -213,17 +213,17 @@ def _parse_csv_body(body: bytes, layout: DelimitedFieldLayout) -> pl.DataFrame |
     if any(frame.null_count().row(0)):
         return None
     frame = frame.rename({column: name for column, name in names.items() if name})
-    return check_entries_frame(frame.select(*KEYS, *(["rank"] if layout.rank else [])))
+    return clean_entries_frame_or_none(frame.select(*KEYS, *(["rank"] if layout.rank else [])))
 
 
-def parse_json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | None:
+def parse_run_columns_from_json_lines(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | None:
     """The columns KEYS of JSON Lines, from the keys `names` (ours -> theirs), and `rank` where they name it; None where
     anything is odd."""
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
     # Readers other than ours take half of a surrogate pair for NUL.
-    if has_surrogate_escapes(content):
+    if has_json_surrogate_escape_sequences(content):
         return None
     kinds = {theirs: pl.String if ours in ("query", "doc") else pl.Float64 for ours, theirs in names.items()}
     try:
@@ -232,10 +232,10 @@ def parse_json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame
         # Some faults of polars are panics of Rust, which are no PolarsError.
         return None
     frame = frame.rename({theirs: ours for ours, theirs in names.items()}).select(list(names))
-    return None if any(frame.select(KEYS).null_count().row(0)) else check_entries_frame(frame)
+    return None if any(frame.select(KEYS).null_count().row(0)) else clean_entries_frame_or_none(frame)
 
 
-def check_entries_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
+def clean_entries_frame_or_none(frame: pl.DataFrame) -> pl.DataFrame | None:
     """The frame with ids without the blanks around them and ranks as numbers, or None if it has no rows, a number that
     is not finite or an id of blanks."""
     import polars as pl
@@ -308,10 +308,10 @@ def read_run_entries(
     The format is told from the content. `mapping` is target column -> the file's, where the file has it. Entries keep
     the file's order and repeats. DataError, with its line, for what is not a run.
     """
-    return _read_entries(path, RUN, mapping, known=known)
+    return _read_run_or_qrels_entries(path, RUN, mapping, known=known)
 
 
-def read_qrels(
+def read_qrels_entries(
     path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str | None = None
 ) -> RunOrQrelsEntries:
     """The lines of qrels: TREC's four columns, BEIR's three, or a table with `query_id`, `doc_id` and `relevance`.
@@ -320,14 +320,16 @@ def read_qrels(
     named split selects the rows whose `split` is that. Other rules as for `read_run_entries`.
     """
     entries = (
-        _read_entries(_find_qrels_file(path, split), QRELS, mapping)
+        _read_run_or_qrels_entries(_find_qrels_file(path, split), QRELS, mapping)
         if path.is_dir()
-        else _read_entries(path, QRELS, mapping, split)
+        else _read_run_or_qrels_entries(path, QRELS, mapping, split)
     )
-    return replace(entries, frame=entries.frame.with_columns(_strip_apostrophes(entries.frame)))
+    return replace(
+        entries, frame=entries.frame.with_columns(_iterate_ids_without_formula_apostrophe(entries.frame))
+    )
 
 
-def _strip_apostrophes(frame: pl.DataFrame) -> Iterator[pl.Series]:
+def _iterate_ids_without_formula_apostrophe(frame: pl.DataFrame) -> Iterator[pl.Series]:
     """The ids of judgements without the apostrophe that keeps a spreadsheet from taking one for a formula: what we give
     to be graded has it."""
     for name in ("query", "doc"):
@@ -358,7 +360,7 @@ def read_entries_in_memory(held: Held | pl.DataFrame, kind: str, name: str) -> R
     try:
         frame = pl.DataFrame(rows, schema=schema, orient="row")
     except (PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
-        odd = next((row for row in rows if not _is_entry(*row)), None)
+        odd = next((row for row in rows if not _is_valid_run_entry(*row)), None)
         raise DataError(
             f"the {what.name} cannot be read", path=name, expected="ids in valid Unicode, and numbers",
             found=format_value_for_error(odd), mend="Pass query -> document -> number."
@@ -378,7 +380,7 @@ def _are_unscored_documents(pairs: Any) -> bool:
     return not isinstance(pairs, Mapping) and not all(map(is_document_score_pair, pairs))
 
 
-def _is_entry(query: str, doc: str, value: Any) -> bool:
+def _is_valid_run_entry(query: str, doc: str, value: Any) -> bool:
     try:
         # NaN does not equal itself, and encode() fails for half of a surrogate pair.
         return bool((query + doc).encode()) and float(value) == float(value)
@@ -400,7 +402,7 @@ def _pair_documents_with_numbers(values: Any) -> Sequence[tuple[str, float]]:
     return [(doc, -float(i)) for i, doc in enumerate(values)]
 
 
-def _read_entries(
+def _read_run_or_qrels_entries(
     path: Path,
     kind: RunOrQrelsKind,
     mapping: Mapping[str, str],
@@ -413,17 +415,17 @@ def _read_entries(
     if kind is RUN and is_engine_answer(content):
         return _read_engine_entries(path, content, mapping, known)
     if find_first_nonblank_line(content).lstrip().startswith(b"{"):
-        return _read_json_entries(path, content, kind, mapping, split)
+        return _read_json_run_or_qrels_entries(path, content, kind, mapping, split)
     layout = detect_text_file_layout(path, content, kind, mapping)
     frame = parse_text_columns(content, layout)
     if frame is not None:
         lines = partial(find_line_of_row, content, header=layout.header)
         return _make_entries_from_frame(path, kind, layout.title, frame, lines, layout.value)
-    lines_read = parse_text_entries(path, content, kind, layout)
+    lines_read = parse_run_or_qrels_lines(path, content, kind, layout)
     entries = {number: entry_ for number, entry_ in lines_read.items() if entry_ is not None}
-    frame = _make_entries_frame(list(entries.values()))
+    frame = _make_query_document_value_frame(list(entries.values()))
     if layout.rank:
-        frame = frame.with_columns(_make_rank_series(parse_text_ranks(path, content, layout)))
+        frame = frame.with_columns(_make_rank_series(parse_ranks_of_run_lines(path, content, layout)))
     made = _make_entries_from_frame(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
     total = len(lines_read)
     ungraded = f"{total - len(entries):,} of {total:,} rows have no grade yet and are left out"
@@ -459,13 +461,13 @@ def _read_engine_entries(
     answers = read_engine_answers_as_run(path, content, mapping, known)
     lines = answers.lines
     return RunOrQrelsEntries(
-        str(path), "engine", _make_entries_frame(answers.entries), lambda row: lines[row], answers.places,
+        str(path), "engine", _make_query_document_value_frame(answers.entries), lambda row: lines[row], answers.places,
         answers.notes,
         answers.is_scored
     )  # fmt: skip
 
 
-def _read_json_entries(
+def _read_json_run_or_qrels_entries(
     path: Path, content: bytes, kind: RunOrQrelsKind, mapping: Mapping[str, str], split: str | None
 ) -> RunOrQrelsEntries:
     try:
@@ -475,12 +477,13 @@ def _read_json_entries(
     names = map_needed_to_file_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
         content = _select_split_lines(path, content, split)
-    frame = parse_json_columns(content, names)
+    frame = parse_run_columns_from_json_lines(content, names)
     if frame is None:
-        frame = _make_entries_frame(parse_json_entries(path, content, kind, names))
+        frame = _make_query_document_value_frame(parse_json_entries(path, content, kind, names))
         if "rank" in names:
             ranks = [
-                parse_bounded_json(line).get(names["rank"]) for _, line in _split_text_lines(path, content)
+                parse_bounded_json(line).get(names["rank"])
+                for _, line in _iterate_numbered_text_lines(path, content)
             ]
             frame = frame.with_columns(_make_rank_series([_parse_rank(rank) for rank in ranks]))
     return _make_entries_from_frame(
@@ -533,12 +536,12 @@ def _convert_frame_to_entries(
         cast = chosen.with_columns(
             pl.col("query", "doc").cast(pl.String), pl.col("value").cast(pl.Float64, strict=False)
         )
-        sound = None if any(cast.select(KEYS).null_count().row(0)) else check_entries_frame(cast)
+        sound = None if any(cast.select(KEYS).null_count().row(0)) else clean_entries_frame_or_none(cast)
     # Row by row, which is slower and names the row that cannot be read.
     if sound is None:
         rows = enumerate(chosen.iter_rows(named=True), start=1)
-        sound = _make_entries_frame(
-            [make_run_or_qrels_entry(path, number, row, kind) for number, row in rows]
+        sound = _make_query_document_value_frame(
+            [parse_run_or_qrels_line(path, number, row, kind) for number, row in rows]
         )
         if "rank" in names:
             sound = sound.with_columns(
@@ -547,7 +550,7 @@ def _convert_frame_to_entries(
     return _make_entries_from_frame(path, kind, title, sound, lambda row: row + 1, names["value"])
 
 
-def _make_entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
+def _make_query_document_value_frame(entries: Sequence[Entry]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(
@@ -576,7 +579,7 @@ def _make_split_error(path: Path, split: str) -> DataError:
     )
 
 
-def rank_entries(frame: pl.DataFrame) -> pl.DataFrame:
+def sort_run_entries_by_score(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows of a frame with `query`, `doc` and `value`, best first within each query, with the `score` that they are
     ranked by: in single precision, equal ones by document id, the greater first, as trec_eval does. Every ranking of a
     run file is made here."""
@@ -588,20 +591,20 @@ def rank_entries(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def rank_passages_by_question(entries: RunOrQrelsEntries) -> dict[str, list[tuple[str, float]]]:
-    """Question -> passages with their scores in the order of `rank_entries`, each passage once; questions in the order
-    of the file."""
+    """Question -> passages with their scores in the order of `sort_run_entries_by_score`, each passage once; questions
+    in the order of the file."""
     frame = entries.frame.select("query", "doc", "value")
     lists: dict[str, dict[str, float]] = {query: {} for query in frame["query"].unique(maintain_order=True)}
-    for query, doc, score in rank_entries(frame).select("query", "doc", "score").iter_rows():
+    for query, doc, score in sort_run_entries_by_score(frame).select("query", "doc", "score").iter_rows():
         lists[query].setdefault(doc, score)
     return {query: list(hits.items()) for query, hits in lists.items()}
 
 
 __all__ = [
     "RunOrQrelsEntries",
-    "rank_entries",
     "rank_passages_by_question",
     "read_entries_in_memory",
-    "read_qrels",
+    "read_qrels_entries",
     "read_run_entries",
+    "sort_run_entries_by_score",
 ]

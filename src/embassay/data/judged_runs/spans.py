@@ -93,7 +93,7 @@ def _read_span(fields: Mapping[str, Any]) -> EvidenceSpan:
     return EvidenceSpan(str(fields["query_id"]), str(fields["document"]), start, end, float(value), quote)
 
 
-def make_span_qrels(spans: Sequence[EvidenceSpan], path: Path) -> RunOrQrelsEntries:
+def convert_spans_to_document_qrels(spans: Sequence[EvidenceSpan], path: Path) -> RunOrQrelsEntries:
     """The judgements as those of documents, each span one under its name; of equal spans the best counts."""
     import polars as pl
 
@@ -106,7 +106,7 @@ def make_span_qrels(spans: Sequence[EvidenceSpan], path: Path) -> RunOrQrelsEntr
 
 
 @dataclass(frozen=True)
-class EvidenceRun:
+class RunMatchedByEvidence:
     """A run by the evidence it found: how many of its entries have some, none, or no known place in a document."""
 
     run: RunOrQrelsEntries
@@ -117,7 +117,7 @@ class EvidenceRun:
 
 def rename_passages_by_evidence(
     run: RunOrQrelsEntries, spans: Sequence[EvidenceSpan], places: Mapping[str, Place]
-) -> EvidenceRun:
+) -> RunMatchedByEvidence:
     """The run with each passage under the name of the evidence that it overlaps with most, the best where several are
     as much; a second passage with the same evidence is one without, and what has none keeps its name.
 
@@ -136,7 +136,9 @@ def rename_passages_by_evidence(
     for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
         place = places.get(doc)
         overlaps = (
-            [] if place is None else _find_passage_evidence(by_document.get((query, place[0]), ()), place)
+            []
+            if place is None
+            else _find_evidence_spans_in_passage(by_document.get((query, place[0]), ()), place)
         )
         free = [span for span in overlaps if (query, span.name) not in claimed]
         counts["unplaced" if place is None else "matched" if overlaps else "unmatched"] += 1
@@ -147,10 +149,10 @@ def rename_passages_by_evidence(
         (query, named[row], value)
         for row, query, value in run.frame.with_row_index("row").select("row", "query", "value").iter_rows()
     ]
-    return EvidenceRun(replace(run, frame=_make_run_frame(pl, rows)), **counts)
+    return RunMatchedByEvidence(replace(run, frame=_make_run_frame(pl, rows)), **counts)
 
 
-def _find_passage_evidence(spans: Iterable[EvidenceSpan], place: Place) -> list[EvidenceSpan]:
+def _find_evidence_spans_in_passage(spans: Iterable[EvidenceSpan], place: Place) -> list[EvidenceSpan]:
     """Find the evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     overlaps = []

@@ -61,7 +61,7 @@ def _normalise_blanks(text: str) -> str:
     return _BETWEEN_SIGNS.sub("", " ".join(seen.split()))
 
 
-def _fold_case(text: str) -> str:
+def _fold_case_and_punctuation(text: str) -> str:
     """Fold letter case, and kinds of quotation mark, of dash and of width."""
     usual = _OF_OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
     return _normalise_blanks(usual.translate(_ALIKE).casefold())
@@ -77,7 +77,7 @@ def normalize_text_for_matching(text: str) -> str:
     """
     lines = _HEADING.sub("", html.unescape(text))
     plain = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", lines))
-    folded = _ENDS.sub("", _fold_case(plain))
+    folded = _ENDS.sub("", _fold_case_and_punctuation(plain))
     words = [word.strip("'\"") or word for word in folded.split(" ")]
     return " ".join(words).strip(_CLOSED) or folded
 
@@ -85,7 +85,7 @@ def normalize_text_for_matching(text: str) -> str:
 _STEPS: tuple[Callable[[str], str], ...] = (
     _keep_text_unchanged,
     _normalise_blanks,
-    _fold_case,
+    _fold_case_and_punctuation,
     normalize_text_for_matching,
 )
 
@@ -99,28 +99,28 @@ class PassagesMatchingText:
     is_same: bool = False
 
 
-class TextsFoundByWording:
+class TextIndexByWording:
     """Texts by their ids, and how they are found."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
         self._by_step: list[dict[str, list[str]]] = []
 
-    def find_equal_texts(self, text: str) -> PassagesMatchingText:
+    def find_passages_equal_to_text(self, text: str) -> PassagesMatchingText:
         """The texts that are this one, by the first step that finds any."""
         if not _normalise_blanks(text):
             return PassagesMatchingText()
         for number, step in enumerate(_STEPS):
-            if ids := self._index_by_matching_step(number).get(step(text)):
+            if ids := self._index_names_by_normalised_text(number).get(step(text)):
                 return PassagesMatchingText(tuple(ids), len({self._texts[name] for name in ids}) == 1)
         return PassagesMatchingText()
 
     def find_alike_texts(self, text: str) -> PassagesMatchingText:
         """The texts that are this one; else those that are cut otherwise, with half of the shorter in common."""
-        same = self.find_equal_texts(text)
+        same = self.find_passages_equal_to_text(text)
         return same if same.ids else self._find_overlapping_texts(text)
 
-    def _index_by_matching_step(self, number: int) -> dict[str, list[str]]:
+    def _index_names_by_normalised_text(self, number: int) -> dict[str, list[str]]:
         while len(self._by_step) <= number:
             step = _STEPS[len(self._by_step)]
             names: dict[str, list[str]] = {}
@@ -141,11 +141,11 @@ class TextsFoundByWording:
 
     @cached_property
     def _word_runs_by_text(self) -> dict[str, frozenset[tuple[str, ...]]]:
-        return {name: frozenset(_list_word_runs(text)) for name, text in self._texts.items()}
+        return {name: frozenset(_list_word_ngrams(text)) for name, text in self._texts.items()}
 
     def _find_overlapping_texts(self, text: str) -> PassagesMatchingText:
-        wanted = frozenset(_list_word_runs(text))
-        if _count_letters(text) < LEAST or not wanted:
+        wanted = frozenset(_list_word_ngrams(text))
+        if _estimate_comparable_text_length(text) < LEAST or not wanted:
             return PassagesMatchingText()
         votes = Counter(name for run in wanted for name in self._texts_by_word_run.get(run, ()))
         if not votes:
@@ -187,10 +187,10 @@ def _is_same_text_cut_otherwise(text: str, passage: str) -> bool:
         for place in range(len(here) - RUN + 1)
         for other in places.get(tuple(here[place : place + RUN]), ())
     }
-    return here == there or any(_is_word_overlap(here, there, shift) for shift in shifts)
+    return here == there or any(_are_overlapping_words_equal(here, there, shift) for shift in shifts)
 
 
-def _is_word_overlap(here: Sequence[str], there: Sequence[str], shift: int) -> bool:
+def _are_overlapping_words_equal(here: Sequence[str], there: Sequence[str], shift: int) -> bool:
     """Whether all words that stand over one another are the same, `there` moved by `shift`; the first and the last may
     be cut off within."""
     start, end = max(0, -shift), min(len(here), len(there) - shift)
@@ -201,18 +201,18 @@ def _is_word_overlap(here: Sequence[str], there: Sequence[str], shift: int) -> b
         return False
     (first, other_first), (last, other_last) = pairs[0], pairs[-1]
     begin_together, end_together = shift == 0, len(here) == len(there) - shift
-    begins = not begin_together and _is_truncated_word(first[::-1], other_first[::-1])
-    ends = not end_together and _is_truncated_word(last, other_last)
+    begins = not begin_together and _is_prefix_of_other_word(first[::-1], other_first[::-1])
+    ends = not end_together and _is_prefix_of_other_word(last, other_last)
     return (first == other_first or begins) and (last == other_last or ends)
 
 
-def _is_truncated_word(word: str, other: str) -> bool:
+def _is_prefix_of_other_word(word: str, other: str) -> bool:
     """Whether one word is the other with letters cut off from its end."""
     shorter, longer = sorted((word, other), key=len)
     return longer.startswith(shorter) and longer[len(shorter) :].isalnum()
 
 
-def _list_word_runs(text: str) -> Iterable[tuple[str, ...]]:
+def _list_word_ngrams(text: str) -> Iterable[tuple[str, ...]]:
     """The runs of words of a text; all of it where it has fewer."""
     words = _WORDS.findall(normalize_text_for_matching(text))
     if len(words) < RUN:
@@ -220,7 +220,7 @@ def _list_word_runs(text: str) -> Iterable[tuple[str, ...]]:
     return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
 
 
-def _count_letters(text: str) -> int:
+def _estimate_comparable_text_length(text: str) -> int:
     dense = sum(
         len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None for word in _WORDS.findall(text)
     )
@@ -249,8 +249,8 @@ class AnswerTextMatcher:
 
     def __post_init__(self) -> None:
         self._passages, self._questions = (
-            TextsFoundByWording(self.passages),
-            TextsFoundByWording(self.questions),
+            TextIndexByWording(self.passages),
+            TextIndexByWording(self.questions),
         )
 
     @cached_property
@@ -261,13 +261,15 @@ class AnswerTextMatcher:
     @cached_property
     def document_ids(self) -> frozenset[str]:
         """The ids that a document may have: of the corpus, else of the judgements."""
-        return frozenset(self.passages) or frozenset(doc for docs in self.judged_texts.values() for doc in docs)
+        return frozenset(self.passages) or frozenset(
+            doc for docs in self.judged_texts.values() for doc in docs
+        )
 
     def question(self, asked: str) -> str:
         """The id of a question given by its id or its text; as given where it is neither, or fits several."""
         if asked in self.questions or asked in self.judged_texts:
             return asked
-        names = self._questions.find_equal_texts(asked).ids
+        names = self._questions.find_passages_equal_to_text(asked).ids
         judged = [name for name in names if name in self.judged_texts]
         chosen = names if len(names) == 1 else judged
         return chosen[0] if len(chosen) == 1 else asked

@@ -17,7 +17,7 @@ from typing import Any
 
 from embassay.data.judged_runs.content import read_unpacked_bytes, split_nonblank_lines
 from embassay.errors import DataError
-from embassay.limits import parse_record_json, read_bounded_file
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 
 Flat = Mapping[str, Any]
 """Attributes by their whole names."""
@@ -65,7 +65,7 @@ class TracedSearch:
 
 
 @dataclass(frozen=True)
-class TracedSearches:
+class SearchesReadFromTraces:
     """The searches of files, in order of time; `spans` were read, `without_query` and `without_documents` searches left
     out."""
 
@@ -92,10 +92,10 @@ class _TraceSpan:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_searches_from_traces(paths: Sequence[Path]) -> TracedSearches:
+def read_searches_from_traces(paths: Sequence[Path]) -> SearchesReadFromTraces:
     """The searches in files of JSON lines, or of one JSON value. DataError, with the line, for one that is no span, and
     where no file has a search."""
-    spans = [span for path in paths for span in _read_spans(path)]
+    spans = [span for path in paths for span in _read_trace_spans_of_file(path)]
     questions: dict[str, str] = {}
     for span in sorted(spans, key=lambda span: not span.is_root):
         if span.kind not in _KINDS.values() and (asked := _find_span_query(span)):
@@ -108,7 +108,9 @@ def read_searches_from_traces(paths: Sequence[Path]) -> TracedSearches:
         no_query += not query
         no_documents += bool(query) and documents is None and not span.is_failed
         if query and (documents is not None or span.is_failed):
-            searches.append(_make_search(span, query, documents or (), questions.get(span.trace, "")))
+            searches.append(
+                _make_traced_search_of_span(span, query, documents or (), questions.get(span.trace, ""))
+            )
     if not searches:
         raise DataError(
             "the traces contain no searches", path=paths[0],
@@ -116,10 +118,10 @@ def read_searches_from_traces(paths: Sequence[Path]) -> TracedSearches:
             found=f"{len(spans):,} spans", mend="Make the instrumentation record retriever input and output."
         )  # fmt: skip
     searches.sort(key=lambda search: (search.start, search.trace))
-    return TracedSearches(tuple(searches), len(spans), no_query, no_documents)
+    return SearchesReadFromTraces(tuple(searches), len(spans), no_query, no_documents)
 
 
-def _make_search(
+def _make_traced_search_of_span(
     span: _TraceSpan, query: str, documents: tuple[TracedDocument, ...], question: str
 ) -> TracedSearch:
     seconds = None if span.end is None or span.end < span.start else round(span.end - span.start, 6)
@@ -129,30 +131,33 @@ def _make_search(
     )  # fmt: skip
 
 
-def _read_spans(path: Path) -> Iterator[_TraceSpan]:
-    for number, value in _read_json_values(read_unpacked_bytes(path), path):
+def _read_trace_spans_of_file(path: Path) -> Iterator[_TraceSpan]:
+    for number, value in _iterate_json_lines_or_value(read_unpacked_bytes(path), path):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             yield from _parse_spans_of_row(row, path, number)
 
 
-def _read_json_values(content: bytes, path: Path) -> Iterator[tuple[int, Any]]:
+def _iterate_json_lines_or_value(content: bytes, path: Path) -> Iterator[tuple[int, Any]]:
     """The lines of a file, or its one value."""
     lines = list(split_nonblank_lines(path, content))
     for number, line in lines:
         try:
-            yield number, json.loads(line) if line.lstrip().startswith(b"[") else parse_record_json(line)
+            yield (
+                number,
+                json.loads(line) if line.lstrip().startswith(b"[") else parse_json_written_by_embassay(line),
+            )
         except (ValueError, RecursionError) as error:
             # Only the first line can be the beginning of one value that goes over all of them.
             if number != lines[0][0]:
                 raise DataError(
                     "this line is not JSON", path=path, line=number, found=str(error)[:80]
                 ) from None
-            yield 1, _parse_whole_file(content, path, error)
+            yield 1, _parse_whole_file_as_json(content, path, error)
             return
 
 
-def _parse_whole_file(content: bytes, path: Path, error: Exception) -> Any:
+def _parse_whole_file_as_json(content: bytes, path: Path, error: Exception) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -190,7 +195,7 @@ def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator
                             for entry in span.get("attributes", ())
                         }
                     )
-                    yield _make_span(
+                    yield _make_trace_span(
                         str(span.get("traceId", "")), str(span.get("name", "")), flat,
                         _nanoseconds_to_seconds(span.get("startTimeUnixNano")),
                         _nanoseconds_to_seconds(span.get("endTimeUnixNano")),
@@ -232,9 +237,9 @@ def _parse_sdk_span(row: Mapping[str, Any]) -> _TraceSpan:
         if name.startswith("attributes.")
     }
     trace = flat.get("context.trace_id", flat.get("trace_id", ""))
-    return _make_span(
-        str(trace), str(row.get("name", "")), attributes, _parse_moment(row.get("start_time")),
-        _parse_moment(row.get("end_time")),
+    return _make_trace_span(
+        str(trace), str(row.get("name", "")), attributes, _parse_time_as_seconds(row.get("start_time")),
+        _parse_time_as_seconds(row.get("end_time")),
         parent=row.get("parent_id"), status=str(flat.get("status.status_code", flat.get("status_code", ""))),
         kind=str(row.get("span_kind", ""))
     )  # fmt: skip
@@ -253,16 +258,16 @@ def _parse_langfuse_span(row: Mapping[str, Any]) -> _TraceSpan:
     cost = take_first_value("totalCost", "total_cost", "calculatedTotalCost", "calculated_total_cost")
     usd = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
     kind = str(row["type"]).lower()
-    start = _parse_moment(take_first_value("startTime", "start_time"))
+    start = _parse_time_as_seconds(take_first_value("startTime", "start_time"))
     return _TraceSpan(
         str(take_first_value("traceId", "trace_id") or ""), str(row.get("name") or ""), kind, attributes, start or 0.0,
-        _parse_moment(take_first_value("endTime", "end_time")),
+        _parse_time_as_seconds(take_first_value("endTime", "end_time")),
         take_first_value("parentObservationId", "parent_observation_id") is None,
         str(row.get("level", "")).upper() == "ERROR", usd, str(take_first_value("sessionId", "session_id") or "")
     )  # fmt: skip
 
 
-def _make_span(
+def _make_trace_span(
     trace: str,
     name: str,
     attributes: Flat,
@@ -310,7 +315,7 @@ def _flatten_object(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any
     return flat
 
 
-def _parse_moment(value: Any) -> float | None:
+def _parse_time_as_seconds(value: Any) -> float | None:
     """Parse a time in ISO 8601, with or without a zone, or in seconds, as seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
@@ -356,16 +361,16 @@ def _find_span_documents(span: _TraceSpan) -> tuple[TracedDocument, ...] | None:
     prefix = "reranker.output_documents" if span.kind == "reranker" else "retrieval.documents"
     for name in ("gen_ai.retrieval.documents", prefix):
         if name in attributes:
-            return _read_documents(_unpack_json_text(attributes[name]))
-    if numbered := _read_numbered_documents(attributes, f"{prefix}."):
+            return _read_traced_documents(_unpack_json_text(attributes[name]))
+    if numbered := _read_documents_of_trace_attributes(attributes, f"{prefix}."):
         return numbered
     for name in ("langfuse.observation.output", "output.value"):
         if attributes.get(name) is not None:
-            return _read_documents(_unpack_json_text(attributes[name]))
+            return _read_traced_documents(_unpack_json_text(attributes[name]))
     return None
 
 
-def _read_numbered_documents(attributes: Flat, prefix: str) -> tuple[TracedDocument, ...]:
+def _read_documents_of_trace_attributes(attributes: Flat, prefix: str) -> tuple[TracedDocument, ...]:
     by_number: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
         match = (
@@ -373,22 +378,22 @@ def _read_numbered_documents(attributes: Flat, prefix: str) -> tuple[TracedDocum
         )
         if match is not None:
             by_number.setdefault(int(match[1]), {})[match[2]] = value
-    return tuple(_read_document(by_number[number]) for number in sorted(by_number))
+    return tuple(_read_traced_document(by_number[number]) for number in sorted(by_number))
 
 
-def _read_documents(value: Any) -> tuple[TracedDocument, ...] | None:
+def _read_traced_documents(value: Any) -> tuple[TracedDocument, ...] | None:
     if isinstance(value, dict):
         inner = next(
             (value[name] for name in ("documents", "results", "hits", "nodes", "matches") if name in value),
             None,
         )
-        return None if inner is None else _read_documents(inner)
+        return None if inner is None else _read_traced_documents(inner)
     if not isinstance(value, list):
         return None
-    return tuple(_read_document(_unpack_json_text(entry)) for entry in value)
+    return tuple(_read_traced_document(_unpack_json_text(entry)) for entry in value)
 
 
-def _read_document(entry: Any) -> TracedDocument:
+def _read_traced_document(entry: Any) -> TracedDocument:
     if not isinstance(entry, dict):
         return TracedDocument(id=str(entry))
     flat = _flatten_object(entry)
@@ -435,7 +440,7 @@ def mask_personal_data(text: str, words: re.Pattern[str] | None = None) -> str:
     return text if words is None else words.sub("<name>", text)
 
 
-def build_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
+def read_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
     """Build the pattern that finds the words of a file, in any case; None where it has none."""
     lines = read_bounded_file(path).decode("utf-8", "replace").splitlines()
     # The longest first: a whole name before a part of it.
@@ -443,7 +448,7 @@ def build_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
     return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)") if words else None
 
 
-def mask_search_texts(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
+def mask_personal_data_of_search(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
     """Mask the texts of a search; ids and names of stacks stay."""
     documents = tuple(
         replace(document, text=mask_personal_data(document.text, words)) for document in search.documents

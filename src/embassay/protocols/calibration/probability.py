@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import parse_record_json, read_bounded_file
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 from embassay.parquet import read_parquet
 from embassay.protocols.calibration.options import ThresholdPromises
 from embassay.protocols.calibration.shift import (
@@ -24,7 +24,7 @@ from embassay.protocols.calibration.shift import (
     Reference,
     compare_pair_features,
     measure_pair_features,
-    sample_sorted_features,
+    sample_pair_features_each_sorted,
 )
 from embassay.protocols.tasks.task import measure_pair_similarity
 from embassay.randomness import make_seeded_generator
@@ -41,19 +41,19 @@ from embassay.stats.calibration import (
     CalibrationCurveChoice,
     CheapestThreshold,
     Kind,
-    ThresholdFindingChance,
+    ThresholdChanceWithMoreLabels,
     choose_calibration_curve,
     compute_clopper_pearson,
     compute_mean_band_half_width,
-    compute_mean_top_probability,
+    compute_mean_probability_of_top_pairs,
     compute_probability_band,
+    count_fewest_pairs_to_accept,
     count_labels_for_chance,
-    count_pairs_to_accept,
     find_cheapest_threshold,
     find_threshold_for_precision,
     find_threshold_for_recall,
     fit_probability_calibration,
-    make_recall_threshold_chance,
+    make_recall_threshold_chance_function,
     withhold_unlikely_threshold,
 )
 from embassay.stats.few_labels import MoreLabelsOutlook
@@ -139,7 +139,7 @@ class Calibration:
         ModelError when the system cannot be opened, DataError when it is not the one that was calibrated, or when a
         text cannot be encoded.
         """
-        chances = self._interpolate_probabilities(self._measure_watched_similarities(first, second))
+        chances = self._interpolate_probabilities(self._measure_similarities_and_warn(first, second))
         return chances[0] if isinstance(first, str) else chances
 
     def of(self, similarities: Sequence[float] | Values) -> list[SamenessProbability]:
@@ -158,37 +158,37 @@ class Calibration:
 
     def compare(self, first: Sequence[str], second: Sequence[str]) -> NewPairDifferences:
         """How these pairs (n,) differ from the labelled ones. UsageError where the file has no numbers of them."""
-        return self.compare_and_measure_pairs(first, second)[0]
+        return self.compare_pairs_and_return_similarities(first, second)[0]
 
-    def compare_and_measure_pairs(
+    def compare_pairs_and_return_similarities(
         self, first: Sequence[str], second: Sequence[str]
     ) -> tuple[NewPairDifferences, Values]:
         """Compare pairs with the labelled ones, and return their similarities (n,) as well."""
-        self._require_reference_numbers()
+        self._require_reference_pair_features()
         similar = self.similarity(first, second)
         return compare_pair_features(self.reference, measure_pair_features(similar, first, second)), similar
 
-    def _require_reference_numbers(self) -> None:
+    def _require_reference_pair_features(self) -> None:
         if not self.reference:
             raise UsageError(
                 "The file has no description of its labelled pairs.",
                 mend="Run `embassay calibrate` again to write one.",
             )
 
-    def _measure_watched_similarities(self, first: Any, second: Any) -> Values:
+    def _measure_similarities_and_warn(self, first: Any, second: Any) -> Values:
         """Similarities of pairs, which are compared with the labelled ones."""
         similar = self.similarity(first, second)
         self._warn_of_unlike_pairs(
-            measure_pair_features(similar, _ensure_text_list(first), _ensure_text_list(second))
+            measure_pair_features(similar, _convert_texts_to_list(first), _convert_texts_to_list(second))
         )
         return similar
 
     def _warn_of_unlike_pairs(self, numbers: Mapping[str, Values]) -> None:
-        if text := self._pair_shift_watch.warn_of_shifted_pairs(numbers):
+        if text := self._make_shift_watch_of_reference_pairs.describe_pair_shift_if_detected(numbers):
             warnings.warn(f"{self.system} on {self.dataset}: {text}", RuntimeWarning, stacklevel=4)
 
     @cached_property
-    def _pair_shift_watch(self) -> PairShiftWatch:
+    def _make_shift_watch_of_reference_pairs(self) -> PairShiftWatch:
         return PairShiftWatch(self.reference)
 
     def _interpolate_probabilities(self, at: Values) -> list[SamenessProbability]:
@@ -205,7 +205,7 @@ class Calibration:
             raise UsageError(
                 "One argument is a text, the other a list.", mend="Give two texts, or two lists of texts."
             )
-        first, second = _ensure_text_list(first), _ensure_text_list(second)
+        first, second = _convert_texts_to_list(first), _convert_texts_to_list(second)
         if len(first) != len(second):
             raise UsageError(
                 f"There are {len(first)} first and {len(second)} second texts.",
@@ -217,7 +217,7 @@ class Calibration:
                     "A text is empty or not a string", found=f"pair {place}: {pair!r:.80}",
                     mend="Leave it out: the calibration had no such pair."
                 )  # fmt: skip
-        similar = measure_pair_similarity(self._opened_system, first, second)
+        similar = measure_pair_similarity(self._open_calibrated_system, first, second)
         if np.isnan(similar).any():
             place = int(np.argmax(np.isnan(similar)))
             raise DataError(
@@ -247,11 +247,11 @@ class Calibration:
     def accepts_as_same(self, first: Any, second: Any, measure: str = "precision") -> Any:
         """Whether two texts, or each pair of two lists, are accepted at the threshold of a promise."""
         bar = self.threshold(measure)
-        accepted = [bool(score >= bar) for score in self._measure_watched_similarities(first, second)]
+        accepted = [bool(score >= bar) for score in self._measure_similarities_and_warn(first, second)]
         return accepted[0] if isinstance(first, str) else accepted
 
     @cached_property
-    def _opened_system(self) -> Any:
+    def _open_calibrated_system(self) -> Any:
         if not self.spec:
             raise UsageError(
                 f"{self.system} is a run, so it cannot score texts here; only its scores are calibrated.",
@@ -268,13 +268,13 @@ class Calibration:
 
     def save(self, path: Path) -> None:
         """Save the calibration as JSON, in one step."""
-        write_file_atomically(path, self._format_as_json(indent=1) + "\n")
+        write_file_atomically(path, self._format_calibration_as_json(indent=1) + "\n")
 
-    def _format_as_json(self, indent: int | None = None) -> str:
+    def _format_calibration_as_json(self, indent: int | None = None) -> str:
         return format_value_as_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=indent)
 
 
-def _ensure_text_list(texts: Any) -> list[str]:
+def _convert_texts_to_list(texts: Any) -> list[str]:
     """Give one text or several as a list; UsageError for what is neither."""
     try:
         return [texts] if isinstance(texts, str) else list(texts)
@@ -301,7 +301,7 @@ def calibration(path: str | Path) -> Calibration:
             )  # fmt: skip
         file = files[0]
     try:
-        return _parse_calibration(parse_record_json(read_bounded_file(file)))
+        return _parse_calibration(parse_json_written_by_embassay(read_bounded_file(file)))
     except (OSError, ValueError) as error:
         raise DataError(
             "This is not a calibration",
@@ -314,10 +314,10 @@ def _parse_calibration(plain: Any) -> Calibration:
     """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no calibration has: a file may have been edited."""
     made = build_versioned_dataclass(Calibration, plain, FORMAT, VERSION)
-    if unknown := _find_unknown_field(plain, json.loads(made._format_as_json())):
+    if unknown := _find_unknown_field(plain, json.loads(made._format_calibration_as_json())):
         raise ValueError(f"an unknown field {unknown!r}")
     _check_curve(made.curve)
-    _parse_reference_numbers(made.reference)
+    _parse_labelled_pair_features(made.reference)
     if made.seed < 0:
         raise ValueError(f"the seed is {made.seed}")
     return made
@@ -352,7 +352,7 @@ def _check_curve(curve: SamenessProbabilityCurve) -> None:
             )
 
 
-def _parse_reference_numbers(plain: Mapping[str, Any]) -> Reference:
+def _parse_labelled_pair_features(plain: Mapping[str, Any]) -> Reference:
     """The numbers of the labelled pairs; ValueError for what no calibration has."""
     reference = {name: tuple(map(float, values)) for name, values in plain.items()}
     sizes = {len(values) for values in reference.values()}
@@ -410,7 +410,7 @@ def fit_calibration_curve(
     smooth = (through if chosen.kind == "beta" else fit_probability_calibration("beta", scores, same))(x)
     precision = withhold_unlikely_threshold(precision, x, smooth, rng)
     if precision.value is None or recall.value is None:
-        precision, recall = _forecast_more_labels(precision, recall, (x, y, smooth), rng)
+        precision, recall = _add_forecasts_to_missing_thresholds(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
     cost = None
     if promises.wrong is not None and promises.missed is not None:
@@ -422,7 +422,7 @@ def fit_calibration_curve(
     ), chosen
 
 
-def _forecast_more_labels(
+def _add_forecasts_to_missing_thresholds(
     precision: AcceptanceThreshold,
     recall: AcceptanceThreshold,
     of: tuple[Values, NDArray[np.bool_], Values],
@@ -434,7 +434,7 @@ def _forecast_more_labels(
     n = len(x)
     halves: list[float] = []
 
-    def forecast_threshold(
+    def attach_more_labels_outlook(
         threshold: AcceptanceThreshold, chance: Callable[[int], float]
     ) -> AcceptanceThreshold:
         more = count_labels_for_chance(chance)
@@ -447,20 +447,20 @@ def _forecast_more_labels(
 
     if precision.value is None:
         top = y[np.argsort(-x, kind="stable")][
-            : count_pairs_to_accept(n, precision.aim, precision.confidence)
+            : count_fewest_pairs_to_accept(n, precision.aim, precision.confidence)
         ]
         most = compute_clopper_pearson(int(top.sum()), len(top), precision.confidence)[1]
         precision = replace(
             precision,
-            best=compute_mean_top_probability(smooth, precision.aim, precision.confidence),
+            best=compute_mean_probability_of_top_pairs(smooth, precision.aim, precision.confidence),
             most=most,
         )
         if (precision.best or 0.0) > precision.aim:
-            chance = ThresholdFindingChance(x, y, smooth, precision.aim, precision.confidence)
-            precision = forecast_threshold(precision, chance)
+            chance = ThresholdChanceWithMoreLabels(x, y, smooth, precision.aim, precision.confidence)
+            precision = attach_more_labels_outlook(precision, chance)
     if recall.value is None and y.any():
-        recall = forecast_threshold(
-            recall, make_recall_threshold_chance(int(y.sum()), n, recall.aim, recall.confidence)
+        recall = attach_more_labels_outlook(
+            recall, make_recall_threshold_chance_function(int(y.sum()), n, recall.aim, recall.confidence)
         )
     return precision, recall
 
@@ -474,7 +474,7 @@ def sample_reference_features(
     """What a file keeps of pairs (n,) with these similarities: numbers of one pair of each group."""
     rows = np.arange(len(similar)) if groups is None else _draw_pair_per_group(groups, rng)
     first, second = ([column[row] for row in rows] if column else [] for column in texts)
-    return sample_sorted_features(measure_pair_features(similar[rows], first, second), rng)
+    return sample_pair_features_each_sorted(measure_pair_features(similar[rows], first, second), rng)
 
 
 def _draw_pair_per_group(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -497,7 +497,7 @@ class SystemPairScores:
     same: NDArray[np.bool_]
 
 
-def read_system_pair_scores(path: Path) -> SystemPairScores | None:
+def read_pair_scores_from_cell(path: Path) -> SystemPairScores | None:
     """Read a system's pair scores from a cell's items; None of a cell that was not fitted."""
     if not path.exists():
         return None
@@ -556,7 +556,7 @@ def translate_thresholds(
         cells = {}
         for dataset, task in ((row["name"], next(iter(row["tasks"]))) for row in record["datasets"]):
             a, b = (
-                read_system_pair_scores(folder.locate_cell_items(task, dataset, name))
+                read_pair_scores_from_cell(folder.locate_cell_items(task, dataset, name))
                 for name in (origin, other)
             )
             if a is not None and b is not None:
@@ -565,7 +565,7 @@ def translate_thresholds(
             rng = make_seeded_generator(record["arguments"]["seed"], "translation", dataset)
             translation = translate_threshold(dataset, (origin, a), (other, b), given, rng)
             translated.append(
-                _add_dataset_translations(
+                _add_translation_from_other_datasets(
                     translation,
                     [_select_common_scores(*cells[name]) for name in cells if name != dataset],
                     _select_common_scores(a, b),
@@ -574,7 +574,7 @@ def translate_thresholds(
     return translated
 
 
-def _add_dataset_translations(
+def _add_translation_from_other_datasets(
     translation: ThresholdTranslation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
 ) -> ThresholdTranslation:
     """With what other datasets give, where there are some on which the given threshold tells pairs apart."""

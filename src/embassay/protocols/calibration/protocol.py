@@ -21,7 +21,7 @@ from embassay.protocols.calibration.probability import (
     SamenessProbabilityCurve,
     explain_too_few_labels,
     fit_calibration_curve,
-    read_system_pair_scores,
+    read_pair_scores_from_cell,
     sample_reference_features,
 )
 from embassay.protocols.calibration.slices import (
@@ -29,7 +29,7 @@ from embassay.protocols.calibration.slices import (
     EDITED,
     PairsWithSliceColumns,
     make_pairs_loader,
-    mask_same_pairs,
+    mark_pairs_of_same_meaning,
     measure_probability_gaps,
 )
 from embassay.protocols.kernel import evaluation
@@ -52,7 +52,7 @@ from embassay.protocols.kernel.tables import (
     text,
     whole_number_column,
 )
-from embassay.protocols.tasks.task import compare_pairs_with_gold, make_task_outcome
+from embassay.protocols.tasks.task import make_pair_similarities_and_items, make_task_outcome
 from embassay.randomness import make_seeded_generator
 from embassay.records import LoadedDataset, ResultRow, Score, TaskOutcome
 from embassay.registry import Registry
@@ -66,7 +66,7 @@ from embassay.stats.calibration import (
     compute_calibration_error,
     compute_clopper_pearson,
     compute_log_losses,
-    count_pairs_to_accept,
+    count_fewest_pairs_to_accept,
 )
 from embassay.stats.intervals import wilson
 
@@ -94,25 +94,25 @@ def fit_system_on_pairs(
     system: Similarity, data: PairsWithSliceColumns, context: CalibrationContext
 ) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
-    same = mask_same_pairs(data, context.options.same_from)
-    similar, lost, items = compare_pairs_with_gold(system, data.pairs, same, "same")
+    same = mark_pairs_of_same_meaning(data, context.options.same_from)
+    similar, lost, items = make_pair_similarities_and_items(system, data.pairs, same, "same")
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.lost_mask)
     n, counts = len(kept), {"pairs": len(kept)}
     groups = _renumber_groups(context.number_item_groups(data.ids), kept)
-    if reason := explain_too_few_labels(same[kept]) or _explain_too_few_groups(same[kept], groups):
+    if reason := explain_too_few_labels(same[kept]) or _explain_too_few_independent_pairs(same[kept], groups):
         return make_task_outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
-    curve, chosen = fit_pair_curve(similar[kept], same[kept], groups, context)
+    curve, chosen = fit_sameness_probability_curve(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
     items.add(data.ids, held, "probability")
     measured = score_heldout_probabilities(held[kept], same[kept], groups, context)
     scores = [
-        *list_calibration_scores(similar[kept], same[kept], held[kept], curve, measured),
+        *make_score_rows_of_calibration(similar[kept], same[kept], held[kept], curve, measured),
         *measure_probability_gaps(system, data, held, same, kept, curve, context),
     ]
-    warnings = tuple(_warn_about_pairs(data, n, curve.units, context.options.same_from))
+    warnings = tuple(_list_pair_warnings(data, n, curve.units, context.options.same_from))
     return make_task_outcome(
         HEADLINE,
         measured[HEADLINE],
@@ -125,7 +125,7 @@ def fit_system_on_pairs(
     )
 
 
-def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str:
+def _explain_too_few_independent_pairs(same: Mask, groups: NDArray[np.int64] | None) -> str:
     """Why pairs that share texts are too few; empty where they aren't."""
     if groups is None:
         return ""
@@ -134,7 +134,7 @@ def _explain_too_few_groups(same: Mask, groups: NDArray[np.int64] | None) -> str
     return f"if pairs that share a text count once, {reason}" if reason else ""
 
 
-def _warn_about_pairs(
+def _list_pair_warnings(
     data: PairsWithSliceColumns, n: int, units: int, same_from: float | None
 ) -> Iterator[str]:
     if units < n:
@@ -143,7 +143,7 @@ def _warn_about_pairs(
         yield f"pairs have labels, not grades, so --same-from {same_from:g} has no effect"
 
 
-def fit_pair_curve(
+def fit_sameness_probability_curve(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
 ) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
     """Fit the curve of a cell's pairs, the same whenever it is made."""
@@ -195,7 +195,7 @@ def score_heldout_probabilities(
     return bootstrap_column_statistics(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
 
-def list_calibration_scores(
+def make_score_rows_of_calibration(
     similar: Values,
     same: Mask,
     held: Values,
@@ -212,12 +212,14 @@ def list_calibration_scores(
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
-    yield from (row for threshold in curve.thresholds for row in _score_threshold_promise(threshold, noun))
-    yield from _score_mistake_costs(curve.cost)
-    yield from _score_precision_and_recall(similar, same)
+    yield from (
+        row for threshold in curve.thresholds for row in _list_threshold_promise_scores(threshold, noun)
+    )
+    yield from _list_mistake_cost_scores(curve.cost)
+    yield from _list_precision_recall_by_share(similar, same)
 
 
-def _score_threshold_promise(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
+def _list_threshold_promise_scores(threshold: AcceptanceThreshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
     promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
     method = f"{promise}, exact binomial"
@@ -259,7 +261,7 @@ def _score_threshold_promise(threshold: AcceptanceThreshold, noun: str) -> Itera
 def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
-    if threshold.is_withheld_as_lucky:
+    if threshold.is_threshold_withheld_as_lucky:
         given = f"{threshold.chance:.0%} of such samples yield a threshold, so a threshold found here could be luck"
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
@@ -268,7 +270,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
         return f"{labelled}: about {round(more, 2 - len(str(more))):,} more are needed"
     if threshold.best is None or threshold.most is None:
         return labelled
-    count = count_pairs_to_accept(threshold.n, threshold.aim, threshold.confidence)
+    count = count_fewest_pairs_to_accept(threshold.n, threshold.aim, threshold.confidence)
     top = (
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
@@ -277,7 +279,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
     return f"no number of labels would be enough: {top}"
 
 
-def _score_mistake_costs(cost: CheapestThreshold | None) -> Iterator[Score]:
+def _list_mistake_cost_scores(cost: CheapestThreshold | None) -> Iterator[Score]:
     """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
     if cost is None:
         return
@@ -289,7 +291,7 @@ def _score_mistake_costs(cost: CheapestThreshold | None) -> Iterator[Score]:
         yield Score("cost", value, cost.n, variant=f"accept {name}", method=method)
 
 
-def _score_precision_and_recall(similar: Values, same: Mask) -> Iterator[Score]:
+def _list_precision_recall_by_share(similar: Values, same: Mask) -> Iterator[Score]:
     """Precision with its exact interval, and recall, where a twentieth, two, three ... of the labels are accepted; at
     each alone, with no promise."""
     order = np.argsort(-similar, kind="stable")
@@ -362,7 +364,7 @@ class CalibrationProtocol(TaskProtocol):
 
     def texts(self, task: Task, data: PairsWithSliceColumns, options: CalibrationOptions) -> int:
         """Count the texts that a system sees, edited ones too; refuse grades without a cut."""
-        mask_same_pairs(data, options.same_from)
+        mark_pairs_of_same_meaning(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
@@ -383,13 +385,13 @@ class CalibrationProtocol(TaskProtocol):
         self, plan: Plan, system: PlannedSystem, dataset: str, source: str
     ) -> Calibration | None:
         request = plan.request
-        values = read_system_pair_scores(self.folder.locate_cell_items("pairs", dataset, system.name))
+        values = read_pair_scores_from_cell(self.folder.locate_cell_items("pairs", dataset, system.name))
         if values is None:
             return None
         loaded = self.load_task_data(request, source, "pairs")
         context = self.make_task_context(loaded, None, request.seed, request.options)
         groups = _renumber_groups(context.number_item_groups(values.ids), np.arange(len(values.ids)))
-        curve, _ = fit_pair_curve(values.similar, values.same, groups, context)
+        curve, _ = fit_sameness_probability_curve(values.similar, values.same, groups, context)
         rows = {key: row for row, key in enumerate(loaded.data.ids)}
         texts = tuple(
             [column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second)
@@ -413,10 +415,10 @@ class CalibrationProtocol(TaskProtocol):
     def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
         """Make the tables of thresholds, and of where the probability stops holding."""
         yield from super().tables(plan, rows)
-        yield make_thresholds_table(rows)
-        yield from make_costs_table(rows)
+        yield make_threshold_promises_table(rows)
+        yield from make_lowest_mistake_cost_table(rows)
         yield from make_more_labels_table(rows)
-        yield make_probability_gap_table(rows)
+        yield make_calibration_gap_table(rows)
 
 
 class GradedCalibrationProtocol(CalibrationProtocol):
@@ -425,7 +427,7 @@ class GradedCalibrationProtocol(CalibrationProtocol):
     tasks = GRADED
 
 
-def make_thresholds_table(rows: Sequence[ResultRow]) -> ColumnTable:
+def make_threshold_promises_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """Make the table of every promise: the threshold to accept from, and what the sample has."""
     cells: dict[tuple[str, str, str], dict[str, ResultRow]] = {}
     for row in rows:
@@ -443,7 +445,7 @@ def make_thresholds_table(rows: Sequence[ResultRow]) -> ColumnTable:
     )  # fmt: skip
 
 
-def make_costs_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
+def make_lowest_mistake_cost_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
     """Make the table of where mistakes cost least; none where no cost was asked for."""
     cells: dict[tuple[str, str], dict[str, ResultRow]] = {}
     for row in rows:
@@ -480,7 +482,7 @@ def make_more_labels_table(rows: Sequence[ResultRow]) -> Iterator[ColumnTable]:
         )  # fmt: skip
 
 
-def make_probability_gap_table(rows: Sequence[ResultRow]) -> ColumnTable:
+def make_calibration_gap_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """Make the table of what came true minus what was foretold, by kind of pair."""
     gap_rows = [row for row in rows if row.measure == "gap"]
     kinds = list(dict.fromkeys(row.subset for row in gap_rows))

@@ -73,7 +73,7 @@ Reference = Mapping[str, tuple[float, ...]]
 """The numbers of calibration pairs, by name."""
 
 
-def sample_sorted_features(
+def sample_pair_features_each_sorted(
     numbers: Mapping[str, Values], rng: np.random.Generator
 ) -> dict[str, tuple[float, ...]]:
     """Sample the features of at most `KEPT` pairs, each sorted, so that no row is any pair's."""
@@ -86,7 +86,7 @@ def sample_sorted_features(
 
 
 @dataclass(frozen=True)
-class PairFeatureDifference:
+class CalibrationPairFeatureShift:
     """One number of calibration pairs and of new ones: the medians, how far their distributions are apart (0 to 1), and
     the p-value with all that is compared taken into account."""
 
@@ -102,17 +102,17 @@ class NewPairDifferences:
     """How `n` new pairs differ from those of a calibration, by each number, the most different first."""
 
     n: int
-    differences: tuple[PairFeatureDifference, ...]
+    differences: tuple[CalibrationPairFeatureShift, ...]
 
     @property
-    def is_like_reference(self) -> bool:
+    def is_similar_to_calibration_pairs(self) -> bool:
         """Whether the new pairs are like those of the calibration."""
         return all(difference.p >= ALPHA for difference in self.differences)
 
     def __str__(self) -> str:
         """What differs most, in words."""
         worst = self.differences[0]
-        if self.is_like_reference:
+        if self.is_similar_to_calibration_pairs:
             return f"{self.n:,} pairs look like the calibration pairs"
         return (
             f"{self.n:,} pairs differ from the calibration pairs, mostly in {FEATURES[worst.name]}: median "
@@ -133,7 +133,7 @@ def compare_pair_features(reference: Reference, numbers: Mapping[str, Values]) -
         test = ks_2samp(kept, new, method="asymp")
         p = min(float(test.pvalue) * len(names), 1.0)
         differences.append(
-            PairFeatureDifference(
+            CalibrationPairFeatureShift(
                 name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p
             )
         )
@@ -155,7 +155,7 @@ class PairShiftWatch:
         self._reference = reference
         self._waiting: list[Mapping[str, Values]] = []
 
-    def warn_of_shifted_pairs(self, numbers: Mapping[str, Values]) -> str:
+    def describe_pair_shift_if_detected(self, numbers: Mapping[str, Values]) -> str:
         """Warn of pairs that differ from the reference; empty where they are alike or too few."""
         if not self._reference:
             return ""
@@ -167,6 +167,6 @@ class PairShiftWatch:
             numbers = {name: np.concatenate([part[name] for part in self._waiting]) for name in names}
             self._waiting = []
         likeness = compare_pair_features(self._reference, numbers)
-        if likeness.is_like_reference:
+        if likeness.is_similar_to_calibration_pairs:
             return ""
         return f"{likeness}. No guarantee applies to them: label some of them and calibrate again."

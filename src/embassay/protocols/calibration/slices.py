@@ -87,19 +87,23 @@ def make_pairs_loader(
 ) -> Callable[[Dataset, int | None, int], LoadedDataset[PairsWithSliceColumns]]:
     """Make a loader of the first of the shapes that a dataset has."""
 
-    def load_pairs(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairsWithSliceColumns]:
+    def load_pairs_with_slice_columns(
+        dataset: Dataset, limit: int | None, seed: int
+    ) -> LoadedDataset[PairsWithSliceColumns]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
         loaded: LoadedDataset[Any] = dataset.load(shape, limit=limit, seed=seed)
-        data = PairsWithSliceColumns(loaded.data, _read_pair_kinds(dataset, shape, loaded.data.ids))
-        warnings = (*loaded.warnings, *_warn_of_weights(dataset.parts[shape].columns()))
+        data = PairsWithSliceColumns(
+            loaded.data, _read_slice_columns_by_pair(dataset, shape, loaded.data.ids)
+        )
+        warnings = (*loaded.warnings, *_list_unused_weight_warnings(dataset.parts[shape].columns()))
         return LoadedDataset(
             data, loaded.dataset, loaded.lang, loaded.fingerprint, loaded.skipped, warnings
         )  # fmt: skip
 
-    return load_pairs
+    return load_pairs_with_slice_columns
 
 
-def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
+def _list_unused_weight_warnings(columns: Sequence[str]) -> Iterator[str]:
     """Warn that weights are not used, as exact bounds count pairs and hold for no others."""
     for name in columns:
         if name.lower() in WEIGHTS:
@@ -108,7 +112,9 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _read_pair_kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _read_slice_columns_by_pair(
+    dataset: Dataset, shape: str, ids: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
     source = dataset.parts[shape]
     columns = [name for name in COLUMNS if name in source.columns()]
     if not columns:
@@ -117,16 +123,16 @@ def _read_pair_kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict
     by_id: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(source.rows((*columns, *(("id",) if has_ids else ()))), 1):
         key = str(row.cells.get("id")) if has_ids else str(number)
-        by_id[key] = tuple(_format_kind_value(row.cells.get(name)) for name in columns)
+        by_id[key] = tuple(_format_kind_cell_as_text(row.cells.get(name)) for name in columns)
     table = [by_id.get(key, ("",) * len(columns)) for key in ids]
     return {name: tuple(row[place] for row in table) for place, name in enumerate(columns)}
 
 
-def _format_kind_value(value: Any) -> str:
+def _format_kind_cell_as_text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else "" if value is None else str(value)
 
 
-def mask_same_pairs(data: PairsWithSliceColumns, same_from: float | None) -> Mask:
+def mark_pairs_of_same_meaning(data: PairsWithSliceColumns, same_from: float | None) -> Mask:
     """Whether each pair means the same, (n,). UsageError for grades where none is named."""
     pairs = data.pairs
     if isinstance(pairs, LabelledTextPairs):
@@ -152,18 +158,24 @@ def measure_probability_gaps(
 ) -> Iterator[Score]:
     """What came true minus what was foretold, by kind of pair and of edited copies: 0 where the probability holds."""
     off = same[kept] - held[kept]
-    kinds = {name: mask for name, mask in find_pair_slices(data, kept) if mask.sum() >= 2}
+    kinds = {name: mask for name, mask in list_pair_kinds_with_masks(data, kept) if mask.sum() >= 2}
     # What has many pairs is resampled with all, in one pass; of few a resample of all may have none.
     large = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
-    estimated = _average_gaps_by_kind(off, large, context)
+    estimated = _average_calibration_errors_by_kind(off, large, context)
     for name, mask in kinds.items():
-        gap = estimated[name] if name in large else _estimate_mean_gap(off[mask], context, f"slice {name}")
+        gap = (
+            estimated[name]
+            if name in large
+            else _estimate_mean_calibration_gap(off[mask], context, f"slice {name}")
+        )
         yield gap.score("gap", subset=name)
     if context.options.edits:
-        yield from _score_edited_pairs(system, data, same, kept, curve, context)
+        yield from _score_damaged_and_negated_pairs(system, data, same, kept, curve, context)
 
 
-def _average_gaps_by_kind(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
+def _average_calibration_errors_by_kind(
+    off: Values, kinds: Mapping[str, Mask], context: Any
+) -> dict[str, Estimate]:
     """The mean of what is off (n,) over the rows of each mask (n,)."""
     if not kinds:
         return {}
@@ -176,11 +188,13 @@ def _average_gaps_by_kind(off: Values, kinds: Mapping[str, Mask], context: Any) 
     return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
 
 
-def _estimate_mean_gap(values: Values, context: Any, stream: str) -> Estimate:
+def _estimate_mean_calibration_gap(values: Values, context: Any, stream: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
-def find_pair_slices(data: PairsWithSliceColumns, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
+def list_pair_kinds_with_masks(
+    data: PairsWithSliceColumns, kept: NDArray[np.int64]
+) -> Iterator[tuple[str, Mask]]:
     """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
     lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
     low, high = np.quantile(lengths, [1 / 3, 2 / 3])
@@ -210,7 +224,7 @@ def _split_into_word_set(text: str) -> set[str]:
     return {word.strip(MARKS) for word in plain.split()}
 
 
-def _score_edited_pairs(
+def _score_damaged_and_negated_pairs(
     system: Similarity,
     data: PairsWithSliceColumns,
     same: Mask,
@@ -232,4 +246,4 @@ def _score_edited_pairs(
         similar = measure_pair_similarity(system, first, edited)
         # A pair that an edit left as it was shows nothing of the edit.
         off = np.where(changed & ~np.isnan(similar), truth - curve.at(similar), np.nan)
-        yield _estimate_mean_gap(off, context, f"edit {name}").score("gap", subset=called)
+        yield _estimate_mean_calibration_gap(off, context, f"edit {name}").score("gap", subset=called)

@@ -36,14 +36,14 @@ class SystemSignals:
     scores: Values
 
 
-def combine_system_signals(signals: Sequence[Values], agreement: Values) -> SystemSignals:
+def build_system_signals(signals: Sequence[Values], agreement: Values) -> SystemSignals:
     """Combine signals (systems,), and the share of the first ten that two systems have in common."""
     values = np.column_stack(signals)
     return SystemSignals(values, agreement, values.mean(axis=1)[:, None])
 
 
 @dataclass(frozen=True)
-class SignalWeights:
+class SignalWeightPosterior:
     """Weights of the scores (d,), their covariance (d, d) in units of the error's scale, that scale (nDCG squared per
     unit of disagreement) and the degrees of freedom with which it varies between collections."""
 
@@ -134,7 +134,7 @@ class SystemScoreBelief:
 
 
 def form_belief_from_signals(
-    weights: SignalWeights, evidence: SystemSignals, seed: int = 1337
+    weights: SignalWeightPosterior, evidence: SystemSignals, seed: int = 1337
 ) -> SystemScoreBelief:
     """Form the belief about the systems' scores that the signals support."""
     from scipy.stats import chi2
@@ -196,7 +196,7 @@ class RegretForecastByLabels:
     regrets: dict[int, float]
 
 
-def forecast_label_needs(
+def forecast_regret_by_label_count(
     belief: SystemScoreBelief, noise: Values, tolerance: float, least: int = 0
 ) -> RegretForecastByLabels:
     """What judged questions would achieve, `least` of them or more, up to the number that is likely to decide."""
@@ -217,13 +217,13 @@ def forecast_label_needs(
         picked = truth[np.arange(len(truth)), after.argmax(axis=1)]
         regrets[n] = float((truth.max(axis=1) - picked).mean())
         left = compute_covariance_root(before - gain @ before) @ wobble[-CHECKED:, : systems - 1].T
-        chances[n] = _compute_decided_share(after[:OUTCOMES], left.T @ basis.T, tolerance)
+        chances[n] = _compute_share_of_decided_outcomes(after[:OUTCOMES], left.T @ basis.T, tolerance)
         if chances[n] >= LIKELY:
             return RegretForecastByLabels(n, chances, regrets)
     return RegretForecastByLabels(None, chances, regrets)
 
 
-def _compute_decided_share(means: Values, off: Values, tolerance: float) -> float:
+def _compute_share_of_decided_outcomes(means: Values, off: Values, tolerance: float) -> float:
     """Of outcomes with such means (outcomes, systems), each off by as much as `off` (draws, systems): the share whose
     pick has an expected regret within the tolerance."""
     decided = 0

@@ -14,12 +14,12 @@ import numpy as np
 from embassay.protocols.choose.belief import (
     NUGGET,
     RegretForecastByLabels,
-    SignalWeights,
+    SignalWeightPosterior,
     SystemScoreBelief,
     SystemSignals,
     Values,
-    combine_system_signals,
-    forecast_label_needs,
+    build_system_signals,
+    forecast_regret_by_label_count,
     form_belief_from_signals,
     update_belief_by_questions,
 )
@@ -27,8 +27,8 @@ from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND, UNLIKELY
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     FAMILIES,
-    compute_passage_ndcg,
-    compute_rank_nearness,
+    compute_ndcg_of_single_passage,
+    compute_nearness_to_first_rank,
 )
 from embassay.protocols.kernel.tables import ColumnTable, format_percent, number_column, text
 from embassay.records import ResultRow
@@ -43,10 +43,10 @@ MOST_GRADED = 20
 
 
 @dataclass(frozen=True)
-class ShippedSignalWeights:
+class ShippedWeightsWithFitData:
     """The shipped weights, with what they were fitted on."""
 
-    weights: SignalWeights
+    weights: SignalWeightPosterior
     per_question: float
     """Variance of one question's nDCG@10 per unit of disagreement, on the public collections."""
     asked_scale: float
@@ -57,18 +57,18 @@ class ShippedSignalWeights:
 
 
 @cache
-def load_shipped_weights() -> ShippedSignalWeights:
+def load_shipped_signal_weights() -> ShippedWeightsWithFitData:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != FAMILIES:
         raise AssertionError("weights.json was fitted on other signals: fit it again")
-    weights = SignalWeights(
+    weights = SignalWeightPosterior(
         np.array(plain["weights"]),
         np.array(plain["covariance"]),
         float(plain["scale"]),
         float(plain["freedom"]),
     )
-    return ShippedSignalWeights(
+    return ShippedWeightsWithFitData(
         weights, float(plain["per_question"]), float(plain["asked_scale"]),
         tuple(plain["collections"]), int(plain["systems"])
     )  # fmt: skip
@@ -93,7 +93,7 @@ class SystemAnswers:
         first = {family: keep_asked_answers(family, own) for family, own in self.first.items()}
         return SystemAnswers(ranks, self.judged, first)
 
-    def collect_question_ranks(self, families: Mapping[str, str]) -> dict[str, int]:
+    def map_questions_to_passage_rank(self, families: Mapping[str, str]) -> dict[str, int]:
         """The rank of each question in its family, where it was asked."""
         asked = {question: self.ranks.get(family, {}) for question, family in families.items()}
         return {question: ranks[question] for question, ranks in asked.items() if question in ranks}
@@ -127,50 +127,58 @@ class ChoiceConclusions:
     @property
     def lacking(self) -> int:
         """How many more questions must be judged before what is believed can hold."""
-        return count_missing_questions(self.evidence, self.questions, len(self.judged))
+        return count_questions_missing_to_minimum(self.evidence, self.questions, len(self.judged))
 
     @property
-    def best_passage_recovery(self) -> float:
+    def measure_best_system_recovery(self) -> float:
         """How near the first place the best system finds the passages that sentences were taken out of, 0 to 1."""
-        return find_best_passage_recovery(self.evidence)
+        return find_best_recovery_of_shortened_passages(self.evidence)
 
 
-def find_best_passage_recovery(evidence: SystemSignals) -> float:
+def find_best_recovery_of_shortened_passages(evidence: SystemSignals) -> float:
     """Of the system that finds the passages best that sentences were taken out of: how near the first place, 0 to 1."""
     return float(evidence.values[:, 0].max())
 
 
-def count_missing_questions(evidence: SystemSignals, questions: int, judged: int) -> int:
+def count_questions_missing_to_minimum(evidence: SystemSignals, questions: int, judged: int) -> int:
     """How many questions are missing to `FEW`; those about passages count where some system finds these."""
-    asked = questions if find_best_passage_recovery(evidence) >= FOUND else 0
+    asked = questions if find_best_recovery_of_shortened_passages(evidence) >= FOUND else 0
     return max(0, FEW - asked - judged)
 
 
 def measure_system_signals(answers: Sequence[SystemAnswers]) -> SystemSignals:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
-    asked = [_measure_rank_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FAMILIES]
-    means = [estimate_system_means(column) for column in asked if len(column)] or [np.zeros(len(answers))]
-    signals = [estimate_system_means(column) if len(column) else np.mean(means, axis=0) for column in asked]
-    return combine_system_signals(signals, measure_top_ten_overlap([answer.first for answer in answers]))
+    asked = [
+        _measure_nearness_of_own_passages([answer.ranks.get(name, {}) for answer in answers])
+        for name in FAMILIES
+    ]
+    means = [estimate_system_means_despite_gaps(column) for column in asked if len(column)] or [
+        np.zeros(len(answers))
+    ]
+    signals = [
+        estimate_system_means_despite_gaps(column) if len(column) else np.mean(means, axis=0)
+        for column in asked
+    ]
+    return build_system_signals(signals, measure_top_ten_overlap([answer.first for answer in answers]))
 
 
-def _measure_rank_nearness(places: Sequence[Mapping[str, int]]) -> Values:
+def _measure_nearness_of_own_passages(places: Sequence[Mapping[str, int]]) -> Values:
     """How near the first place each system has the passage of each question, (questions, systems), NaN where it was not
     asked; no question where some system was asked none."""
     questions = dict.fromkeys(question for ranks in places for question in ranks) if all(places) else {}
     ranks = np.array([[own.get(question, -1) for own in places] for question in questions], dtype=int)
     # Without questions the array is flat; its second axis is still the systems.
     ranks = ranks.reshape(len(questions), len(places))
-    return np.where(ranks < 0, np.nan, compute_rank_nearness(ranks))
+    return np.where(ranks < 0, np.nan, compute_nearness_to_first_rank(ranks))
 
 
-def estimate_system_means(values: Values) -> Values:
+def estimate_system_means_despite_gaps(values: Values) -> Values:
     """The mean of each system over all questions, (questions, systems) with NaN where one was not asked. What it would
     have had there is as much above or below the others as where it was asked: a system that was asked the easy ones
     alone gains nothing by it.
 
-    >>> estimate_system_means(np.array([[0.9, 0.8], [0.3, np.nan]])).round(2).tolist()
+    >>> estimate_system_means_despite_gaps(np.array([[0.9, 0.8], [0.3, np.nan]])).round(2).tolist()
     [0.6, 0.5]
     """
     asked = ~np.isnan(values)
@@ -199,7 +207,7 @@ def measure_top_ten_overlap(first: Sequence[Mapping[str, Mapping[str, frozenset[
     return share
 
 
-def make_choice_conclusions(
+def conclude_best_system_choice(
     dataset: str,
     lang: str,
     answers: Mapping[str, SystemAnswers],
@@ -208,20 +216,22 @@ def make_choice_conclusions(
     missing: Sequence[str] = (),
 ) -> ChoiceConclusions:
     """What the answers of two systems or more say, with those to the user's judged questions."""
-    systems, fit = tuple(answers), load_shipped_weights()
+    systems, fit = tuple(answers), load_shipped_signal_weights()
     evidence = measure_system_signals(list(answers.values()))
     belief = form_belief_from_signals(fit.weights, evidence, seed)
     kernel = evidence.agreement + NUGGET * np.eye(len(systems))
     noise = fit.per_question * kernel
-    written = _stack_shared_values([_score_written_questions(answer) for answer in answers.values()])
+    written = _stack_answers_to_shared_questions(
+        [_score_model_written_questions(answer) for answer in answers.values()]
+    )
     if len(written):
         belief = update_belief_by_questions(belief, written, noise, fit.asked_scale * kernel)
-    judged = _stack_shared_values([answer.judged for answer in answers.values()])
+    judged = _stack_answers_to_shared_questions([answer.judged for answer in answers.values()])
     if len(judged):
         belief = update_belief_by_questions(belief, judged, noise)
     questions = max(len(answer.ranks.get("sentence", {})) for answer in answers.values())
-    labels = forecast_label_needs(
-        belief, noise, tolerance, count_missing_questions(evidence, questions, len(judged))
+    labels = forecast_regret_by_label_count(
+        belief, noise, tolerance, count_questions_missing_to_minimum(evidence, questions, len(judged))
     )
     return ChoiceConclusions(
         dataset,
@@ -240,22 +250,22 @@ def make_choice_conclusions(
 
 def describe_likely_best(standing: ChoiceConclusions, missing: Sequence[str]) -> str:
     """Describe who may be best of those that have answered, and who has not answered."""
-    return f"So far: {_format_best_chances(standing)}. To come: {', '.join(missing)}."
+    return f"So far: {_format_chances_of_being_best(standing)}. To come: {', '.join(missing)}."
 
 
-def announce_more_questions(standing: ChoiceConclusions, before: int, asked: int) -> str:
+def describe_further_question_round(standing: ChoiceConclusions, before: int, asked: int) -> str:
     """Announce who may be best after the first passages, and that these are asked about more."""
-    chances = _format_best_chances(standing)
+    chances = _format_chances_of_being_best(standing)
     return f"Undecided after {before} passages: {chances}. Testing the likeliest systems on {asked} passages."
 
 
-def _format_best_chances(standing: ChoiceConclusions) -> str:
+def _format_chances_of_being_best(standing: ChoiceConclusions) -> str:
     order = np.argsort(-standing.belief.best, kind="stable").tolist()
     chances = (f"{standing.systems[row]} ({format_percent(standing.belief.best.item(row))})" for row in order)
     return ", ".join(chances)
 
 
-def _stack_shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
+def _stack_answers_to_shared_questions(answers: Sequence[Mapping[str, float]]) -> Values:
     """The values of the questions that all systems answered, (questions, systems)."""
     first, *rest = answers
     shared = [question for question in first if all(question in other for other in rest)]
@@ -263,10 +273,10 @@ def _stack_shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
     return np.array(values).reshape(len(shared), len(answers))
 
 
-def _score_written_questions(answers: SystemAnswers) -> dict[str, float]:
+def _score_model_written_questions(answers: SystemAnswers) -> dict[str, float]:
     """nDCG@10 of the questions that a model wrote, each about one passage."""
     return {
-        question: float(compute_passage_ndcg(np.array(place if place <= K else 0)))
+        question: float(compute_ndcg_of_single_passage(np.array(place if place <= K else 0)))
         for family, places in answers.ranks.items()
         if family.startswith(BY_MODEL)
         for question, place in places.items()
@@ -275,7 +285,7 @@ def _score_written_questions(answers: SystemAnswers) -> dict[str, float]:
 
 def make_choice_rows(one: ChoiceConclusions, seed: int) -> Iterator[ResultRow]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
-    fit, belief = load_shipped_weights(), one.belief
+    fit, belief = load_shipped_signal_weights(), one.belief
     near, pick = belief.near(one.tolerance), belief.least_regret_system
     method = f"weights fitted on {len(fit.collections)} public collections, questions from {one.questions} passages"
     if len(one.written):
@@ -313,7 +323,7 @@ def make_choice_record(one: ChoiceConclusions) -> dict[str, Any]:
         "p_near": float(near[pick]),
         "expected_regret": float(belief.expected_regrets[pick]),
         "enough": not one.lacking,
-        "found": one.best_passage_recovery,
+        "found": one.measure_best_system_recovery,
         "regret_of_random": float(belief.expected_regrets.mean()),
         "tolerance": one.tolerance,
         "labels": one.labels.needed,
@@ -323,7 +333,7 @@ def make_choice_record(one: ChoiceConclusions) -> dict[str, Any]:
         "written": len(one.written),
         "questions": one.questions,
         "missing": list(one.missing),
-        "trained_on": list(load_shipped_weights().collections),
+        "trained_on": list(load_shipped_signal_weights().collections),
     }
 
 
@@ -382,7 +392,7 @@ def rank_deciding_questions(
     for group in (["queries"], written, ["sentence"]):
         ranked = [
             (
-                *_measure_list_disagreement([rankings.get(question, frozenset()) for rankings in tens]),
+                *_measure_list_overlap_and_union([rankings.get(question, frozenset()) for rankings in tens]),
                 family,
                 question,
             )
@@ -404,7 +414,7 @@ def rank_deciding_questions(
     return []
 
 
-def _measure_list_disagreement(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
+def _measure_list_overlap_and_union(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
     """Measure the mean share of all that is found that each list has, and collect all of it."""
     union = frozenset[str]().union(*tens)
     return float(np.mean([len(ten) for ten in tens])) / max(len(union), 1), tuple(sorted(union))

@@ -10,7 +10,7 @@ from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     SearchedPassages,
-    make_cell_options,
+    make_choice_cell_options,
     read_user_questions,
     read_written_questions,
 )
@@ -20,20 +20,20 @@ LABELS, QUERIES = "labels", "queries"
 """Families of questions that are the user's: with judgements, and without."""
 
 
-def list_asked_questions(
+def iterate_questions_with_known_passages(
     drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str, passages: int
 ) -> Iterator[tuple[QuestionWithRightPassages, str]]:
     """Every question whose right passage is known, with its family, those of the first `passages` among them; of one id
     the first."""
     seen = set[str]()
-    asked = read_user_questions(make_cell_options(options, ""))
+    asked = read_user_questions(make_choice_cell_options(options, ""))
     judged = drawn.select_searched_judgements(asked)
     for query, grades in judged.items():
         seen.add(query)
         right = tuple(doc for doc, gain in grades.items() if gain > 0)
         yield (
             QuestionWithRightPassages(
-                query, right, asked.queries[query], "judged", _parse_document_id(right[0])
+                query, right, asked.queries[query], "judged", _extract_document_of_passage_id(right[0])
             ),
             QUERIES,
         )
@@ -41,18 +41,20 @@ def list_asked_questions(
         if posed.id not in seen:
             seen.add(posed.id)
             family = f"{BY_MODEL}{posed.kind}"
-            document = _parse_document_id(posed.passage)
+            document = _extract_document_of_passage_id(posed.passage)
             yield QuestionWithRightPassages(posed.id, (posed.passage,), posed.text, family, document), family
     for question in drawn.probe.questions.get("sentence", ())[:passages]:
         doc = drawn.ids[question.row]
         if doc not in seen:
             yield (
-                QuestionWithRightPassages(doc, (doc,), question.text, "sentence", _parse_document_id(doc)),
+                QuestionWithRightPassages(
+                    doc, (doc,), question.text, "sentence", _extract_document_of_passage_id(doc)
+                ),
                 "sentence",
             )
 
 
-def _parse_document_id(passage: str) -> str:
+def _extract_document_of_passage_id(passage: str) -> str:
     """The document of a passage of a folder, whose id is `path#number`; empty for other ids."""
     document, mark, number = passage.rpartition("#")
     return document if mark and number.isdecimal() else ""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, option
-from embassay.protocols.live import RetrieverRunRequest
+from embassay.protocols.live import TaskRequestWithRetrievers
 from embassay.protocols.questions import (
     OF_MODELS,
-    check_language_is_named,
+    check_language_kind_has_language,
     check_question_kinds,
     list_default_question_kinds,
 )
@@ -54,7 +54,7 @@ class ChoiceOptions(Options):
                 f"tolerance is {self.tolerance:g}.", mend="Use a number between 0 and 1, such as 0.03."
             )
         check_question_kinds(self.written_question_kinds, OF_MODELS)
-        check_language_is_named(self.written_question_kinds, self.into)
+        check_language_kind_has_language(self.written_question_kinds, self.into)
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
         if named and not self.llm:
             raise UsageError(
@@ -79,7 +79,7 @@ def plan_passage_draw_sizes(questions: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class ChoiceRequest(RetrieverRunRequest):
+class ChoiceRequest(TaskRequestWithRetrievers):
     """The arguments of a choice."""
 
     options: ChoiceOptions = field(default_factory=ChoiceOptions)

@@ -14,36 +14,36 @@ from embassay.parquet import read_parquet
 from embassay.protocols.choose.conclusions import (
     ChoiceConclusions,
     SystemAnswers,
-    announce_more_questions,
+    conclude_best_system_choice,
+    describe_further_question_round,
     describe_likely_best,
     find_possible_best_systems,
     list_contending_systems,
-    make_choice_conclusions,
     make_choice_record,
     make_choice_rows,
     make_choice_tables,
     rank_deciding_questions,
 )
-from embassay.protocols.choose.lists import LABELS, list_asked_questions, read_first_passages
+from embassay.protocols.choose.lists import LABELS, iterate_questions_with_known_passages, read_first_passages
 from embassay.protocols.choose.options import ChoiceOptions, ChoiceRequest, plan_passage_draw_sizes
 from embassay.protocols.choose.questions import (
     FAMILIES,
     FILE,
-    ChoiceCellOptions,
-    QuestionCommission,
+    ChooseProtocolCellOptions,
+    QuestionWritingTask,
     SearchedPassages,
     TitledPassages,
     build_written_questions_record,
-    draw_passages_for_writer,
     draw_searched_passages,
-    make_cell_options,
-    make_draft_tables,
+    make_choice_cell_options,
+    make_draft_outcome_tables,
+    make_question_commission,
     open_choice_question_writer,
     read_user_questions,
     read_written_questions,
 )
 from embassay.protocols.choose.studies import write_grading_study
-from embassay.protocols.choose.task import TASK, TASKS, ChoiceContext, make_choice_task
+from embassay.protocols.choose.task import TASK, TASKS, ChoiceContext, make_system_choice_task
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.evaluation import Task
 from embassay.protocols.kernel.outcome import Run
@@ -51,7 +51,12 @@ from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.questions import drafts
-from embassay.protocols.questions.drafts import DRAFTS, QuestionDraft, QuestionWriter, read_question_drafts
+from embassay.protocols.questions.drafts import (
+    DRAFTS,
+    QuestionDraftWithResult,
+    QuestionWriterAndChecker,
+    read_question_drafts,
+)
 from embassay.records import ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import (
@@ -87,9 +92,9 @@ class SystemChoiceProtocol(RetrieverProtocol):
     cheapest_first = True
 
     def __init__(self) -> None:
-        self.commissions: tuple[QuestionCommission, ...] = ()
+        self.commissions: tuple[QuestionWritingTask, ...] = ()
         """What a model is to write, by dataset; none without a model."""
-        self.drafts: dict[str, QuestionDraft] = {}
+        self.drafts: dict[str, QuestionDraftWithResult] = {}
         self.failed: dict[tuple[str, str], str] = {}
         self.written: str | None = ""
         """The questions that a model wrote, as a file; None where they are not all there yet."""
@@ -119,7 +124,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         self.files = {}
         self.written = None if options.llm else ""
         if options.queries or options.labels:
-            asked = read_user_questions(make_cell_options(options, ""))
+            asked = read_user_questions(make_choice_cell_options(options, ""))
             self.files = {"users": digest_json([asked.queries, asked.qrels])}
         writer = open_choice_question_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan_run(request, cache, ledger)
@@ -133,20 +138,22 @@ class SystemChoiceProtocol(RetrieverProtocol):
         if writer is None:
             return plan
         self.drafts = read_question_drafts(self.folder.path / DRAFTS)
-        self.commissions = tuple(self._draw_commissions(plan, writer))
+        self.commissions = tuple(self._draw_passages_for_question_writers(plan, writer))
         if not any(job.has_undecided_questions(self.drafts) for job in self.commissions):
-            self.written = self._format_kept_questions()
+            self.written = self._format_kept_questions_as_json_lines()
         return replace(plan, cells=tuple(self._plan_cells(plan)))
 
-    def _draw_commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[QuestionCommission]:
+    def _draw_passages_for_question_writers(
+        self, plan: Plan, writer: QuestionWriterAndChecker
+    ) -> Iterator[QuestionWritingTask]:
         request = plan.request
         for planned_dataset in plan.datasets:
             drawn = self._draw_searched_passages(plan, planned_dataset.source)
             dataset = inputs.open_request_dataset(request.dataset(planned_dataset.source))
             kinds = request.options.written_question_kinds
-            yield draw_passages_for_writer(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
+            yield make_question_commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
 
-    def _format_kept_questions(self) -> str:
+    def _format_kept_questions_as_json_lines(self) -> str:
         return format_json_lines(row for job in self.commissions for row in job.rows(self.drafts))
 
     def _plan_cells(self, plan: Plan) -> Iterator[RunCell]:
@@ -157,7 +164,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
             asked = self._count_asked_passages(plan, cell.dataset, cell.system)
             key = digest_json([cell.key, asked]) if asked < job.options.questions else cell.key
             yield replace(
-                cell, key=key, job=replace(job, options=make_cell_options(job.options, path, asked))
+                cell, key=key, job=replace(job, options=make_choice_cell_options(job.options, path, asked))
             )
 
     def _count_asked_passages(self, plan: Plan, dataset: str, system: str) -> int:
@@ -174,10 +181,16 @@ class SystemChoiceProtocol(RetrieverProtocol):
         written = [
             forecast
             for job, head, kind, drawn in heads
-            for forecast in drafts.forecast_draft_calls(head, job.writer, kind, drawn, self.drafts)
+            for forecast in drafts.forecast_writer_calls_for_drafts(
+                head, job.writer, kind, drawn, self.drafts
+            )
         ]
         cells = super().forecast_cost(plan, measure=measure)
-        note = drafts.describe_open_cost(written, self.commissions[0].writer, self.drafts) if written else ""
+        note = (
+            drafts.describe_forecast_uncertainty(written, self.commissions[0].writer, self.drafts)
+            if written
+            else ""
+        )
         notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
@@ -194,16 +207,18 @@ class SystemChoiceProtocol(RetrieverProtocol):
             **self.list_own_manifest_fields(session.plan),
         }
 
-    def choose_cell_options(self, plan: Plan) -> ChoiceCellOptions:
+    def choose_cell_options(self, plan: Plan) -> ChooseProtocolCellOptions:
         """Choose the options of the cells, with the questions that a model wrote."""
-        return make_cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
+        return make_choice_cell_options(
+            plan.request.options, str(self.folder.path / FILE) if self.written else ""
+        )
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
         to grade and the rankings of the likeliest systems."""
         if self.written is None:
             session.whole = False
-            self._write_model_questions(listener, session.accounts.ledger)
+            self._draft_questions_with_models(listener, session.accounts.ledger)
             session.plan = replace(session.plan, cells=tuple(self._plan_cells(session.plan)))
             session.whole = not self.failed
         if self.written:
@@ -211,14 +226,14 @@ class SystemChoiceProtocol(RetrieverProtocol):
         self._ask_systems_in_rounds(session, listener)
         plan, matrices = session.plan, []
         for dataset in plan.datasets:
-            answers = self._read_all_answers(plan, dataset.name, session.list_ended_cells())
+            answers = self._read_answers_by_contender(plan, dataset.name, session.list_ended_cells())
             if len(answers) > 1:
-                result = self._conclude_dataset(plan, dataset.name, answers)
+                result = self._make_choice_conclusions_of_dataset(plan, dataset.name, answers)
                 rows = self._list_questions_to_grade(plan, dataset.source, answers, result)
                 if rows:
                     write_json_lines(self.folder.path / TO_GRADE, rows)
                 named = {(row["asked by"], row["id"]) for row in rows}
-                lists = self._collect_grading_rankings(dataset.name, named, result)
+                lists = self._collect_rankings_of_contending_systems(dataset.name, named, result)
                 write_grading_study(self.folder.path, rows, lists, plan.request.seed)
                 matrices.append(self._build_question_matrix(plan, dataset.source, dataset.name, answers))
         write_question_matrices(self.folder.path, matrices)
@@ -229,11 +244,11 @@ class SystemChoiceProtocol(RetrieverProtocol):
         super().run_cells(session, listener)
         for before, asked in pairwise(plan_passage_draw_sizes(session.plan.request.options.questions)):
             contending: dict[tuple[str, str], int] = {}
-            for standing in self._find_undecided_datasets(session, before):
+            for standing in self._list_undecided_conclusions(session, before):
                 contending |= {
                     (standing.dataset, name): asked for name in find_possible_best_systems(standing)
                 }
-                listener.interim(announce_more_questions(standing, before, asked))
+                listener.interim(describe_further_question_round(standing, before, asked))
             if not contending:
                 break
             is_fresh = not known.issuperset(session.records)
@@ -242,19 +257,19 @@ class SystemChoiceProtocol(RetrieverProtocol):
             for cell in session.plan.cells:
                 # Who has just been asked about a few has lost what it said of more.
                 if is_fresh and (cell.dataset, cell.system) in contending:
-                    self.folder.locate_cell_record(cell).unlink(missing_ok=True)
+                    self.folder.get_cell_record_path(cell).unlink(missing_ok=True)
             # Retrievers were asked about all draws at once.
             session.do(listener)
 
-    def _find_undecided_datasets(self, session: CellRunAttempt, asked: int) -> Iterator[ChoiceConclusions]:
+    def _list_undecided_conclusions(self, session: CellRunAttempt, asked: int) -> Iterator[ChoiceConclusions]:
         """What is concluded on the datasets where that is not enough to name one system, and more passages than were
         asked about could ask."""
         plan, ended = session.plan, session.list_ended_cells()
         for dataset in plan.datasets:
-            answers = self._read_all_answers(plan, dataset.name, ended)
+            answers = self._read_answers_by_contender(plan, dataset.name, ended)
             able = len(self._draw_searched_passages(plan, dataset.source).probe.questions.get("sentence", ()))
             if len(answers) > 1 and able > asked:
-                standing = self._conclude_dataset(plan, dataset.name, answers)
+                standing = self._make_choice_conclusions_of_dataset(plan, dataset.name, answers)
                 if not standing.is_choice_sure:
                     yield standing
 
@@ -270,23 +285,25 @@ class SystemChoiceProtocol(RetrieverProtocol):
             return
         plan, ended = session.plan, session.list_ended_cells()
         for dataset in plan.datasets:
-            answers = self._read_all_answers(plan, dataset.name, ended)
+            answers = self._read_answers_by_contender(plan, dataset.name, ended)
             missing = [name for name in _list_contender_names(plan) if name not in answers]
             if len(answers) > 1 and missing:
                 listener.interim(
-                    describe_likely_best(self._conclude_dataset(plan, dataset.name, answers), missing)
+                    describe_likely_best(
+                        self._make_choice_conclusions_of_dataset(plan, dataset.name, answers), missing
+                    )
                 )
 
-    def _write_model_questions(self, listener: SilentListener, ledger: Ledger) -> None:
+    def _draft_questions_with_models(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
             path = self.folder.path / DRAFTS
-            self.failed |= drafts.write_question_drafts(
+            self.failed |= drafts.draft_missing_questions(
                 job.writer, job.drawn, path, self.drafts, listener, ledger
             )
             job.writer.chat.cache.close()
-        self.written = self._format_kept_questions()
+        self.written = self._format_kept_questions_as_json_lines()
 
-    def _collect_grading_rankings(
+    def _collect_rankings_of_contending_systems(
         self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceConclusions
     ) -> dict[str, list[list[str]]]:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools; and
@@ -320,7 +337,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
             item.id: item.text
             for item in read_written_questions(str(self.folder.path / FILE), result.dataset)
         }
-        posed |= read_user_questions(make_cell_options(options, "")).queries
+        posed |= read_user_questions(make_choice_cell_options(options, "")).queries
         return [
             {
                 "id": question, "text": posed[question], "asked by": family,
@@ -339,13 +356,17 @@ class SystemChoiceProtocol(RetrieverProtocol):
         """The user's judged questions, a model's, and the sentences of the documents, by what each system has first."""
         options, drawn = plan.request.options, self._draw_searched_passages(plan, source)
         asked = min(self._count_asked_passages(plan, dataset, name) for name in answers)
-        questions = dict(list_asked_questions(drawn, options, str(self.folder.path / FILE), dataset, asked))
+        questions = dict(
+            iterate_questions_with_known_passages(
+                drawn, options, str(self.folder.path / FILE), dataset, asked
+            )
+        )
         families = {question.id: family for question, family in questions.items()}
         lists, ranks = {}, {}
         for name, own in answers.items():
             path = self.folder.locate_cell_items(TASK, dataset, name, ".rankings")
             lists[name] = read_first_passages(path, families)
-            ranks[name] = own.collect_question_ranks(families)
+            ranks[name] = own.map_questions_to_passage_rank(families)
         texts = {doc: drawn.format_passage_for_people(row) for row, doc in enumerate(drawn.ids)}
         return build_question_matrix(dataset, questions, lists, texts, ranks)
 
@@ -359,21 +380,24 @@ class SystemChoiceProtocol(RetrieverProtocol):
         """Conclude who finds what, P(best), expected regret, and what labels would decide."""
         before = super().draw_conclusions(plan, records, rows)
         answered = {
-            dataset.name: self._read_all_answers(plan, dataset.name, records) for dataset in plan.datasets
+            dataset.name: self._read_answers_by_contender(plan, dataset.name, records)
+            for dataset in plan.datasets
         }
         settled = [
-            self._conclude_dataset(plan, name, heard) for name, heard in answered.items() if len(heard) > 1
+            self._make_choice_conclusions_of_dataset(plan, name, heard)
+            for name, heard in answered.items()
+            if len(heard) > 1
         ]
         more = [row for result in settled for row in make_choice_rows(result, plan.request.seed)]
         tables = [table for result in settled for table in make_choice_tables(result)]
-        tables += make_draft_tables(self.commissions, self.drafts)
+        tables += make_draft_outcome_tables(self.commissions, self.drafts)
         choices = {result.dataset: make_choice_record(result) for result in settled}
         return replace(
             before, rows=[*before.rows, *more], tables=[*before.tables, *tables],
             comparisons={**before.comparisons, "choice": choices}
         )  # fmt: skip
 
-    def _read_all_answers(
+    def _read_answers_by_contender(
         self, plan: Plan, dataset: str, records: Sequence[CellRecord]
     ) -> dict[str, SystemAnswers]:
         done = {record.system for record in records if record.done and record.dataset == dataset}
@@ -383,12 +407,12 @@ class SystemChoiceProtocol(RetrieverProtocol):
             if name in done and (answers := self._read_system_answers(plan, dataset, name)) is not None
         }
 
-    def _conclude_dataset(
+    def _make_choice_conclusions_of_dataset(
         self, plan: Plan, dataset: str, answers: Mapping[str, SystemAnswers]
     ) -> ChoiceConclusions:
         missing = [name for name in _list_contender_names(plan) if name not in answers]
         options = plan.request.options
-        return make_choice_conclusions(
+        return conclude_best_system_choice(
             dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
         )
 
@@ -403,7 +427,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         drawn = self._draw_searched_passages(
             plan, next(planned.source for planned in plan.datasets if planned.name == dataset)
         )
-        posed = drawn.probe.list_first_questions(asked)
+        posed = drawn.probe.list_questions_of_first_passages(asked)
         return answers.restrict_to_questions(
             {name: {drawn.ids[own.row] for own in group} for name, group in posed.items()}
         )
@@ -439,11 +463,11 @@ class PassageWithOwnQuestion:
     question: str
 
 
-def list_passages_to_search(request: ChoiceRequest, n: int) -> list[PassageWithOwnQuestion]:
+def list_first_searched_passages(request: ChoiceRequest, n: int) -> list[PassageWithOwnQuestion]:
     """The first `n` of the passages that a choice would search, in their order. DataError where the documents cannot be
     read."""
     dataset = inputs.open_request_dataset(request.dataset(request.datasets[0]))
-    data = make_choice_task().load(dataset, request.limit, request.seed).data
+    data = make_system_choice_task().load(dataset, request.limit, request.seed).data
     drawn = draw_searched_passages(data, request.options, request.seed)
     asked = {question.row: question.text for question in drawn.probe.questions.get("sentence", ())}
     places = range(min(n, len(drawn.ids)))

@@ -23,27 +23,27 @@ from numpy.typing import NDArray
 
 from embassay.contracts import RankedCandidates
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import read_passages_with_origin
-from embassay.data.judged_runs import read_qrels
+from embassay.data.documents import read_corpus_passages_with_origin
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.errors import UsageError
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.choose.options import FEW, ChoiceOptions
-from embassay.protocols.choose.studies import STUDY, read_study_grades
+from embassay.protocols.choose.studies import STUDY, read_study_questions_and_grades
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions import drafts as drafted
 from embassay.protocols.questions.drafts import (
     OUTCOMES,
-    QuestionDraft,
-    QuestionWriter,
+    QuestionDraftWithResult,
+    QuestionWriterAndChecker,
     draw_passages_by_kind,
-    find_near_duplicate_texts,
-    list_decided_drafts,
-    list_missing_drafts,
+    find_positions_of_near_duplicates,
+    group_decided_drafts_by_kind,
+    list_passages_without_draft,
+    list_writer_and_checker_models,
     load_question_prompt,
     make_question_outcomes_table,
     open_question_writer,
-    plan_question_models,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.search.bm25 import split_words
@@ -80,7 +80,7 @@ class PassageQuestion:
 
 
 @dataclass(frozen=True)
-class PassagesWithoutQuestions:
+class PassagesAndExtractedQuestions:
     """Passages from which questions were taken out, and the questions by family.
 
     `readable` are the rows whose question is a whole sentence of prose, of these those that stand alone where some do;
@@ -93,7 +93,9 @@ class PassagesWithoutQuestions:
     unasked: int = 0
     readable: frozenset[int] = frozenset()
 
-    def list_first_questions(self, passages: int, after: int = 0) -> dict[str, tuple[PassageQuestion, ...]]:
+    def list_questions_of_first_passages(
+        self, passages: int, after: int = 0
+    ) -> dict[str, tuple[PassageQuestion, ...]]:
         """The questions of the first passages of the draw, by family; without those `after` so many."""
         rows = {question.row for question in self.questions.get("sentence", ())[after:passages]}
         asked = (
@@ -103,17 +105,17 @@ class PassagesWithoutQuestions:
         return {family: questions for family, questions in asked if questions}
 
 
-def take_question_sentences(
+def take_passage_sentences_for_questions(
     texts: Sequence[str], titles: Sequence[str], most: int, seed: int
-) -> PassagesWithoutQuestions:
+) -> PassagesAndExtractedQuestions:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
     sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     order = make_seeded_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     given = list(starmap(_strip_leading_title, zip(bodies, titles, strict=True)))
-    sentences = list_readable_sentences(given, frequency, most)
-    are_enough = _has_enough_readable_passages(sum(map(bool, sentences)), len(bodies), most)
+    sentences = list_askable_sentences_by_text(given, frequency, most)
+    are_enough = _has_enough_self_contained_passages(sum(map(bool, sentences)), len(bodies), most)
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
     readable: list[int] = []
     taken = halved = unasked = 0
@@ -130,20 +132,22 @@ def take_question_sentences(
         taken += 1
         asked, bodies[row], half = cut
         halved += half
-        for family, text in reword_question(asked, bodies[row], frequency, len(bodies)):
+        for family, text in iterate_reduced_question_versions(asked, bodies[row], frequency, len(bodies)):
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
     alone = [row for row in readable if sentences[row][0].stands_alone]
-    return PassagesWithoutQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
+    return PassagesAndExtractedQuestions(
+        tuple(bodies), questions, halved, unasked, frozenset(alone or readable)
+    )
 
 
-def _has_enough_readable_passages(readable: int, passages: int, most: int) -> bool:
+def _has_enough_self_contained_passages(readable: int, passages: int, most: int) -> bool:
     """Whether so many passages with a sentence that reads by itself do without the others: as many as are asked, or few
     but a good part, as in documents; not the odd one among headlines."""
     return readable >= most or 2 * readable >= passages or (readable >= FEW and 4 * readable >= passages)
 
 
-def list_readable_sentences(
+def list_askable_sentences_by_text(
     texts: Sequence[str], frequency: Mapping[str, int], most: int
 ) -> list[list[ProseSentence]]:
     """Of each text the sentences that can be asked: they are in no other text, leave enough of theirs, and have two
@@ -195,12 +199,12 @@ def find_passage_ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArr
     return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
 
 
-def compute_passage_ndcg(places: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_ndcg_of_single_passage(places: NDArray[np.int64]) -> NDArray[np.float64]:
     """nDCG of questions that one passage answers: 1 / log2(rank + 1), 0 where it was not found."""
     return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1), 0.0)
 
 
-def compute_rank_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_nearness_to_first_rank(places: NDArray[np.int64]) -> NDArray[np.float64]:
     """How near the first place each passage was: 1 - log rank / log 150, from 0 (not found) to 1 (first). Its mean
     tells systems apart also where none finds much among the first ten."""
     return np.asarray(1 - np.log(np.where(places > 0, places, MISSED)) / log(MISSED))
@@ -220,12 +224,15 @@ def take_sentence_out(body: str, rng: np.random.Generator) -> tuple[str, str, bo
         parts = split_text_at_blanks(body)
         if code or not _is_askable_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
             return None
-        longest = LONGEST * (SIGNS if is_unspaced(body) else 1)
+        longest = LONGEST * (SIGNS if is_text_without_spaces(body) else 1)
         middle = len(parts) // 2
         # Short passages are cut in their middle, long ones after the words of a sentence, from either end.
         first = int(rng.integers(2))
         cut = max(middle, len(parts) - longest) if first else min(middle, longest)
-        halves = join_text_parts(parts[:cut], body), join_text_parts(parts[cut:], body)
+        halves = (
+            join_texts_with_spacing_of_script(parts[:cut], body),
+            join_texts_with_spacing_of_script(parts[cut:], body),
+        )
         return halves[first], halves[1 - first], True
     start, end = spans[int(rng.integers(len(spans)))]
     return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip(), False
@@ -252,7 +259,9 @@ def _overlaps_any_span(places: Sequence[tuple[int, int]], start: int, end: int) 
     return any(start < last and first < end for first, last in places)
 
 
-def reword_question(asked: str, rest: str, frequency: Mapping[str, int], n: int) -> Iterator[tuple[str, str]]:
+def iterate_reduced_question_versions(
+    asked: str, rest: str, frequency: Mapping[str, int], n: int
+) -> Iterator[tuple[str, str]]:
     """The sentence, and what is left without half of the rare words that it shares with its passage, where that is
     enough."""
     yield "sentence", asked
@@ -263,23 +272,23 @@ def reword_question(asked: str, rest: str, frequency: Mapping[str, int], n: int)
     gone = set(shared[: (len(shared) + 1) // 2])
     left = [part for part in parts if not set(split_words(part)) & gone]
     if len(left) >= FEWEST:
-        yield "half", join_text_parts(left, asked)
+        yield "half", join_texts_with_spacing_of_script(left, asked)
 
 
 def split_text_at_blanks(text: str) -> list[str]:
     """The parts of a text between blanks; of one without blanks its words."""
     parts = text.split()
-    return split_words(text) if is_unspaced(text) else parts
+    return split_words(text) if is_text_without_spaces(text) else parts
 
 
-def is_unspaced(text: str) -> bool:
+def is_text_without_spaces(text: str) -> bool:
     """Whether a text is written without blanks, as Chinese and Japanese are."""
     return 4 * len(text.split()) < len(split_words(text))
 
 
-def join_text_parts(parts: Sequence[str], text: str) -> str:
+def join_texts_with_spacing_of_script(parts: Sequence[str], text: str) -> str:
     """The parts as a text written like `text`: with blanks, or without."""
-    return ("" if is_unspaced(text) else " ").join(parts)
+    return ("" if is_text_without_spaces(text) else " ").join(parts)
 
 
 def _strip_leading_title(text: str, title: str) -> str:
@@ -302,7 +311,7 @@ class TitledPassages:
 
 
 @dataclass(frozen=True)
-class UserQuestions:
+class UserQuestionsWithJudgements:
     """Questions of users by id, and their judgements where there are any."""
 
     queries: Mapping[str, str]
@@ -316,7 +325,7 @@ class SearchedPassages:
     ids: Sequence[str]
     texts: Sequence[str]
     titles: Sequence[str]
-    probe: PassagesWithoutQuestions
+    probe: PassagesAndExtractedQuestions
 
     def format_passage_for_people(self, row: int, *, asked: bool = False) -> str:
         """A passage under its title; `asked`: without the sentence that it asks with."""
@@ -340,7 +349,7 @@ class SearchedPassages:
                     own.add(doc)
         return texts, frozenset(own)
 
-    def select_searched_judgements(self, asked: UserQuestions) -> dict[str, dict[str, float]]:
+    def select_searched_judgements(self, asked: UserQuestionsWithJudgements) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
         searched = set(self.ids)
         qrels = {
@@ -352,12 +361,14 @@ class SearchedPassages:
 
 def draw_searched_passages(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
     """The passages that are drawn, all that are judged among them."""
-    return _draw_cached_passages(data, make_cell_options(options, ""), seed)
+    return _draw_searched_passages_with_judged(data, make_choice_cell_options(options, ""), seed)
 
 
 @lru_cache(maxsize=4)
-def _draw_cached_passages(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
-    asked = read_user_questions(options) if options.labels else UserQuestions({}, {})
+def _draw_searched_passages_with_judged(
+    data: TitledPassages, options: ChoiceOptions, seed: int
+) -> SearchedPassages:
+    asked = read_user_questions(options) if options.labels else UserQuestionsWithJudgements({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
     first = [row for row, doc in enumerate(data.ids) if doc in judged] if judged else []
@@ -377,19 +388,19 @@ def _draw_cached_passages(data: TitledPassages, options: ChoiceOptions, seed: in
         rows = list(range(n))
     ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
     return SearchedPassages(
-        ids, texts, titles, take_question_sentences(texts, titles, options.questions, seed)
+        ids, texts, titles, take_passage_sentences_for_questions(texts, titles, options.questions, seed)
     )
 
 
 @lru_cache(maxsize=4)
-def read_user_questions(options: ChoiceOptions) -> UserQuestions:
+def read_user_questions(options: ChoiceOptions) -> UserQuestionsWithJudgements:
     """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
     qrels: dict[str, dict[str, float]] = {}
     path = find_judgements_folder(options.labels) if options.labels else Path()
     if options.labels and (path / STUDY).is_file():
-        return UserQuestions(*read_study_grades(path))
+        return UserQuestionsWithJudgements(*read_study_questions_and_grades(path))
     if options.labels:
-        frame = read_qrels(path).frame
+        frame = read_qrels_entries(path).frame
         for query, doc, value in frame.select("query", "doc", "value").iter_rows():
             grade = qrels.setdefault(query, {}).setdefault(doc, float(value))
             if grade != float(value):
@@ -406,13 +417,13 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
                 f"No judged question (such as {min(qrels)!r}) is in {options.queries or bundled}.",
                 mend="Each query_id in the judgements must be the id of a question.",
             )
-        return UserQuestions(queries, qrels)
+        return UserQuestionsWithJudgements(queries, qrels)
     if qrels and not any(" " in query for query in qrels):
         raise UsageError(
             f"{options.labels} names questions by ids such as {min(qrels)!r}, but their texts are missing.",
             mend="Add --queries FILE, or put the questions' texts into a column query of the judgements.",
         )
-    return UserQuestions({query: query for query in qrels}, qrels)
+    return UserQuestionsWithJudgements({query: query for query in qrels}, qrels)
 
 
 def find_judgements_folder(name: str) -> Path:
@@ -432,7 +443,7 @@ BY_MODEL = "model: "
 
 
 @dataclass(frozen=True)
-class ChoiceCellOptions(ChoiceOptions):
+class ChooseProtocolCellOptions(ChoiceOptions):
     """The options as cells get them, with the file of what a model has written (empty: nothing), and how many passages
     a system is asked about."""
 
@@ -440,10 +451,12 @@ class ChoiceCellOptions(ChoiceOptions):
     asked: int = 0
 
 
-def make_cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> ChoiceCellOptions:
+def make_choice_cell_options(
+    options: ChoiceOptions, written: str, asked: int = 0
+) -> ChooseProtocolCellOptions:
     """The options of a run for its cells, which ask about all passages that give a question or the first `asked`."""
     own = {field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}
-    return ChoiceCellOptions(**own, written=written, asked=asked or options.questions)
+    return ChooseProtocolCellOptions(**own, written=written, asked=asked or options.questions)
 
 
 @dataclass(frozen=True)
@@ -457,27 +470,29 @@ class ModelWrittenQuestion:
 
 
 @dataclass(frozen=True)
-class QuestionCommission:
+class QuestionWritingTask:
     """What a model is to write about the passages of one dataset."""
 
     dataset: str
-    writer: QuestionWriter
+    writer: QuestionWriterAndChecker
     drawn: drafted.Drawn
 
     def has_undecided_questions(self, drafts: Container[str]) -> bool:
         """Whether some question is not decided."""
-        return bool(list_missing_drafts(self.writer, self.drawn, drafts))
+        return bool(list_passages_without_draft(self.writer, self.drawn, drafts))
 
-    def rows(self, drafts: Mapping[str, QuestionDraft]) -> list[dict[str, Any]]:
+    def rows(self, drafts: Mapping[str, QuestionDraftWithResult]) -> list[dict[str, Any]]:
         """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
         numbered = [
             (f"{kind}-{number}", draft)
-            for kind, of_kind in list_decided_drafts(self.writer, self.drawn, drafts).items()
+            for kind, of_kind in group_decided_drafts_by_kind(self.writer, self.drawn, drafts).items()
             for number, draft in enumerate(of_kind, 1)
             if draft.is_kept
         ]
         gone = set(
-            find_near_duplicate_texts([draft.question for _, draft in numbered], self.writer.options.near)
+            find_positions_of_near_duplicates(
+                [draft.question for _, draft in numbered], self.writer.options.near
+            )
         )
         return [
             {
@@ -496,11 +511,11 @@ class QuestionCommission:
             if place not in gone
         ]
 
-    def counts(self, drafts: Mapping[str, QuestionDraft]) -> dict[str, dict[str, int]]:
+    def counts(self, drafts: Mapping[str, QuestionDraftWithResult]) -> dict[str, dict[str, int]]:
         """Count the drafts by kind and outcome."""
         kept_ids = {row["id"] for row in self.rows(drafts)}
         counts: dict[str, dict[str, int]] = {}
-        for kind, of_kind in list_decided_drafts(self.writer, self.drawn, drafts).items():
+        for kind, of_kind in group_decided_drafts_by_kind(self.writer, self.drawn, drafts).items():
             outcomes = counts.setdefault(kind, {})
             for number, draft in enumerate(of_kind, 1):
                 repeats = draft.is_kept and f"{kind}-{number}" not in kept_ids
@@ -511,21 +526,25 @@ class QuestionCommission:
 
 def open_choice_question_writer(
     options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None
-) -> QuestionWriter:
+) -> QuestionWriterAndChecker:
     """Who writes and who checks. ModelError for a model that cannot be opened, UsageError for one without a price where
     the cost is limited."""
     how = QuestionsOptions(n=options.written_per_kind, into=options.into)
     writer = open_question_writer(options.llm, options.checker, how, seed, cache, ledger)
-    plan_question_models(options.llm, options.checker, writer, ledger)
+    list_writer_and_checker_models(options.llm, options.checker, writer, ledger)
     return writer
 
 
-def draw_passages_for_writer(
-    writer: QuestionWriter, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
-) -> QuestionCommission:
+def make_question_commission(
+    writer: QuestionWriterAndChecker,
+    kinds: Sequence[str],
+    dataset: Dataset,
+    name: str,
+    searched: Container[str],
+) -> QuestionWritingTask:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
-    passages = [passage for passage in read_passages_with_origin(dataset) if passage.id in searched]
-    return QuestionCommission(
+    passages = [passage for passage in read_corpus_passages_with_origin(dataset) if passage.id in searched]
+    return QuestionWritingTask(
         name, writer, draw_passages_by_kind(passages, kinds, writer.options, writer.seed, name)
     )
 
@@ -535,7 +554,9 @@ def read_written_questions(path: str, dataset: str) -> tuple[ModelWrittenQuestio
     if not path or not Path(path).is_file():
         return ()
     rows = [
-        parse_record_json(line) for line in read_bounded_file(Path(path), WHOLE).splitlines() if line.strip()
+        parse_json_written_by_embassay(line)
+        for line in read_bounded_file(Path(path), WHOLE).splitlines()
+        if line.strip()
     ]
     return tuple(
         ModelWrittenQuestion(row["id"], row["kind"], row["text"], row["passage"])
@@ -545,7 +566,9 @@ def read_written_questions(path: str, dataset: str) -> tuple[ModelWrittenQuestio
 
 
 def build_written_questions_record(
-    commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft], failed: Mapping[Any, str]
+    commissions: Sequence[QuestionWritingTask],
+    drafts: Mapping[str, QuestionDraftWithResult],
+    failed: Mapping[Any, str],
 ) -> dict[str, Any]:
     """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""
     if not commissions:
@@ -563,8 +586,8 @@ def build_written_questions_record(
     }  # fmt: skip
 
 
-def make_draft_tables(
-    commissions: Sequence[QuestionCommission], drafts: Mapping[str, QuestionDraft]
+def make_draft_outcome_tables(
+    commissions: Sequence[QuestionWritingTask], drafts: Mapping[str, QuestionDraftWithResult]
 ) -> Iterator[ColumnTable]:
     """Make the tables of what became of the drafts."""
     for job in commissions:

@@ -128,7 +128,7 @@ def find_last_study(run: Path) -> Path | None:
     return max(folders, key=lambda path: int(path.name.partition("-")[2] or 1), default=None)
 
 
-def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
+def read_study_questions_and_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
     """The texts of the questions that people answered, and their marks: 1 for a passage that at least half of them call
     relevant, else 0. UsageError where nobody has answered or the study is another kind."""
     from embassay.protocols.hume.collection import collect_study_annotations

@@ -18,17 +18,17 @@ from embassay.protocols.choose.options import FEW, plan_passage_draw_sizes
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     DEPTH,
-    ChoiceCellOptions,
+    ChooseProtocolCellOptions,
     ModelWrittenQuestion,
     SearchedPassages,
     TitledPassages,
-    UserQuestions,
-    compute_passage_ndcg,
+    UserQuestionsWithJudgements,
+    compute_ndcg_of_single_passage,
     cut_rankings_at_ties,
     draw_searched_passages,
     find_passage_ranks,
-    is_unspaced,
-    make_cell_options,
+    is_text_without_spaces,
+    make_choice_cell_options,
     read_user_questions,
     read_written_questions,
 )
@@ -47,19 +47,21 @@ K = 10
 class ChoiceContext(evaluation.TaskContext):
     """The context of a task, with the options of a choice."""
 
-    options: ChoiceCellOptions = field(default_factory=ChoiceCellOptions)
+    options: ChooseProtocolCellOptions = field(default_factory=ChooseProtocolCellOptions)
 
     def __post_init__(self) -> None:
         # Where nothing is evaluated for a run, nothing is written for it either.
-        if not isinstance(self.options, ChoiceCellOptions):
-            object.__setattr__(self, "options", make_cell_options(self.options, ""))
+        if not isinstance(self.options, ChooseProtocolCellOptions):
+            object.__setattr__(self, "options", make_choice_cell_options(self.options, ""))
 
 
-def evaluate_found_passages(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
+def evaluate_passage_search_of_system(
+    system: Similarity, data: TitledPassages, context: ChoiceContext
+) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_searched_passages(data, context.options, context.seed), context.options
     draws = [n for n in plan_passage_draw_sizes(options.questions) if n <= options.asked]
-    posed = [drawn.probe.list_first_questions(n, after) for after, n in pairwise((0, *draws))]
+    posed = [drawn.probe.list_questions_of_first_passages(n, after) for after, n in pairwise((0, *draws))]
     asked = [[(name, question) for name, group in part.items() for question in group] for part in posed]
     families = list(chain.from_iterable(asked))
     items = Items()
@@ -68,17 +70,17 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
         return make_task_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     # Each draw by itself, as it was asked before: what was encoded then is in the cache.
     texts = ([question.text for _, question in part] for part in asked if part)
-    top = np.concatenate([_find_passage_places(system, part, drawn.probe.texts) for part in texts])
+    top = np.concatenate([_search_passages_for_questions(system, part, drawn.probe.texts) for part in texts])
     documents = Lost(system, drawn.ids, "documents")
-    documents.note_unencoded_texts(drawn.probe.texts)
+    documents.note_items_with_unencoded_text(drawn.probe.texts)
     missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
-    missed.note_unencoded_texts(question.text for _, question in families)
+    missed.note_items_with_unencoded_text(question.text for _, question in families)
     for lost in (documents, missed):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(HEADLINE, items)
+            return lost.make_task_outcome_without_score(HEADLINE, items)
     places = find_passage_ranks(top, np.array([question.row for _, question in families]))
-    values = compute_passage_ndcg(places)
-    rankings = _TopTenRankings(drawn.ids)
+    values = compute_ndcg_of_single_passage(places)
+    rankings = _TopTenPassageColumns(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
     gone = missed.lost_mask
@@ -93,20 +95,20 @@ def evaluate_found_passages(system: Similarity, data: TitledPassages, context: C
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
-    scores += _search_model_questions(system, drawn, context, items, rankings)
+    scores += _score_search_by_model_questions(system, drawn, context, items, rankings)
     if options.queries or options.labels:
-        _search_user_questions(system, drawn, read_user_questions(options), items, rankings)
+        _search_passages_for_user_questions(system, drawn, read_user_questions(options), items, rankings)
     means = np.array([np.mean(scored) for scored in by_passage.values()])
     result = make_task_outcome(
         HEADLINE, _estimate_mean_score(means, context, "passages"), items, n=len(means), scores=scores,
         skipped=(*documents.skipped, *missed.skipped),
-        warnings=_warn_about_questions(data, drawn, len(means)),
+        warnings=_list_question_warnings(data, drawn, len(means)),
         counts={"documents": len(drawn.ids), "questions": len(families)}
     )  # fmt: skip
     return replace(result, rankings=rankings.columns)
 
 
-def _find_passage_places(
+def _search_passages_for_questions(
     system: Similarity, questions: Sequence[str], passages: Sequence[str]
 ) -> NDArray[np.int64]:
     """The places of the passages that are found, (questions, DEPTH), -1 where there is none."""
@@ -115,7 +117,7 @@ def _find_passage_places(
     return ranked.indices if system.kind == "run" else cut_rankings_at_ties(ranked)
 
 
-def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
+def _list_question_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
     """Warn of what makes the questions worth less."""
     if len(drawn.ids) < len(data):
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn; with more, the task is harder"
@@ -129,7 +131,7 @@ def _warn_about_questions(data: TitledPassages, drawn: SearchedPassages, asked: 
             f"{drawn.probe.unasked:,} drawn passages yield no question because they are too short, or are "
             "code, headings, lists, tables, templates or addresses"
         )
-    if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
+    if 2 * sum(map(is_text_without_spaces, drawn.texts)) > len(drawn.texts):
         yield (
             "most passages have no spaces between words, so bm25 and jaccard find little; add -s 'bm25?terms=letters'"
         )
@@ -141,12 +143,12 @@ def _estimate_mean_score(values: NDArray[np.float64], context: ChoiceContext, pu
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
-def _search_model_questions(
+def _score_search_by_model_questions(
     system: Similarity,
     drawn: SearchedPassages,
     context: ChoiceContext,
     items: Items,
-    rankings: _TopTenRankings,
+    rankings: _TopTenPassageColumns,
 ) -> Iterator[Score]:
     """Search the passages as they are for the questions that a model asked."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
@@ -155,18 +157,22 @@ def _search_model_questions(
         by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
     for family, questions in by_kind.items():
         ids = [question.id for question in questions]
-        top = _find_passage_places(system, [question.text for question in questions], drawn.texts)
+        top = _search_passages_for_questions(system, [question.text for question in questions], drawn.texts)
         ranked = find_passage_ranks(top, np.array([places[question.passage] for question in questions]))
-        items.add(ids, compute_passage_ndcg(ranked), HEADLINE, family)
+        items.add(ids, compute_ndcg_of_single_passage(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
         rankings.add(family, ids, top[:, :K])
-        yield _estimate_mean_score(compute_passage_ndcg(ranked), context, family).score(
+        yield _estimate_mean_score(compute_ndcg_of_single_passage(ranked), context, family).score(
             HEADLINE, variant=family
         )
 
 
-def _search_user_questions(
-    system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _TopTenRankings
+def _search_passages_for_user_questions(
+    system: Similarity,
+    drawn: SearchedPassages,
+    asked: UserQuestionsWithJudgements,
+    items: Items,
+    rankings: _TopTenPassageColumns,
 ) -> None:
     """Search the passages for the user's questions, and for sentences of the documents."""
     ids = list(asked.queries)
@@ -186,7 +192,7 @@ def _search_user_questions(
         items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
 
 
-class _TopTenRankings:
+class _TopTenPassageColumns:
     """The first ten passages of every question, as columns."""
 
     def __init__(self, ids: Sequence[str]) -> None:
@@ -201,11 +207,11 @@ class _TopTenRankings:
                         self.columns[name].append(value)
 
 
-def make_choice_task() -> Task:
+def make_system_choice_task() -> Task:
     """Which system finds what the documents ask of themselves?"""
 
     def load_passages(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[Any]:
-        documents = _convert_corpus_to_documents(dataset)
+        documents = _add_documents_part_from_corpus(dataset)
         loaded: LoadedDataset[Any] = documents.load("documents", limit=limit, seed=seed)
         titles = _read_passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
         data = loaded.data
@@ -222,13 +228,13 @@ def make_choice_task() -> Task:
         ("documents", "retrieval"),
         HEADLINE,
         2,
-        evaluate_found_passages,
+        evaluate_passage_search_of_system,
         load_passages,
         collect_text_fields,
     )
 
 
-def _convert_corpus_to_documents(dataset: Dataset) -> Dataset:
+def _add_documents_part_from_corpus(dataset: Dataset) -> Dataset:
     """A retrieval set described table by table as documents: those of its corpus."""
     if "documents" in dataset.parts:
         return dataset
@@ -241,4 +247,6 @@ def _read_passage_titles(dataset: Dataset) -> dict[str, str]:
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
-TASKS.add(TASK, "embassay.protocols.choose.task:make_choice_task", "which system to use, without labels")
+TASKS.add(
+    TASK, "embassay.protocols.choose.task:make_system_choice_task", "which system to use, without labels"
+)

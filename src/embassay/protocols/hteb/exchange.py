@@ -16,21 +16,21 @@ from embassay.parquet import read_parquet
 from embassay.protocols.hteb.layout import (
     ReferenceLayoutFile,
     encode_generator_folder,
-    find_newest_files,
     is_timestamp,
-    make_file_names,
+    list_newest_reference_file_pairs,
+    make_transformed_set_file_names,
 )
 from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
 from embassay.protocols.hteb.protocol import HtebPlan, plan_transformation
 from embassay.protocols.hteb.slots import (
-    find_catalogue_name,
-    find_reference_name,
-    read_reference_datasets,
+    find_catalogue_name_of_dataset,
+    find_dataset_name_in_reference,
+    read_reference_dataset_settings,
     strip_title,
 )
 from embassay.protocols.hteb.transformers import REASONS, StoredTextTransformer
 from embassay.protocols.wordings import sets
-from embassay.protocols.wordings.protocol import PlannedWordedDataset
+from embassay.protocols.wordings.protocol import PlannedDatasetToParaphrase
 from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_language_at_place
@@ -42,7 +42,7 @@ CONTEXT = 8192
 
 
 @dataclass
-class ReferenceRow:
+class ReferenceFileRowWithSlots:
     """A row of a reference file: its fields, and the slots among them."""
 
     fields: dict[str, Any]
@@ -64,7 +64,7 @@ class ReferenceRow:
 
 def make_reference_rows(
     task: str, parts: Sequence[LoadedDataset[Any]], options: HtebOptions
-) -> list[ReferenceRow]:
+) -> list[ReferenceFileRowWithSlots]:
     """The rows of a task in the order of the reference."""
     rows = []
     for part in parts:
@@ -82,15 +82,15 @@ def make_reference_rows(
     return rows
 
 
-def _list_classification_rows(data: Any) -> Iterator[ReferenceRow]:
+def _list_classification_rows(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     for split, side in (("train", data.train), ("test", data.test)):
         for key, text, label in zip(side.ids, side.texts, side.labels, strict=True):
-            yield ReferenceRow(
+            yield ReferenceFileRowWithSlots(
                 {"text": text, "label": label, "_hteb_split": split}, [("text", None, f"{split}:{key}")]
             )
 
 
-def _list_clustering_rows(data: Any) -> Iterator[ReferenceRow]:
+def _iterate_clustering_reference_rows(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     # The layout has no ids of sets: their order has to be the same in every file.
     for name in sorted(set(data.sets)):
         rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
@@ -98,20 +98,22 @@ def _list_clustering_rows(data: Any) -> Iterator[ReferenceRow]:
             "sentences": [data.texts[row] for row in rows], "labels": [data.labels[row] for row in rows],
             "_hteb_split": "test"
         }  # fmt: skip
-        yield ReferenceRow(fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)])
+        yield ReferenceFileRowWithSlots(
+            fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)]
+        )
 
 
-def _list_pair_rows(data: Any) -> Iterator[ReferenceRow]:
+def _iterate_reference_rows_of_pairs(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     values = data.scores if hasattr(data, "scores") else data.labels
     name = "score" if hasattr(data, "scores") else "label"
     for key, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
         fields = {"sentence1": first, "sentence2": second, name: value, "_hteb_split": "test"}
-        yield ReferenceRow(
+        yield ReferenceFileRowWithSlots(
             fields, [("sentence1", None, f"first:{key}"), ("sentence2", None, f"second:{key}")]
         )
 
 
-def _list_reranking_rows(data: Any) -> Iterator[ReferenceRow]:
+def _iterate_reranking_reference_rows(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     for row, key in enumerate(data.ids):
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
@@ -122,13 +124,13 @@ def _list_reranking_rows(data: Any) -> Iterator[ReferenceRow]:
         for name, side in zip(("positive", "negative"), sides, strict=True):
             fields[name] = [data.candidates[row][i] for i in side]
             slots += [(name, place, f"candidate:{key}:{i}") for place, i in enumerate(side)]
-        yield ReferenceRow(fields, slots)
+        yield ReferenceFileRowWithSlots(fields, slots)
 
 
 _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id": None, "score": None}
 
 
-def _list_retrieval_rows(data: Any) -> Iterator[ReferenceRow]:
+def _list_reference_rows_of_retrieval_set(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
         fields = {
@@ -139,10 +141,12 @@ def _list_retrieval_rows(data: Any) -> Iterator[ReferenceRow]:
             "_hteb_part": "corpus",
         }
         slots = [("title", None, f"title:{key}")] if title else []
-        yield ReferenceRow({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
+        yield ReferenceFileRowWithSlots(
+            {**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")]
+        )
     for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
         fields = {**_EMPTY, "_id": key, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
-        yield ReferenceRow(fields, [("text", None, f"query:{key}")])
+        yield ReferenceFileRowWithSlots(fields, [("text", None, f"query:{key}")])
     for query in data.queries.ids:
         for doc, gain in data.qrels[query].items():
             fields = {
@@ -152,10 +156,10 @@ def _list_retrieval_rows(data: Any) -> Iterator[ReferenceRow]:
                 "score": int(gain),
                 "_hteb_part": "qrels",
             }
-            yield ReferenceRow({**fields, "_hteb_split": "test"})
+            yield ReferenceFileRowWithSlots({**fields, "_hteb_split": "test"})
 
 
-def _list_summary_rows(data: Any) -> Iterator[ReferenceRow]:
+def _iterate_reference_rows_of_summaries(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     for row, key in enumerate(data.ids):
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
@@ -165,22 +169,22 @@ def _list_summary_rows(data: Any) -> Iterator[ReferenceRow]:
         slots: list[tuple[str, int | None, str]] = []
         slots += [("human_summaries", i, f"reference:{key}:{i}") for i in range(len(data.references[row]))]
         slots += [("machine_summaries", i, f"summary:{key}:{i}") for i in range(len(data.summaries[row]))]
-        yield ReferenceRow(fields, slots)
+        yield ReferenceFileRowWithSlots(fields, slots)
 
 
-_RECORDS: Mapping[str, Callable[[Any], Iterator[ReferenceRow]]] = {
+_RECORDS: Mapping[str, Callable[[Any], Iterator[ReferenceFileRowWithSlots]]] = {
     "classification": _list_classification_rows,
-    "clustering": _list_clustering_rows,
-    "pair_classification": _list_pair_rows,
-    "sts": _list_pair_rows,
-    "reranking": _list_reranking_rows,
-    "retrieval": _list_retrieval_rows,
-    "summarization": _list_summary_rows,
+    "clustering": _iterate_clustering_reference_rows,
+    "pair_classification": _iterate_reference_rows_of_pairs,
+    "sts": _iterate_reference_rows_of_pairs,
+    "reranking": _iterate_reranking_reference_rows,
+    "retrieval": _list_reference_rows_of_retrieval_set,
+    "summarization": _iterate_reference_rows_of_summaries,
 }
 
 
 @dataclass(frozen=True)
-class WrittenFile:
+class WrittenFileWithStatistics:
     """A file that was written, and its statistics."""
 
     path: Path
@@ -189,7 +193,7 @@ class WrittenFile:
 
 def export(
     kept: ParaphraseSet, request: HtebRequest, root: Path, *, generator: str = "", date: str = ""
-) -> list[WrittenFile]:
+) -> list[WrittenFileWithStatistics]:
     """Write all runs that a set has of the datasets of a request, one file for each transformation and seed of each.
 
     UsageError for a dataset that joins several tasks (choose one with `tasks`), a date of another form, a model that is
@@ -209,7 +213,7 @@ def export(
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
                 for seed in kept.list_kept_seeds(name, dataset.name):
-                    _check_seed(seed)
+                    _check_seeds_are_not_negative(seed)
                     writer = _TransformationRunWriter(
                         plan, dataset, kept, StoredTextTransformer("stored", kept, of), seed
                     )
@@ -223,7 +227,7 @@ def export(
     return written
 
 
-def _check_seed(seed: int) -> None:
+def _check_seeds_are_not_negative(seed: int) -> None:
     if seed < 0:
         raise UsageError(
             f"The set has a run with seed {seed}, but the authors' files need seeds of 0 or more.",
@@ -237,7 +241,7 @@ class _TransformationRunWriter:
     def __init__(
         self,
         plan: HtebPlan,
-        dataset: PlannedWordedDataset,
+        dataset: PlannedDatasetToParaphrase,
         kept: ParaphraseSet,
         by: StoredTextTransformer,
         seed: int,
@@ -250,7 +254,7 @@ class _TransformationRunWriter:
         rows = dict(by.write(asked, seed=seed, run=0, dataset=dataset.name))
         self.rows = {place: rows[number] for number, place in enumerate(places)}
 
-    def write(self, root: Path, generator: str, date: str) -> WrittenFile:
+    def write(self, root: Path, generator: str, date: str) -> WrittenFileWithStatistics:
         """Write the three files of the run."""
         import polars as pl
 
@@ -258,8 +262,10 @@ class _TransformationRunWriter:
         rows = make_reference_rows(
             self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options
         )
-        said = [row.replace_slot_texts(self._find_final_text) for row in rows]
-        metadata = self._make_run_metadata(rows, generator or source.paraphraser, date or None, source.about)
+        said = [row.replace_slot_texts(self._find_wording_for_place) for row in rows]
+        metadata = self._make_transformation_metadata(
+            rows, generator or source.paraphraser, date or None, source.about
+        )
         folder = (
             root
             / encode_generator_folder(metadata["generator_model"])
@@ -267,10 +273,10 @@ class _TransformationRunWriter:
             / self.by.of.name
         )
         folder = folder / str(self.seed)
-        data, meta, file = make_file_names(metadata)
+        data, meta, file = make_transformed_set_file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
         original = pl.Series("original", [row.fields for row in rows])
-        # One type for both columns: `read_reference_file` asks for it.
+        # One type for both columns: `read_outcomes_and_originals_digest` asks for it.
         frame = pl.DataFrame([original, pl.Series(column, said, dtype=original.dtype)])
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
@@ -279,22 +285,31 @@ class _TransformationRunWriter:
         write_json(folder / meta, metadata, indent=2)
         told = {"paraphraser": source.paraphraser, "prompt": source.prompt, **source.about}
         write_json(folder / file, told, indent=2)
-        return WrittenFile(folder / data, metadata["generation_statistics"])
+        return WrittenFileWithStatistics(folder / data, metadata["generation_statistics"])
 
-    def _find_final_text(self, place: str, text: str) -> str:
+    def _find_wording_for_place(self, place: str, text: str) -> str:
         row = self.rows.get(place)
         return text if not text.strip() else row.wording if row is not None and row.usable else ""
 
-    def _make_run_metadata(
-        self, rows: Sequence[ReferenceRow], generator: str, date: str | None, about: Mapping[str, Any]
+    def _make_transformation_metadata(
+        self,
+        rows: Sequence[ReferenceFileRowWithSlots],
+        generator: str,
+        date: str | None,
+        about: Mapping[str, Any],
     ) -> dict[str, Any]:
         drawn, of = about.get("sampling") or {}, self.by.of
         metadata: dict[str, Any] = {
-            "generator_model": generator, "transformation": of.name, "dataset": find_reference_name(self.dataset.name),
-            "seed_transform": self.seed, "generation_datetime": date,
-            "max_model_length": int(about.get("num_ctx") or CONTEXT), "max_tokens": int(drawn.get("max_tokens", 512)),
-            "max_retries": int(drawn.get("retries", 3)), "generation_statistics": self._count_slot_statistics(rows)
-        }  # fmt: skip
+            "generator_model": generator,
+            "transformation": of.name,
+            "dataset": find_dataset_name_in_reference(self.dataset.name),
+            "seed_transform": self.seed,
+            "generation_datetime": date,
+            "max_model_length": int(about.get("num_ctx") or CONTEXT),
+            "max_tokens": int(drawn.get("max_tokens", 512)),
+            "max_retries": int(drawn.get("retries", 3)),
+            "generation_statistics": self._count_slot_statistics(rows),
+        }
         if of.common:
             metadata["translation_language_selection"] = "dataset"
         if of.name == "summarised_expansion":
@@ -305,11 +320,11 @@ class _TransformationRunWriter:
             several = len(self.plan.parts(self.dataset, self.task)) > 1
             seen = "per_language" if several else "nested" if len(rows) > 1 else "flat"
             metadata["clustering_format"] = (
-                read_reference_datasets().get(metadata["dataset"], {}).get("format", seen)
+                read_reference_dataset_settings().get(metadata["dataset"], {}).get("format", seen)
             )
         return metadata
 
-    def _count_slot_statistics(self, rows: Sequence[ReferenceRow]) -> dict[str, Any]:
+    def _count_slot_statistics(self, rows: Sequence[ReferenceFileRowWithSlots]) -> dict[str, Any]:
         """Count the statistics of slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
         asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
@@ -339,17 +354,17 @@ RIGHT = ("sentence2", "sent2", "sentence_2", "text_2")
 PLAIN = ("text", "sentence", "input", "title")
 
 
-def find_slot_fields(record: Mapping[str, Any], *, corpus: bool = True) -> tuple[str, ...]:
+def find_record_fields_with_slots(record: Mapping[str, Any], *, corpus: bool = True) -> tuple[str, ...]:
     """The fields of a record that hold slots, as the reference chooses them; without `corpus` those of queries alone.
 
-    >>> find_slot_fields({"text": "A fox.", "title": "Foxes", "label": 1})
+    >>> find_record_fields_with_slots({"text": "A fox.", "title": "Foxes", "label": 1})
     ('text',)
-    >>> find_slot_fields({"_hteb_part": "corpus", "title": "Foxes", "text": "Red ones."})
+    >>> find_record_fields_with_slots({"_hteb_part": "corpus", "title": "Foxes", "text": "Red ones."})
     ('title', 'text')
     """
     part = record.get("_hteb_part")
     if part is not None:
-        return _find_part_fields(record, str(part), corpus=corpus)
+        return _find_record_fields_of_part(record, str(part), corpus=corpus)
     if "positive" in record:
         return ("query", "positive", "negative") if corpus else ("query",)
     if "human_summaries" in record:
@@ -362,7 +377,7 @@ def find_slot_fields(record: Mapping[str, Any], *, corpus: bool = True) -> tuple
     return tuple(name for name in PLAIN if isinstance(record.get(name), str))[:1]
 
 
-def _find_part_fields(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[str, ...]:
+def _find_record_fields_of_part(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[str, ...]:
     if part == "queries":
         return ("query",) if record.get("query") is not None else ("text",)
     if part != "corpus" or not corpus:
@@ -372,7 +387,7 @@ def _find_part_fields(record: Mapping[str, Any], part: str, *, corpus: bool) -> 
     return tuple(name for name in ("title", "text") if record.get(name) is not None)
 
 
-def read_reference_file(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutcome], str]:
+def read_outcomes_and_originals_digest(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutcome], str]:
     """What the file has of every slot, in the order of the reference, and a digest of its originals. DataError for
     other columns, types or counts."""
     import polars as pl
@@ -393,9 +408,11 @@ def read_reference_file(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutc
                         found=str(len(frame)))  # fmt: skip
     slots: list[tuple[bool, ParaphraseOutcome]] = []
     originals = frame["original"].to_list()
-    reader = _RecordReader(found, read_reference_datasets().get(dataset, {}).get("languages", ()), seed)
+    reader = _ReferenceRecordReader(
+        found, read_reference_dataset_settings().get(dataset, {}).get("languages", ()), seed
+    )
     for line, (before, after) in enumerate(zip(originals, frame[names[1]].to_list(), strict=True), start=1):
-        slots += list(reader.read_slots(before, after, line))
+        slots += list(reader.read_slot_outcomes(before, after, line))
     if not slots:
         raise DataError("no record has a text that HTEB transforms", path=found.data,
                         found=", ".join(field.name for field in first.fields))  # fmt: skip
@@ -404,14 +421,16 @@ def read_reference_file(found: ReferenceLayoutFile) -> tuple[list[ParaphraseOutc
 
 
 @dataclass(frozen=True)
-class _RecordReader:
+class _ReferenceRecordReader:
     """Reads the records of a file."""
 
     found: ReferenceLayoutFile
     languages: Sequence[str]
     seed: int
 
-    def read_slots(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, ParaphraseOutcome]]:
+    def read_slot_outcomes(
+        self, before: Any, after: Any, line: int
+    ) -> Iterator[tuple[bool, ParaphraseOutcome]]:
         """Read what came of every slot of a record that is not blank."""
         for record in (before, after):
             if not record:
@@ -421,7 +440,9 @@ class _RecordReader:
         label = next((before[name] for name in ("language", "lang", "languages") if before.get(name)), "")
         label = "-".join(map(str, label)) if isinstance(label, list) else str(label)
         label = label or (self.languages[0] if len(self.languages) == 1 else "und")
-        for name in find_slot_fields(before, corpus=self.found.metadata.get("transform_corpus", True)):
+        for name in find_record_fields_with_slots(
+            before, corpus=self.found.metadata.get("transform_corpus", True)
+        ):
             side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
             for text, wording in self._pair_texts_with_wordings(
                 before.get(name), after.get(name), name, line
@@ -429,7 +450,9 @@ class _RecordReader:
                 if text.strip():
                     yield (
                         name in RIGHT,
-                        _make_paraphrase(text, wording, find_language_at_place(side, label), self.seed),
+                        _make_imported_paraphrase_outcome(
+                            text, wording, find_language_at_place(side, label), self.seed
+                        ),
                     )
 
     def _pair_texts_with_wordings(
@@ -456,7 +479,7 @@ class _RecordReader:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
-def _make_paraphrase(text: str, wording: str, lang: str, seed: int) -> ParaphraseOutcome:
+def _make_imported_paraphrase_outcome(text: str, wording: str, lang: str, seed: int) -> ParaphraseOutcome:
     if not wording.strip():
         return ParaphraseOutcome(text, lang, "", "", "failed", "the authors' file has no text", 0, seed)
     return ParaphraseOutcome(
@@ -472,7 +495,7 @@ class ImportedTransformationSet:
     texts: Mapping[tuple[str, str, int], tuple[int, int]]
 
 
-def import_reference_files(
+def import_reference_transformation_files(
     root: Path, out: Path, *, generator: str = "", datasets: Sequence[str] = ()
 ) -> ImportedTransformationSet:
     """Make a set in `out` of files in the reference's layout, to be used as `stored:OUT`.
@@ -482,10 +505,10 @@ def import_reference_files(
     """
     if (out / "manifest.json").exists():
         raise UsageError(f"{out} already has a set of texts.", mend="Choose another folder.")
-    files = find_newest_files(root, generator=generator, datasets=datasets)
-    read = {file.place: read_reference_file(file) for file in files}
-    _check_original_texts(files, {place: told for place, (_, told) in read.items()})
-    kept = ParaphraseSet.create_in_folder(out)
+    files = list_newest_reference_file_pairs(root, generator=generator, datasets=datasets)
+    read = {file.place: read_outcomes_and_originals_digest(file) for file in files}
+    _require_same_originals_across_files(files, {place: told for place, (_, told) in read.items()})
+    kept = ParaphraseSet.open_or_create_in_folder(out)
     model = files[0].metadata["generator_model"]
     told: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name in TRANSFORMATIONS:
@@ -504,9 +527,9 @@ def import_reference_files(
             sets.WordingSource(name=name, paraphraser=model, identity=f"imported:{content}", about=about)
         )
         for ask in of_name:
-            rows = _number_repeated_texts(read[ask.place][0])
+            rows = _number_texts_with_differing_wordings(read[ask.place][0])
             _, dataset, seed = ask.place
-            kept.keep(name, find_catalogue_name(dataset), seed, rows)
+            kept.keep(name, find_catalogue_name_of_dataset(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
     return ImportedTransformationSet(kept, told)
 
@@ -517,7 +540,7 @@ def _read_sampling_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
 
 
-def _check_original_texts(
+def _require_same_originals_across_files(
     files: Sequence[ReferenceLayoutFile], told: Mapping[tuple[str, str, int], str]
 ) -> None:
     first: dict[str, ReferenceLayoutFile] = {}
@@ -530,7 +553,7 @@ def _check_original_texts(
             )  # fmt: skip
 
 
-def _number_repeated_texts(rows: Sequence[ParaphraseOutcome]) -> list[ParaphraseOutcome]:
+def _number_texts_with_differing_wordings(rows: Sequence[ParaphraseOutcome]) -> list[ParaphraseOutcome]:
     """Number the texts that occur several times and came to different wordings."""
     by_text: dict[tuple[str, str], list[ParaphraseOutcome]] = {}
     for row in rows:

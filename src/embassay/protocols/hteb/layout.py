@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.hteb.slots import find_reference_name, read_reference_datasets
+from embassay.protocols.hteb.slots import find_dataset_name_in_reference, read_reference_dataset_settings
 
 COUNTS = (
     "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
@@ -53,7 +53,7 @@ def encode_generator_folder(model: str) -> str:
     >>> encode_generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit")
     'cyankiwi~2Fgemma-4-31B-it-AWQ-4bit'
     """
-    if _is_path(model):
+    if _is_model_path(model):
         raise UsageError(
             f"{model!r} is not a valid model name.",
             mend="Use the model's name on its hub: --generator ORG/MODEL.",
@@ -74,7 +74,7 @@ def encode_generator_folder(model: str) -> str:
     return name
 
 
-def _is_path(model: str) -> bool:
+def _is_model_path(model: str) -> bool:
     return (
         not model.strip()
         or model.startswith(("/", "./", "../", "~", "\\"))
@@ -87,7 +87,7 @@ def decode_generator_folder(folder: str) -> str:
     return unquote(folder.replace("~", "%"))
 
 
-def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
+def hash_generation_metadata(metadata: Mapping[str, Any]) -> str:
     """Hash the metadata of files into the name that those of one generation share."""
     dated = ("generation_datetime",) if metadata["generation_datetime"] else ()
     named = {name: metadata[name] for name in (*NAMED, *dated)}
@@ -95,9 +95,9 @@ def hash_file_metadata(metadata: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def make_file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
+def make_transformed_set_file_names(metadata: Mapping[str, Any]) -> tuple[str, str, str]:
     """Make the names of the data, their metadata and our own file; without a date, no hash."""
-    end = f"_{hash_file_metadata(metadata)}" if metadata["generation_datetime"] else ""
+    end = f"_{hash_generation_metadata(metadata)}" if metadata["generation_datetime"] else ""
     return f"data{end}.parquet", f"metadata{end}.JSON", f"embassay{end}.json"
 
 
@@ -121,11 +121,11 @@ class MetadataLayoutFault:
     found: object
 
 
-def check_reference_metadata(metadata: Any, path: Path) -> dict[str, Any]:
+def upgrade_and_validate_metadata(metadata: Any, path: Path) -> dict[str, Any]:
     """The metadata of a file, held against the rules of the reference: no key more, and counts that add up. DataError
     with what is wrong. What the reference itself drops or fills in older files is dropped and filled."""
     told = _upgrade_metadata(metadata)
-    for fault in _find_layout_faults(told):
+    for fault in _list_metadata_key_faults(told):
         raise DataError(
             fault.what,
             path=path,
@@ -151,7 +151,7 @@ def _upgrade_metadata(metadata: Any) -> Any:
     return told
 
 
-def _find_layout_faults(told: Any) -> Iterator[MetadataLayoutFault]:
+def _list_metadata_key_faults(told: Any) -> Iterator[MetadataLayoutFault]:
     if not isinstance(told, dict):
         yield MetadataLayoutFault("the metadata is not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
@@ -161,7 +161,7 @@ def _find_layout_faults(told: Any) -> Iterator[MetadataLayoutFault]:
     else:
         yield from _find_required_field_faults(told)
         yield from _find_optional_field_faults(told)
-        yield from _find_statistics_faults(told["generation_statistics"], told["max_retries"])
+        yield from _find_metadata_statistics_faults(told["generation_statistics"], told["max_retries"])
 
 
 def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLayoutFault]:
@@ -172,7 +172,7 @@ def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
         yield MetadataLayoutFault(
             "the dataset is not a plain name", "a text without a slash", told["dataset"]
         )
-    if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
+    if not isinstance(told["generator_model"], str) or _is_model_path(told["generator_model"]):
         yield MetadataLayoutFault(
             "the generator is not a valid model name", "ORG/MODEL", told["generator_model"]
         )
@@ -216,7 +216,7 @@ def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
         yield MetadataLayoutFault(
             "transform_corpus is not a boolean", "true or false", told["transform_corpus"]
         )
-    entry = read_reference_datasets().get(told["dataset"], {})
+    entry = read_reference_dataset_settings().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
         yield MetadataLayoutFault(
@@ -233,7 +233,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _find_statistics_faults(counts: Any, retries: int) -> Iterator[MetadataLayoutFault]:
+def _find_metadata_statistics_faults(counts: Any, retries: int) -> Iterator[MetadataLayoutFault]:
     if not isinstance(counts, dict) or set(counts) != set(STATISTICS):
         yield MetadataLayoutFault("the statistics do not have HTEB's fields", ", ".join(STATISTICS), counts)
         return
@@ -260,10 +260,10 @@ def _find_statistics_faults(counts: Any, retries: int) -> Iterator[MetadataLayou
         if not holds:
             yield MetadataLayoutFault("the counts do not add up", what, [counts[name] for name in COUNTS])
     if not all(unknown):
-        yield from _find_history_faults(counts, retries)
+        yield from _find_retry_count_faults(counts, retries)
 
 
-def _find_history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[MetadataLayoutFault]:
+def _find_retry_count_faults(counts: Mapping[str, Any], retries: int) -> Iterator[MetadataLayoutFault]:
     texts, failed = counts["text_fields_total"], counts["text_fields_with_fallback"]
     retried, recovered, reasons = (counts[name] for name in HISTORY)
     fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
@@ -294,7 +294,7 @@ class ReferenceLayoutFile:
         return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
 
 
-def find_newest_files(
+def list_newest_reference_file_pairs(
     root: Path, *, generator: str = "", datasets: Sequence[str] = ()
 ) -> list[ReferenceLayoutFile]:
     """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
@@ -308,10 +308,12 @@ def find_newest_files(
     if len(chosen) != 1:
         names = ", ".join(decode_generator_folder(path.name) for path in every) or "none"
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
-    wanted = {find_reference_name(dataset) for dataset in datasets}
+    wanted = {find_dataset_name_in_reference(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
     newest = [
-        _choose_newest_file_pair(path) for path in folders if not wanted or path.parents[1].name in wanted
+        _find_newest_data_metadata_pair(path)
+        for path in folders
+        if not wanted or path.parents[1].name in wanted
     ]
     if not newest:
         raise UsageError(
@@ -322,7 +324,7 @@ def find_newest_files(
     return newest
 
 
-def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
+def _find_newest_data_metadata_pair(folder: Path) -> ReferenceLayoutFile:
     data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
     metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
     # A link could lead out of the folder that was given.
@@ -340,7 +342,7 @@ def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [ReferenceLayoutFile(data[end], _read_metadata_file(metadata[end], end)) for end in data]
+    read = [ReferenceLayoutFile(data[end], _read_reference_metadata_file(metadata[end], end)) for end in data]
     # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
@@ -351,12 +353,12 @@ def _choose_newest_file_pair(folder: Path) -> ReferenceLayoutFile:
     return read[-1]
 
 
-def _read_metadata_file(path: Path, end: str) -> dict[str, Any]:
+def _read_reference_metadata_file(path: Path, end: str) -> dict[str, Any]:
     try:
         metadata = parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
-    told = check_reference_metadata(metadata, path)
+    told = upgrade_and_validate_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     places = [encode_generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))
@@ -365,7 +367,7 @@ def _read_metadata_file(path: Path, end: str) -> dict[str, Any]:
         _require_equal(
             "the file's name and its metadata have different hashes",
             path,
-            f"_{hash_file_metadata(told)}",
+            f"_{hash_generation_metadata(told)}",
             end,
         )
     return told

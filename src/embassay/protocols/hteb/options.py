@@ -71,10 +71,10 @@ def select_axis_transformations(axis: str, chosen: Sequence[str] = tuple(TRANSFO
     return tuple(name for name in chosen if TRANSFORMATIONS[name].axis == axis)
 
 
-def draw_dataset_language(dataset: str, seed: int, candidates: Sequence[str]) -> str:
+def draw_translation_language(dataset: str, seed: int, candidates: Sequence[str]) -> str:
     """The one language that a dataset is translated to in the run with this seed (spec hteb 4).
 
-    >>> [draw_dataset_language("stsbenchmark-sts", seed, TARGETS) for seed in (1337, 1338, 1339)]
+    >>> [draw_translation_language("stsbenchmark-sts", seed, TARGETS) for seed in (1337, 1338, 1339)]
     ['Arabic', 'Arabic', 'Arabic']
     """
     named = json.dumps({"dataset": dataset, "seed_transform": seed}, sort_keys=True, separators=(",", ":"))
@@ -240,12 +240,12 @@ class TransformOptions:
         """As saved in manifests."""
         return asdict(self)
 
-    def limit_answer_tokens(self, step: str) -> int:
+    def find_answer_token_limit(self, step: str) -> int:
         """The longest answer of a step, in tokens."""
         return self.max_tokens_expansion if step == "expansion" else self.max_tokens
 
 
-def apply_reference_value(options: T) -> T:
+def set_options_to_reference(options: T) -> T:
     """The options with `reference` wherever they have that value."""
     chosen = {
         entry.name: REFERENCE

@@ -19,21 +19,21 @@ from embassay.protocols.kernel.comparisons import (
     SystemHeadlineValue,
     SystemStanding,
     average_headline_components,
-    compare_headlines,
+    compare_headlines_of_all_systems,
 )
 from embassay.protocols.wordings.protocol import make_standings_over_wordings
 from embassay.protocols.wordings.scores import (
     OVERALL,
     RunCellRecords,
-    RunLayout,
-    SystemScoreLevel,
+    SystemScoreAndDrop,
+    WordingRunSetup,
     WordingSourceInRun,
+    average_headlines_of_one_system,
     average_runs_and_sources,
-    average_system_headlines,
-    average_system_levels,
+    average_system_scores_and_drops,
     list_scopes_with_systems,
     make_original_row,
-    make_system_level_rows,
+    make_score_and_drop_rows,
 )
 from embassay.records import HeadlineComponent, ResampledUnitGroup, ResultRow
 from embassay.runs.folder import CellRecord
@@ -46,20 +46,20 @@ TOTAL = ""
 RESAMPLES = 1_000
 
 
-def name_axis_part(axis: str) -> str:
+def format_axis_part_name(axis: str) -> str:
     """What rows call an axis: `axis:length`."""
     return f"axis:{axis}"
 
 
-class TransformationProfiles:
+class TransformationScoreLevels:
     """The levels of a run by task, dataset, system and part: a transformation, `axis:NAME`, or the total, which is the
     plain mean of the axes as these are of their transformations."""
 
-    def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
+    def __init__(self, layout: WordingRunSetup, records: Sequence[CellRecord]) -> None:
         self.layout, self.cells = layout, RunCellRecords(records)
         self.sources = {source.prefix.rstrip(":"): source for source in layout.sources}
         self.on_dataset = cache(self._compute_dataset_level)
-        self.in_scope = cache(self._compute_scope_level)
+        self.in_scope = cache(self._average_score_level_over_scope)
 
     @property
     def present_transformations(self) -> tuple[str, ...]:
@@ -74,12 +74,12 @@ class TransformationProfiles:
     @property
     def parts(self) -> tuple[str, ...]:
         """Transformations, axes, and the total."""
-        return (*self.present_transformations, *(name_axis_part(axis) for axis in self.axes), TOTAL)
+        return (*self.present_transformations, *(format_axis_part_name(axis) for axis in self.axes), TOTAL)
 
-    def list_component_parts(self, part: str) -> tuple[str, ...]:
+    def list_parts_averaged_by_axis(self, part: str) -> tuple[str, ...]:
         """The parts that an axis, or the total, is the mean of."""
         if part == TOTAL:
-            return tuple(name_axis_part(axis) for axis in self.axes)
+            return tuple(format_axis_part_name(axis) for axis in self.axes)
         return select_axis_transformations(part.removeprefix("axis:"), self.present_transformations)
 
     def headline(self, task: str) -> str:
@@ -88,7 +88,7 @@ class TransformationProfiles:
 
     def _compute_dataset_level(
         self, task: str, dataset: str, system: str, part: str, lang: str = ""
-    ) -> SystemScoreLevel:
+    ) -> SystemScoreAndDrop:
         if part in self.sources:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
             return average_runs_and_sources(
@@ -97,16 +97,16 @@ class TransformationProfiles:
             )  # fmt: skip
         levels = [
             (name, self.on_dataset(task, dataset, system, name, lang))
-            for name in self.list_component_parts(part)
+            for name in self.list_parts_averaged_by_axis(part)
         ]
         return average_same_item_levels(levels, system, "axis" if part == TOTAL else "transformation")
 
-    def _compute_scope_level(self, scope: str, system: str, part: str) -> SystemScoreLevel:
+    def _average_score_level_over_scope(self, scope: str, system: str, part: str) -> SystemScoreAndDrop:
         levels = [
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
             for task, dataset in self.layout.list_scope_datasets(scope)
         ]
-        return average_system_levels(levels, system, noun="dataset")
+        return average_system_scores_and_drops(levels, system, noun="dataset")
 
     def original(self, scope: str, system: str) -> SystemHeadlineValue:
         """The original score over the datasets of a task, or over all."""
@@ -122,20 +122,20 @@ class TransformationProfiles:
         for name, part in parts:
             if part.value is None:
                 return SystemHeadlineValue.none(system, f"{name}: {part.reason}")
-        return average_system_headlines([part for _, part in parts], system, noun="dataset")
+        return average_headlines_of_one_system([part for _, part in parts], system, noun="dataset")
 
     def _find_measure_bounds(self, task: str) -> tuple[float, float]:
         return (-1.0 if self.headline(task) == "spearman" else 0.0), 1.0
 
 
 def average_same_item_levels(
-    levels: Sequence[tuple[str, SystemScoreLevel]], system: str, noun: str
-) -> SystemScoreLevel:
+    levels: Sequence[tuple[str, SystemScoreAndDrop]], system: str, noun: str
+) -> SystemScoreAndDrop:
     """The plain mean of levels on the same items: these are drawn together, the runs of each by themselves. No value,
     with the reason, where one has none."""
     for name, level in levels:
         if not level.has_score:
-            return SystemScoreLevel.none(system, f"{name}: {level.score.reason}")
+            return SystemScoreAndDrop.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     if len(parts) == 1:
         return parts[0]
@@ -147,18 +147,18 @@ def average_same_item_levels(
         _average_runs_by_number([part.runs for part in parts]),
         _average_runs_by_number([part.deltas for part in parts]),
     )
-    return SystemScoreLevel(system, score, original, delta, runs, deltas)
+    return SystemScoreAndDrop(system, score, original, delta, runs, deltas)
 
 
 def _average_headlines(parts: Sequence[SystemHeadlineValue], system: str, noun: str) -> SystemHeadlineValue:
     component = average_headline_components([part.component for part in parts])
     nouns = f"{len(parts)} {'axes' if noun == 'axis' else noun + 's'}"
-    merged = replace(component, strata=_join_strata([part.component for part in parts]))
+    merged = replace(component, strata=_join_strata_of_mean_components([part.component for part in parts]))
     words = f"mean over {nouns} of the same items; {parts[0].method}"
     return SystemHeadlineValue.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
 
 
-def _join_strata(parts: Sequence[HeadlineComponent]) -> tuple[ResampledUnitGroup, ...]:
+def _join_strata_of_mean_components(parts: Sequence[HeadlineComponent]) -> tuple[ResampledUnitGroup, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
     # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
@@ -178,7 +178,7 @@ def _average_runs_by_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats
     return (np.mean([runs[:common] for runs in every], axis=0),) if every else ()
 
 
-def make_profile_rows(profiles: TransformationProfiles) -> Iterator[ResultRow]:
+def make_transformation_result_rows(profiles: TransformationScoreLevels) -> Iterator[ResultRow]:
     """The rows of every part on every dataset, its languages, over the datasets of a task and over all."""
     layout = profiles.layout
     for task in layout.tasks:
@@ -187,23 +187,25 @@ def make_profile_rows(profiles: TransformationProfiles) -> Iterator[ResultRow]:
             for system in layout.systems:
                 for part in profiles.parts:
                     level = profiles.on_dataset(task.name, dataset.name, system.name, part)
-                    yield from make_system_level_rows(layout, task.name, task.headline, level, part, dataset)
+                    yield from make_score_and_drop_rows(
+                        layout, task.name, task.headline, level, part, dataset
+                    )
                     for lang in languages:
                         level = profiles.on_dataset(task.name, dataset.name, system.name, part, lang)
-                        yield from make_system_level_rows(
+                        yield from make_score_and_drop_rows(
                             layout, task.name, task.headline, level, part, dataset, lang
                         )
     for scope in (*(task.name for task in layout.tasks), OVERALL):
         headline = profiles.headline(scope)
         for system in layout.systems:
             for part in profiles.parts:
-                yield from make_system_level_rows(
+                yield from make_score_and_drop_rows(
                     layout, scope, headline, profiles.in_scope(scope, system.name, part), part
                 )
             yield make_original_row(layout, scope, headline, profiles.original(scope, system.name))
 
 
-def make_hteb_standings(profiles: TransformationProfiles) -> Iterator[SystemStanding]:
+def make_hteb_standings(profiles: TransformationScoreLevels) -> Iterator[SystemStanding]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
     tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
     return make_standings_over_wordings(
@@ -211,30 +213,32 @@ def make_hteb_standings(profiles: TransformationProfiles) -> Iterator[SystemStan
     )
 
 
-def make_profile_comparisons(
-    profiles: TransformationProfiles, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
+def make_transformation_comparison_record(
+    profiles: TransformationScoreLevels, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
 ) -> dict[str, Any]:
     """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
-    (`run_change_tests`), `axes` (`correlate_axes`), `families` (`build_model_family_record`) and `groups`
-    (`compare_language_groups`)."""
+    (`run_profile_change_tests`), `axes` (`correlate_axes`), `families` (`make_model_family_by_size_record`) and
+    `groups` (`average_changes_by_language_group`)."""
     return {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; for the HTEB total, items and runs are resampled",
         "scopes": {
-            scope.name: compare_headlines(
+            scope.name: compare_headlines_of_all_systems(
                 [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
             )
             for scope in list_scopes_with_systems(profiles.layout)
         },
-        "tests": run_change_tests(profiles),
+        "tests": run_profile_change_tests(profiles),
         "axes": correlate_axes(profiles),
-        "families": [build_model_family_record(profiles, name, members) for name, members in families],
-        "groups": compare_language_groups(profiles),
+        "families": [make_model_family_by_size_record(profiles, name, members) for name, members in families],
+        "groups": average_changes_by_language_group(profiles),
     }
 
 
-def measure_score_changes(profiles: TransformationProfiles, system: str, part: str) -> dict[str, float]:
+def map_datasets_to_score_changes(
+    profiles: TransformationScoreLevels, system: str, part: str
+) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
     by_part = {}
     for task, dataset in profiles.layout.list_scope_datasets(OVERALL):
@@ -244,16 +248,16 @@ def measure_score_changes(profiles: TransformationProfiles, system: str, part: s
     return by_part
 
 
-def run_change_tests(profiles: TransformationProfiles) -> list[dict[str, Any]]:
+def run_profile_change_tests(profiles: TransformationScoreLevels) -> list[dict[str, Any]]:
     """Of every system and part the change over datasets: the Hodges-Lehmann `shift` with its bootstrap interval over
     datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
     tests: list[dict[str, Any]] = []
     for part in profiles.parts:
         family = [
-            _run_change_test(
+            _make_row_of_score_change_test(
                 part,
                 system.name,
-                list(measure_score_changes(profiles, system.name, part).values()),
+                list(map_datasets_to_score_changes(profiles, system.name, part).values()),
                 profiles.layout.seed,
             )
             for system in profiles.layout.ranked
@@ -266,7 +270,7 @@ def run_change_tests(profiles: TransformationProfiles) -> list[dict[str, Any]]:
     return tests
 
 
-def _run_change_test(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
+def _make_row_of_score_change_test(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
     row: dict[str, Any] = {"part": part, "system": system, "n": len(d)}
     nothing = dict.fromkeys(("shift", "ci_low", "ci_high", "p", "p_holm"))
     if not d:
@@ -279,14 +283,14 @@ def _run_change_test(part: str, system: str, d: Sequence[float], seed: int) -> d
     return {**row, **known, "p": test.p, "p_holm": test.p, "method": test.method, "reason": ""}
 
 
-def correlate_axes(profiles: TransformationProfiles) -> dict[str, Any]:
+def correlate_axes(profiles: TransformationScoreLevels) -> dict[str, Any]:
     """How far the axes go together: `systems` with their change on each axis, also less their mean over axes
     (`relative`) and their rank by it (1 = keeps most); `spearman` of every two axes over the systems (None of fewer
     than three)."""
     systems = []
     for system in profiles.layout.ranked:
         deltas = {
-            axis: profiles.in_scope(OVERALL, system.name, name_axis_part(axis)).delta
+            axis: profiles.in_scope(OVERALL, system.name, format_axis_part_name(axis)).delta
             for axis in profiles.axes
         }
         if all(delta.value is not None for delta in deltas.values()):
@@ -331,8 +335,8 @@ def _correlate_axis_pairs(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]
     return coupled
 
 
-def build_model_family_record(
-    profiles: TransformationProfiles, name: str, members: Sequence[tuple[str, float]]
+def make_model_family_by_size_record(
+    profiles: TransformationScoreLevels, name: str, members: Sequence[tuple[str, float]]
 ) -> dict[str, Any]:
     """A family by size: total, change and change of each axis of each member; `shift` is the Hodges-Lehmann shift over
     datasets of the largest member's change minus the smallest's (above 0: the gap is smaller), with its interval, and
@@ -341,7 +345,7 @@ def build_model_family_record(
     for system, billions in members:
         level = profiles.in_scope(OVERALL, system, TOTAL)
         axes = {
-            axis: profiles.in_scope(OVERALL, system, name_axis_part(axis)).delta.value
+            axis: profiles.in_scope(OVERALL, system, format_axis_part_name(axis)).delta.value
             for axis in profiles.axes
         }
         rows.append({"system": system, "billions": billions, "total": level.score.value,
@@ -351,7 +355,7 @@ def build_model_family_record(
     if len({size for size, _ in points}) > 1:
         slope = float(np.polyfit(np.log2([size for size, _ in points]), [gap for _, gap in points], 1)[0])
     # Members come by size, smallest first.
-    small, large = (measure_score_changes(profiles, members[place][0], TOTAL) for place in (0, -1))
+    small, large = (map_datasets_to_score_changes(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
     shift = (
         hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else Estimate(None)
@@ -364,7 +368,7 @@ def build_model_family_record(
     }  # fmt: skip
 
 
-def compare_language_groups(profiles: TransformationProfiles) -> list[dict[str, Any]]:
+def average_changes_by_language_group(profiles: TransformationScoreLevels) -> list[dict[str, Any]]:
     """English datasets and the others: the mean change of a dataset, over systems, of every part. Not a paired test."""
     english = {"en", "eng", "en-en", "eng-eng"}
     rows = []
@@ -375,7 +379,9 @@ def compare_language_groups(profiles: TransformationProfiles) -> list[dict[str, 
             if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
         ]
         for part in profiles.parts if places else ():
-            means = [_average_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
+            means = [
+                _average_change_over_systems(profiles, task, dataset.name, part) for task, dataset in places
+            ]
             defined = [mean for mean in means if mean is not None]
             shift = (
                 hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed)
@@ -393,8 +399,8 @@ def compare_language_groups(profiles: TransformationProfiles) -> list[dict[str, 
     return rows
 
 
-def _average_over_systems(
-    profiles: TransformationProfiles, task: str, dataset: str, part: str
+def _average_change_over_systems(
+    profiles: TransformationScoreLevels, task: str, dataset: str, part: str
 ) -> float | None:
     changes = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
@@ -410,6 +416,6 @@ class TransformationWithSeeds:
     name: str
     seeds: Mapping[str, tuple[int, ...]]
 
-    def convert_to_run_source(self) -> WordingSourceInRun:
+    def convert_to_wording_source(self) -> WordingSourceInRun:
         """As the levels know it."""
         return WordingSourceInRun("", self.seeds, prefix=f"{self.name}:")

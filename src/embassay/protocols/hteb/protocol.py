@@ -16,16 +16,16 @@ from embassay.errors import ModelError, UsageError
 from embassay.measures import edit_distances
 from embassay.protocols.hteb.options import REFERENCE, HtebOptions, HtebRequest
 from embassay.protocols.hteb.profiles import (
-    TransformationProfiles,
+    TransformationScoreLevels,
     TransformationWithSeeds,
     make_hteb_standings,
-    make_profile_comparisons,
-    make_profile_rows,
+    make_transformation_comparison_record,
+    make_transformation_result_rows,
 )
 from embassay.protocols.hteb.slots import (
     REGISTRY,
     TASKS,
-    NumberedSlots,
+    NumberedTextSlots,
     TransformationSlot,
     deduplicate_slots,
 )
@@ -35,11 +35,11 @@ from embassay.protocols.hteb.transformers import (
     PendingCallCounts,
     RecordedTextTransformer,
     TextTokenCounter,
-    TransformationSource,
+    TransformationWithParaphraser,
     has_wrong_length_change,
     open_transformers,
 )
-from embassay.protocols.kernel.inputs import resolve_dataset_sources
+from embassay.protocols.kernel.inputs import write_frames_and_list_dataset_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     PlannedSuite,
@@ -48,10 +48,14 @@ from embassay.protocols.kernel.plan import (
     check_unique_dataset_names,
     describe_suite_availability,
     order_tasks,
-    plan_datasets,
+    plan_datasets_and_suites,
     plan_systems,
 )
-from embassay.protocols.kernel.request import data_frames_folder, make_request_from_call, make_run_folder
+from embassay.protocols.kernel.request import (
+    choose_new_run_folder,
+    data_frames_folder,
+    make_request_from_call,
+)
 from embassay.protocols.kernel.session import (
     CellRunAttempt,
     RunConclusions,
@@ -61,20 +65,20 @@ from embassay.protocols.kernel.session import (
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    PlannedWordedDataset,
-    RunGrowth,
+    AdaptiveRunSeeds,
+    ParaphraseSetFiller,
+    PlannedDatasetToParaphrase,
     Seeds,
     WordedPlan,
     WordedProtocol,
-    WordingWriter,
     check_baseline_is_evaluated,
     forecast_evaluation_costs,
     make_reworded_cell,
-    make_wordings_lookup,
-    open_and_count_dataset,
+    make_wording_run_reference,
+    plan_dataset_with_text_counts,
 )
-from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
-from embassay.protocols.wordings.scores import RunLayout, TaskInRun, list_systems_and_datasets
+from embassay.protocols.wordings.records import ParaphraseOutcome, TextToParaphrase
+from embassay.protocols.wordings.scores import TaskInRun, WordingRunSetup, list_planned_systems_and_datasets
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_registered_task
 from embassay.records import LoadedDataset, ResultRow
@@ -83,7 +87,7 @@ from embassay.runs.folder import CellRecord, RunCell, RunFolder, slugify_name
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.systems import add_task_prompt_to_spec
 from embassay.systems.encoders.batches import PromptTask
-from embassay.systems.objects import register_system_objects
+from embassay.systems.objects import register_systems_and_list_specs
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -99,14 +103,16 @@ class HtebPlan(WordedPlan):
     version: ClassVar[int] = VERSION
     registry: ClassVar[str] = REGISTRY
     request: HtebRequest
-    _slots: dict[str, tuple[NumberedSlots, ...]] = field(default_factory=dict, kw_only=True, compare=False)
+    _slots: dict[str, tuple[NumberedTextSlots, ...]] = field(
+        default_factory=dict, kw_only=True, compare=False
+    )
 
-    def list_task_slots(self, dataset: PlannedWordedDataset) -> tuple[NumberedSlots, ...]:
+    def list_task_slots(self, dataset: PlannedDatasetToParaphrase) -> tuple[NumberedTextSlots, ...]:
         """The slots of each task on a dataset."""
         if dataset.name not in self._slots:
             options = self.request.options
             self._slots[dataset.name] = tuple(
-                NumberedSlots.of(
+                NumberedTextSlots.of(
                     planned_task.task, dataset.name, self.parts(dataset, planned_task.task), options
                 )
                 for planned_task in dataset.tasks
@@ -119,7 +125,7 @@ class HtebPlan(WordedPlan):
         return add_task_prompt_to_spec(system.spec, task) if by_task else system.spec
 
     def list_texts_to_transform(
-        self, source: TransformationSource, dataset: PlannedWordedDataset, seed: int
+        self, source: TransformationWithParaphraser, dataset: PlannedDatasetToParaphrase, seed: int
     ) -> tuple[TransformationSlot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
@@ -130,7 +136,7 @@ class HtebPlan(WordedPlan):
         )
 
     def languages(
-        self, source: TransformationSource, dataset: PlannedWordedDataset, seed: int
+        self, source: TransformationWithParaphraser, dataset: PlannedDatasetToParaphrase, seed: int
     ) -> Counter[str]:
         """How many texts go to, or through, each language."""
         spoken = (
@@ -156,7 +162,7 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline_is_evaluated(request.baseline, systems)
-    _check_family_systems(request, [system.name for system in systems])
+    _require_family_members_evaluated(request, [system.name for system in systems])
     datasets, suites = open_request_datasets(request)
     plan = HtebPlan(
         request,
@@ -173,16 +179,16 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
 
 def open_request_datasets(
     request: HtebRequest,
-) -> tuple[tuple[PlannedWordedDataset, ...], tuple[PlannedSuite, ...]]:
+) -> tuple[tuple[PlannedDatasetToParaphrase, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, opened and counted, and the suites among what it names."""
     for name in request.tasks:
         TASKS.get(name)
     check_mapping_targets(request.mapping)
-    asked = partial(_list_source_texts, request.options)
+    asked = partial(_iterate_slot_source_texts, request.options)
     wanted = order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
-    datasets, suites = plan_datasets(
-        request, wanted, lambda source: open_and_count_dataset(source, request, asked, "hteb", REGISTRY),
-        taken=partial(_apply_reference_languages, request.options)
+    datasets, suites = plan_datasets_and_suites(
+        request, wanted, lambda source: plan_dataset_with_text_counts(source, request, asked, "hteb", REGISTRY),
+        taken=partial(_add_all_languages_to_semrel, request.options)
     )  # fmt: skip
     check_unique_dataset_names(dataset.name for dataset in datasets)
     return datasets, suites
@@ -191,7 +197,7 @@ def open_request_datasets(
 SEMREL = "semrel2024"
 
 
-def _apply_reference_languages(options: HtebOptions, suite: DatasetSuite) -> DatasetSuite:
+def _add_all_languages_to_semrel(options: HtebOptions, suite: DatasetSuite) -> DatasetSuite:
     """A suite as it is, or, as in the reference, with all languages of SemRel wherever it has SemRel [H14]."""
     if options.semrel != REFERENCE or not suite.name.startswith("hteb"):
         return suite
@@ -199,14 +205,14 @@ def _apply_reference_languages(options: HtebOptions, suite: DatasetSuite) -> Dat
     return replace(suite, members=tuple(members))
 
 
-def _list_source_texts(
+def _iterate_slot_source_texts(
     options: HtebOptions, name: str, parts: tuple[LoadedDataset[object], ...]
-) -> Iterator[SourceText]:
-    for _, text, label, _ in NumberedSlots.of(name, "", parts, options).rows:
-        yield SourceText(text, label)
+) -> Iterator[TextToParaphrase]:
+    for _, text, label, _ in NumberedTextSlots.of(name, "", parts, options).rows:
+        yield TextToParaphrase(text, label)
 
 
-def _check_family_systems(request: HtebRequest, names: Sequence[str]) -> None:
+def _require_family_members_evaluated(request: HtebRequest, names: Sequence[str]) -> None:
     for family, members in request.families:
         for system, _ in members:
             if system not in names:
@@ -216,11 +222,11 @@ def _check_family_systems(request: HtebRequest, names: Sequence[str]) -> None:
                 )
 
 
-def add_run_cells(
+def add_cells_of_run_to_plan(
     plan: HtebPlan,
     folder: RunFolder,
     kept: ParaphraseSet,
-    sources: Sequence[TransformationSource],
+    sources: Sequence[TransformationWithParaphraser],
     seeds: Seeds,
 ) -> HtebPlan:
     """The plan with the cells of all runs whose texts are kept: `seeds` of each transformation and dataset."""
@@ -230,7 +236,7 @@ def add_run_cells(
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = make_wordings_lookup(kept, source, original.dataset, seed, plan.request)
+                run = make_wording_run_reference(kept, source, original.dataset, seed, plan.request)
                 cell = make_reworded_cell(original, source.variant(seed), run, folder)
                 # Systems without vectors cluster by linkage, which has no start to draw.
                 cells.append(
@@ -260,23 +266,27 @@ QUALITY = "texts"
 def conclude_run(
     plan: HtebPlan,
     folder: RunFolder,
-    sources: Sequence[TransformationSource],
+    sources: Sequence[TransformationWithParaphraser],
     seeds: Seeds,
     records: Sequence[CellRecord],
     rows: Sequence[ResultRow],
 ) -> RunConclusions:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
-    profiles = TransformationProfiles(make_run_layout(plan, sources, seeds), records)
-    texts = list(count_kept_transformations(plan, folder, sources, seeds))
-    quality = [row for text in texts for row in _make_text_quality_rows(text)]
-    summary = list(make_profile_rows(profiles))
-    compared = make_profile_comparisons(profiles, plan.request.families)
+    profiles = TransformationScoreLevels(
+        make_record_of_planned_transformations(plan, sources, seeds), records
+    )
+    texts = list(iterate_transformed_text_counts(plan, folder, sources, seeds))
+    quality = [row for text in texts for row in _make_transformation_outcome_rows(text)]
+    summary = list(make_transformation_result_rows(profiles))
+    compared = make_transformation_comparison_record(profiles, plan.request.families)
     made = tuple(make_hteb_tables(profiles, compared, texts))
     del rows
     return RunConclusions([*quality, *summary], compared, made, tuple(make_hteb_standings(profiles)))
 
 
-def make_run_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Seeds) -> RunLayout:
+def make_record_of_planned_transformations(
+    plan: HtebPlan, sources: Sequence[TransformationWithParaphraser], seeds: Seeds
+) -> WordingRunSetup:
     """The systems, datasets, tasks and transformations of a plan, with the seeds of the runs so far."""
     chosen = [
         TransformationWithSeeds(
@@ -284,24 +294,24 @@ def make_run_layout(plan: HtebPlan, sources: Sequence[TransformationSource], see
         )
         for source in sources
     ]
-    return RunLayout(
-        *list_systems_and_datasets(plan),
+    return WordingRunSetup(
+        *list_planned_systems_and_datasets(plan),
         tuple(TaskInRun(name, find_task_measure(name),
             find_registered_task(name, plan.registry).vectors) for name in plan.tasks),
-        tuple(transformation.convert_to_run_source() for transformation in chosen),
+        tuple(transformation.convert_to_wording_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"
     )  # fmt: skip
 
 
-def count_kept_transformations(
-    plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationSource], seeds: Seeds
+def iterate_transformed_text_counts(
+    plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationWithParaphraser], seeds: Seeds
 ) -> Iterator[TransformedTextCounts]:
     """Count what came of the texts of every transformation, dataset and run that is kept."""
-    kept = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
+    kept = ParaphraseSet.open_or_create_in_folder(folder.path / PARAPHRASES)
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
-                if kept.has_run(source.name, dataset.name, seed):
+                if kept.has_all_wordings_of_run(source.name, dataset.name, seed):
                     rows = kept.rows(source.name, dataset.name, seed)
                     drawn = plan.languages(source, dataset, seed)
                     yield count_transformed_texts(rows, source, dataset.name, seed, dict(drawn.most_common()))
@@ -309,7 +319,7 @@ def count_kept_transformations(
 
 def count_transformed_texts(
     rows: Sequence[ParaphraseOutcome],
-    source: TransformationSource,
+    source: TransformationWithParaphraser,
     dataset: str,
     seed: int,
     languages: dict[str, int],
@@ -327,7 +337,7 @@ def count_transformed_texts(
     return TransformedTextCounts(
         source.name, source.of.axis, dataset, seed, len(written), len(usable), outcomes,
         retried=sum(row.attempts > len(source.of.steps) for row in written),
-        ratio=_median_ratio(ratios),
+        ratio=_compute_median_of_sorted_ratios(ratios),
         wrong_way=sum(has_wrong_length_change(source.of.length, row.text, row.wording) for row in usable),
         questions=len(asked),
         no_question=sum(not _is_question(row.wording) for row in asked),
@@ -344,12 +354,12 @@ def _is_question(text: str) -> bool:
     return text.rstrip().endswith(_QUESTION)
 
 
-def _median_ratio(ratios: Sequence[float]) -> float | None:
+def _compute_median_of_sorted_ratios(ratios: Sequence[float]) -> float | None:
     n = len(ratios)
     return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
 
 
-def _make_text_quality_rows(texts: TransformedTextCounts) -> Iterator[ResultRow]:
+def _make_transformation_outcome_rows(texts: TransformedTextCounts) -> Iterator[ResultRow]:
     shares = {"unchanged": texts.unchanged, "failed": texts.texts - texts.usable, "retried": texts.retried}
     variant = f"{texts.transformation}:seed={texts.seed}"
     for measure, count in shares.items():
@@ -375,16 +385,19 @@ def _make_text_quality_rows(texts: TransformedTextCounts) -> Iterator[ResultRow]
     )
 
 
-def build_transformation_record(
-    folder: RunFolder, sources: Sequence[TransformationSource], growth: RunGrowth, plan: HtebPlan
+def build_transformation_sources_record(
+    folder: RunFolder,
+    sources: Sequence[TransformationWithParaphraser],
+    growth: AdaptiveRunSeeds,
+    plan: HtebPlan,
 ) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
-    kept = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
+    kept = ParaphraseSet.open_or_create_in_folder(folder.path / PARAPHRASES)
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [mismatch for source in sources for mismatch in _find_mismatched_datasets(source, plan)],
+        "warnings": [mismatch for source in sources for mismatch in _describe_mismatched_datasets(source, plan)],
         "sample": plan.request.limit is not None,
         "sources": [
             {
@@ -401,7 +414,7 @@ def build_transformation_record(
     }  # fmt: skip
 
 
-def _find_mismatched_datasets(source: TransformationSource, plan: HtebPlan) -> list[str]:
+def _describe_mismatched_datasets(source: TransformationWithParaphraser, plan: HtebPlan) -> list[str]:
     compare = getattr(source.paraphraser, "describe_data_mismatches", None)
     return (
         compare({dataset.name: dataset.fingerprint for dataset in plan.datasets})
@@ -419,8 +432,8 @@ class HtebProtocol(WordedProtocol):
     for."""
 
     name = "hteb"
-    sources: tuple[TransformationSource, ...] = ()
-    growth: RunGrowth
+    sources: tuple[TransformationWithParaphraser, ...] = ()
+    growth: AdaptiveRunSeeds
 
     def plan_run(
         self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None
@@ -428,8 +441,8 @@ class HtebProtocol(WordedProtocol):
         """Plan the cells of the texts as they are, and open the transformations."""
         plan = make_plan(request, cache, ledger)
         self.sources = open_transformations(request, plan.longest_text_bytes, ledger)
-        self.growth = RunGrowth(request, plan.datasets, self.sources)
-        check_recorded_coverage(plan, self.sources)
+        self.growth = AdaptiveRunSeeds(request, plan.datasets, self.sources)
+        check_recordings_leave_some_task_scored(plan, self.sources)
         return plan
 
     def forecast_cost(self, plan: HtebPlan, *, measure: bool = True) -> RunForecast:
@@ -456,19 +469,23 @@ class HtebProtocol(WordedProtocol):
 
     def list_own_manifest_fields(self, plan: HtebPlan) -> dict[str, Any]:
         """What there is to say of the transformations."""
-        return {"transformations": build_transformation_record(self.folder, self.sources, self.growth, plan)}
+        return {
+            "transformations": build_transformation_sources_record(
+                self.folder, self.sources, self.growth, plan
+            )
+        }
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Run the cells of the texts as they are, then round after round those of transformed texts."""
         plan: Any = session.plan
         # The plan grows with every round: before the last one it isn't known what the whole run is.
         session.whole = False
-        kept = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
-        writer = WordingWriter(kept, session.accounts.ledger, listener, TOLD)
+        kept = ParaphraseSet.open_or_create_in_folder(self.folder.path / PARAPHRASES)
+        writer = ParaphraseSetFiller(kept, session.accounts.ledger, listener, TOLD)
         session.do(listener)
         while self.growth.grows:
             writer.write(plan.datasets, self.sources, self.growth.seeds, plan.list_texts_to_transform)
-            session.plan = add_run_cells(plan, self.folder, kept, self.sources, self.growth.seeds)
+            session.plan = add_cells_of_run_to_plan(plan, self.folder, kept, self.sources, self.growth.seeds)
             session.do(listener)
             self.growth.add_needed_runs(session.list_ended_cells())
         session.whole = True
@@ -486,14 +503,16 @@ class HtebProtocol(WordedProtocol):
 
 def open_transformations(
     request: HtebRequest, longest: int, ledger: Ledger | None
-) -> tuple[TransformationSource, ...]:
+) -> tuple[TransformationWithParaphraser, ...]:
     """The transformations of a request."""
     return open_transformers(
         request.transformer, request.transformations, request.generation, longest=longest, ledger=ledger
     )
 
 
-def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSource]) -> None:
+def check_recordings_leave_some_task_scored(
+    plan: HtebPlan, sources: Sequence[TransformationWithParaphraser]
+) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
     recorded = [
         source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTextTransformer)
@@ -503,7 +522,7 @@ def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSour
     most = plan.request.options.most_lost
     slots = [slot for dataset in plan.datasets for slot in plan.list_task_slots(dataset)]
     texts = [[text for _, text, _, _ in slot.rows] for slot in slots]
-    if all(writer.compute_missing_share(some) > most for writer in recorded for some in texts):
+    if all(writer.compute_share_without_recording(some) > most for writer in recorded for some in texts):
         raise UsageError(
             "The sample's recorded transformations cover only 14 of its pairs, too few for its tasks.",
             mend="Add -t sts --limit 14 --languages reference, or name a language model, such as "
@@ -511,7 +530,7 @@ def check_recorded_coverage(plan: HtebPlan, sources: Sequence[TransformationSour
         )
 
 
-def check_price_is_known(sources: Sequence[TransformationSource], max_usd: float | None) -> None:
+def check_price_is_known(sources: Sequence[TransformationWithParaphraser], max_usd: float | None) -> None:
     """UsageError if the cost is limited and the price of a model is not known."""
     for source in sources if max_usd is not None else ():
         if isinstance(source.paraphraser, LLMTextTransformer) and source.paraphraser.token_price is None:
@@ -520,8 +539,8 @@ def check_price_is_known(sources: Sequence[TransformationSource], max_usd: float
 
 def forecast_transformations(
     plan: HtebPlan,
-    datasets: Sequence[PlannedWordedDataset],
-    sources: Sequence[TransformationSource],
+    datasets: Sequence[PlannedDatasetToParaphrase],
+    sources: Sequence[TransformationWithParaphraser],
     seeds: Seeds,
 ) -> Iterator[CellForecast]:
     """The cost of every transformation of every dataset. An answer is taken to be as long as is usual for what was
@@ -583,10 +602,10 @@ def run(
     families, generation, options. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when
     `max_usd` is reached: what is finished is kept.
     """
-    folder = Path(out) if out is not None else make_run_folder("hteb")
+    folder = Path(out) if out is not None else choose_new_run_folder("hteb")
     request = make_request_from_call(
-        HtebRequest, run, arguments, register_system_objects(systems, workers=workers),
-        datasets=resolve_dataset_sources(datasets, data_frames_folder(folder)), transformer=transformer
+        HtebRequest, run, arguments, register_systems_and_list_specs(systems, workers=workers),
+        datasets=write_frames_and_list_dataset_sources(datasets, data_frames_folder(folder)), transformer=transformer
     )  # fmt: skip
     return HtebProtocol().carry_out(
         request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -601,9 +620,9 @@ def transform(
     check_suites_available(plan.suites)
     chosen = open_transformations(request, plan.longest_text_bytes, ledger)
     check_price_is_known(chosen, ledger.max_usd)
-    seeds = RunGrowth(request, plan.datasets, chosen).seeds
-    kept = ParaphraseSet.create_in_folder(out / PARAPHRASES)
-    WordingWriter(kept, ledger, listener or SilentListener(), TOLD).write(
+    seeds = AdaptiveRunSeeds(request, plan.datasets, chosen).seeds
+    kept = ParaphraseSet.open_or_create_in_folder(out / PARAPHRASES)
+    ParaphraseSetFiller(kept, ledger, listener or SilentListener(), TOLD).write(
         plan.datasets, chosen, seeds, plan.list_texts_to_transform
     )
     return kept
@@ -619,7 +638,7 @@ def forecast_transform_cost(request: HtebRequest, ledger: Ledger | None = None) 
     """Forecast what a transformation of the texts would cost."""
     plan = plan_transformation(request)
     chosen = open_transformations(request, plan.longest_text_bytes, ledger)
-    seeds = RunGrowth(request, plan.datasets, chosen).seeds
+    seeds = AdaptiveRunSeeds(request, plan.datasets, chosen).seeds
     return RunForecast(
         tuple(forecast_transformations(plan, plan.datasets, chosen, seeds)),
         notes=describe_suite_availability(plan.suites),

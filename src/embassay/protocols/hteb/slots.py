@@ -22,13 +22,13 @@ from embassay.protocols.hteb.options import (
     HtebOptions,
     TextTransformation,
     TransformOptions,
-    draw_dataset_language,
     draw_text_language,
+    draw_translation_language,
     exclude_own_languages,
     make_text_seed,
     parse_language_names,
 )
-from embassay.protocols.tasks import TASK_NAMES, ParaphrasedData, Task, Wording, reranking
+from embassay.protocols.tasks import TASK_NAMES, OriginalAndParaphrasedData, Task, Wording, reranking
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import list_texts as query_texts
@@ -36,15 +36,15 @@ from embassay.protocols.tasks.task import (
     Place,
     PtebContext,
     VectorSimilarity,
-    list_left_out_rows,
-    select_record_rows,
-    skip_rows_without_wording,
+    list_rows_without_wording_as_skipped,
+    make_skipped_items_of_reason,
+    select_rows_of_each_field,
 )
-from embassay.protocols.wordings.records import SourceText
+from embassay.protocols.wordings.records import TextToParaphrase
 from embassay.protocols.wordings.work import find_language_at_place
 from embassay.records import Documents, LoadedDataset, RerankingSet, RetrievalSet, TaskOutcome
 from embassay.registry import Registry
-from embassay.systems.own import compute_row_similarities, find_model_own_similarity
+from embassay.systems.own import compute_similarity_matrix_by_name, find_model_own_similarity
 
 REGISTRY = "embassay.protocols.hteb.slots:TASKS"
 CORPUS = ("document:", "title:", "candidate:")
@@ -62,7 +62,9 @@ def _uses_reference_similarity(options: Any) -> bool:
     return bool(options.candidates == REFERENCE)
 
 
-def _load_retrieval_set(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[RetrievalSet]:
+def _load_retrieval_set_with_titles(
+    dataset: Dataset, limit: int | None, seed: int
+) -> LoadedDataset[RetrievalSet]:
     loaded = dataset.load("retrieval", limit=limit, seed=seed)
     titles = list_document_titles(dataset, loaded.data.corpus)
     corpus = replace(loaded.data.corpus, titles=titles)
@@ -88,7 +90,7 @@ def strip_title(text: str, title: str) -> str:
     return text[len(title) :].removeprefix(" ") if title and text.startswith(title) else text
 
 
-def list_corpus_texts(data: RetrievalSet) -> Iterator[Place]:
+def list_corpus_and_query_texts(data: RetrievalSet) -> Iterator[Place]:
     """The title and the body of every document, then the queries."""
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
@@ -98,7 +100,7 @@ def list_corpus_texts(data: RetrievalSet) -> Iterator[Place]:
     yield from query_texts(data)
 
 
-def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
+def reword_corpus_and_queries(data: RetrievalSet, wording: Wording) -> OriginalAndParaphrasedData:
     """Documents and queries transformed. A document of which a part has no wording drops out of the corpus and of the
     judgements, and with it a query that has no other relevant one."""
     documents, titles, said = [], [], list[int]()
@@ -113,16 +115,16 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
             documents.append(" ".join(part for part in (head.strip(), rest.strip()) if part))
     queries = list(starmap(wording, query_texts(data)))
     whole = len(said) == len(data.corpus)
-    corpus = data.corpus if whole else select_record_rows(data.corpus, said)
-    judged = _keep_document_grades(data, set(corpus.ids)) if not whole else data.qrels
+    corpus = data.corpus if whole else select_rows_of_each_field(data.corpus, said)
+    judged = _filter_qrels_to_documents(data, set(corpus.ids)) if not whole else data.qrels
     worded = [row for row, text in enumerate(queries) if text is not None]
     kept = [row for row in worded if any(gain > 0 for gain in judged[data.queries.ids[row]].values())]
-    asked = data.queries if len(kept) == len(data) else select_record_rows(data.queries, kept)
+    asked = data.queries if len(kept) == len(data) else select_rows_of_each_field(data.queries, kept)
     qrels = {query: judged[query] for query in asked.ids}
     lost = (
-        *skip_rows_without_wording("queries", data.queries.ids, worded),
-        *skip_rows_without_wording("documents", data.corpus.ids, said),
-        *list_left_out_rows(
+        *list_rows_without_wording_as_skipped("queries", data.queries.ids, worded),
+        *list_rows_without_wording_as_skipped("documents", data.corpus.ids, said),
+        *make_skipped_items_of_reason(
             ORPHANS, [data.queries.ids[row] for row in worded], _list_kept_places(worded, kept)
         ),
     )
@@ -132,10 +134,10 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
         replace(asked, texts=tuple(queries[row] for row in kept)),
         qrels,
     )
-    return ParaphrasedData(original, paraphrased, len(kept), len(data), lost)
+    return OriginalAndParaphrasedData(original, paraphrased, len(kept), len(data), lost)
 
 
-def _keep_document_grades(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
+def _filter_qrels_to_documents(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
     return {
         query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents}
         for query in data.queries.ids
@@ -160,13 +162,13 @@ def evaluate_reranking(system: Similarity, data: RerankingSet, context: PtebCont
     # The best of a query's texts; fmax leaves out those that were lost.
     similar = [
         np.fmax.reduce(
-            compute_row_similarities(
+            compute_similarity_matrix_by_name(
                 by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]]
             )
         )
         for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
-    return reranking.evaluate_known_similarities(system, data, similar, context, by_step)
+    return reranking.evaluate_reranking_by_similarities(system, data, similar, context, by_step)
 
 
 def _make_task_factory(name: str) -> Callable[[], Task]:
@@ -179,7 +181,12 @@ def _make_task_factory(name: str) -> Callable[[], Task]:
             return replace(task, evaluate=evaluate_reranking, own=_uses_reference_similarity)
         if name != "retrieval":
             return task
-        return replace(task, load=_load_retrieval_set, texts=list_corpus_texts, reword=reword_corpus)
+        return replace(
+            task,
+            load=_load_retrieval_set_with_titles,
+            texts=list_corpus_and_query_texts,
+            reword=reword_corpus_and_queries,
+        )
 
     return make
 
@@ -189,7 +196,7 @@ for _entry in TASK_NAMES:
 
 
 @dataclass(frozen=True)
-class TransformationSlot(SourceText):
+class TransformationSlot(TextToParaphrase):
     """A text to be transformed: its number among those of the task on the dataset that are not blank (-1: it is), the
     language it is written in, the one that it goes to or through, by their names; empty where there is none."""
 
@@ -213,7 +220,7 @@ def list_text_slots(
         (place, text, part.lang)
         for part in parts
         for place, text in (
-            _list_candidate_texts(part.data) if name == "reranking" else what.texts(part.data)
+            _list_query_and_candidate_texts(part.data) if name == "reranking" else what.texts(part.data)
         )
         if not place.startswith(kept)
     ]
@@ -222,7 +229,7 @@ def list_text_slots(
     yield from places
 
 
-def _list_candidate_texts(data: Any) -> Iterator[Place]:
+def _list_query_and_candidate_texts(data: Any) -> Iterator[Place]:
     for row, key in enumerate(data.ids):
         yield from ((f"query:{key}:{i}", text) for i, text in enumerate(data.queries[row]))
         gains = data.relevance[row]
@@ -231,7 +238,7 @@ def _list_candidate_texts(data: Any) -> Iterator[Place]:
 
 
 @dataclass(frozen=True)
-class NumberedSlots:
+class NumberedTextSlots:
     """The slots of one task on one dataset, numbered."""
 
     task: str
@@ -242,7 +249,7 @@ class NumberedSlots:
     @classmethod
     def of(
         cls, name: str, dataset: str, parts: Sequence[LoadedDataset[Any]], options: HtebOptions
-    ) -> NumberedSlots:
+    ) -> NumberedTextSlots:
         """Number the slots of the parts of a dataset."""
         rows, ordinal = [], 0
         for place, text, label in list_text_slots(name, parts, options):
@@ -278,8 +285,8 @@ class NumberedSlots:
         """The language that a slot goes to, or through."""
         if of.common:
             both = parse_language_names(label, varieties=options.arabic == "reference")
-            return draw_dataset_language(
-                find_reference_name(self.dataset), seed, exclude_own_languages(TARGETS, both)
+            return draw_translation_language(
+                find_dataset_name_in_reference(self.dataset), seed, exclude_own_languages(TARGETS, both)
             )
         if not of.drawn:
             return ""
@@ -294,35 +301,35 @@ def deduplicate_slots(slots: Iterable[TransformationSlot]) -> tuple[Transformati
     return tuple({(slot.lang, slot.text, slot.place): slot for slot in slots}.values())
 
 
-def find_reference_name(dataset: str) -> str:
+def find_dataset_name_in_reference(dataset: str) -> str:
     """Find the reference's name of a dataset of the catalogue; another name stays.
 
-    >>> find_reference_name("stsbenchmark"), find_reference_name("scifact"), find_reference_name("mine")
-    ('stsbenchmark-sts', 'SciFact', 'mine')
+    >>> find_dataset_name_in_reference("stsbenchmark"), find_dataset_name_in_reference("scifact"),
+    find_dataset_name_in_reference("mine") ('stsbenchmark-sts', 'SciFact', 'mine')
     """
-    return _map_reference_names().get(dataset, dataset)
+    return _map_catalogue_to_reference_names().get(dataset, dataset)
 
 
 @cache
-def read_reference_datasets() -> Mapping[str, Mapping[str, Any]]:
+def read_reference_dataset_settings() -> Mapping[str, Mapping[str, Any]]:
     """The reference's name of a dataset -> what `datasets.toml` says of it."""
     document = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
     return {entry["name"]: entry for entry in document["dataset"]}
 
 
-def find_catalogue_name(dataset: str) -> str:
+def find_catalogue_name_of_dataset(dataset: str) -> str:
     """Find the catalogue's name of a dataset of the reference; another name stays.
 
-    >>> find_catalogue_name("stsbenchmark-sts"), find_catalogue_name("mine")
+    >>> find_catalogue_name_of_dataset("stsbenchmark-sts"), find_catalogue_name_of_dataset("mine")
     ('stsbenchmark', 'mine')
     """
     return (
-        str(read_reference_datasets()[dataset]["catalogue"])
-        if dataset in read_reference_datasets()
+        str(read_reference_dataset_settings()[dataset]["catalogue"])
+        if dataset in read_reference_dataset_settings()
         else dataset
     )
 
 
 @cache
-def _map_reference_names() -> dict[str, str]:
-    return {entry["catalogue"]: name for name, entry in read_reference_datasets().items()}
+def _map_catalogue_to_reference_names() -> dict[str, str]:
+    return {entry["catalogue"]: name for name, entry in read_reference_dataset_settings().items()}

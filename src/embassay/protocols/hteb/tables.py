@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
-from embassay.protocols.hteb.profiles import TOTAL, TransformationProfiles, name_axis_part
+from embassay.protocols.hteb.profiles import TOTAL, TransformationScoreLevels, format_axis_part_name
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
@@ -18,11 +18,11 @@ from embassay.protocols.kernel.tables import (
     text,
     whole_number_column,
 )
-from embassay.protocols.wordings.scores import OVERALL, SystemScoreLevel
+from embassay.protocols.wordings.scores import OVERALL, SystemScoreAndDrop
 from embassay.protocols.wordings.tables import (
     POINTS,
+    iterate_columns_of_sequence_values,
     make_points_column,
-    make_sequence_columns,
     make_signed_points_column,
 )
 
@@ -57,19 +57,21 @@ class TransformedTextCounts:
 
 
 def make_hteb_tables(
-    profiles: TransformationProfiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTextCounts]
+    profiles: TransformationScoreLevels,
+    comparisons: Mapping[str, Any],
+    texts: Sequence[TransformedTextCounts],
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
     if not profiles.layout.datasets or not profiles.present_transformations:
         return
-    shares = share_unchanged_and_failed(texts)
-    yield _make_level_grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
-    yield _make_level_grid(
+    shares = compute_unchanged_and_failed_shares(texts)
+    yield _make_transformation_effect_grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
+    yield _make_transformation_effect_grid(
         profiles, "hteb_changes", "HTEB: transformed minus original, points", "delta", shares
     )
-    yield _make_part_level_table(profiles, shares)
+    yield _make_level_table_by_transformation(profiles, shares)
     yield _make_change_tests_table(comparisons["tests"])
-    yield _make_axes_table(comparisons["axes"])
+    yield _make_transformation_axes_table(comparisons["axes"])
     if comparisons["axes"]["spearman"]:
         yield _make_axis_coupling_table(comparisons["axes"]["spearman"])
     if comparisons["families"]:
@@ -77,16 +79,16 @@ def make_hteb_tables(
     if comparisons["groups"]:
         yield _make_language_groups_table(comparisons["groups"])
     if texts:
-        yield _make_text_counts_table(texts)
+        yield _make_text_outcome_counts_table(texts)
         if any(row.languages for row in texts):
-            yield _make_languages_table(texts)
+            yield _make_drawn_languages_table(texts)
 
 
 Shares = Mapping[tuple[str, str], tuple[float, float]]
 """(transformation, dataset) -> the shares of unchanged and of failed texts, all runs together."""
 
 
-def share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> Shares:
+def compute_unchanged_and_failed_shares(texts: Sequence[TransformedTextCounts]) -> Shares:
     """The shares of unchanged and failed texts, by transformation and dataset ("" for all)."""
     groups: dict[tuple[str, str], list[TransformedTextCounts]] = {}
     for row in texts:
@@ -103,7 +105,7 @@ def _share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> tuple
     return unchanged / total, (total - usable) / total
 
 
-def format_part_title(part: str) -> str:
+def format_profile_part_title(part: str) -> str:
     """Format the title of a part of a profile."""
     if part == TOTAL:
         return "total"
@@ -116,30 +118,32 @@ class SystemLevelsByPart(NamedTuple):
     task: str
     dataset: str
     system: str
-    levels: Mapping[str, SystemScoreLevel]
+    levels: Mapping[str, SystemScoreAndDrop]
 
 
 _SCOPE = (text("task"), text("dataset", lambda row: row.dataset or MACRO), text("system"))
 
 
-def _make_level_grid(
-    profiles: TransformationProfiles, name: str, title: str, what: str, shares: Shares
+def _make_transformation_effect_grid(
+    profiles: TransformationScoreLevels, name: str, title: str, what: str, shares: Shares
 ) -> ColumnTable:
     """A row for every system on every dataset, over each task, and over all; beside it how many texts were unchanged,
     and how many failed."""
     style: Style = "signed" if what == "delta" else "number"
-    mean_shares = partial(_average_loss_shares, shares, profiles.present_transformations)
+    mean_shares = partial(_average_unchanged_and_failed_shares, shares, profiles.present_transformations)
     return ColumnTable.of(
         name,
         title,
-        _list_scope_levels(profiles),
+        _iterate_system_levels_per_dataset(profiles),
         *_SCOPE,
         make_points_column("original", lambda row: row.levels[TOTAL].original.value),
         *(
-            make_points_column(format_part_title(part), partial(_read_part_value, what, part), style)
+            make_points_column(
+                format_profile_part_title(part), partial(_read_score_level_of_part, what, part), style
+            )
             for part in profiles.parts
         ),
-        *make_sequence_columns(("unchanged %", "failed %"), mean_shares),
+        *iterate_columns_of_sequence_values(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
         note="For a dataset, an axis is the mean of its transformations, and the total is the mean of its "
         "axes. Datasets have equal weight. The original is scored on the items that have a transformed text "
@@ -147,12 +151,12 @@ def _make_level_grid(
     )
 
 
-def _read_part_value(what: str, part: str, row: SystemLevelsByPart) -> float | None:
+def _read_score_level_of_part(what: str, part: str, row: SystemLevelsByPart) -> float | None:
     value: float | None = getattr(row.levels[part], what).value
     return value
 
 
-def _average_loss_shares(
+def _average_unchanged_and_failed_shares(
     shares: Shares, transformations: Sequence[str], row: SystemLevelsByPart
 ) -> Sequence[float | None]:
     """The means over transformations of the shares of unchanged and of failed texts, in percent."""
@@ -161,7 +165,7 @@ def _average_loss_shares(
     return [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else (None, None)
 
 
-def _list_scope_levels(profiles: TransformationProfiles) -> Iterator[SystemLevelsByPart]:
+def _iterate_system_levels_per_dataset(profiles: TransformationScoreLevels) -> Iterator[SystemLevelsByPart]:
     for task, dataset in profiles.layout.list_scope_datasets(OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.on_dataset, task, dataset.name, system.name)
@@ -175,7 +179,7 @@ def _list_scope_levels(profiles: TransformationProfiles) -> Iterator[SystemLevel
             yield SystemLevelsByPart(task, "", system.name, {part: find(part) for part in profiles.parts})
 
 
-class SystemLevelAtPart(NamedTuple):
+class SystemScoreAtTransformation(NamedTuple):
     """A system at one part: a transformation, an axis or the total; with the intervals of its score and its change,
     and the shares of unchanged and of failed texts."""
 
@@ -183,36 +187,42 @@ class SystemLevelAtPart(NamedTuple):
     dataset: str
     system: str
     part: str
-    level: SystemScoreLevel
+    level: SystemScoreAndDrop
     score_ends: tuple[float | None, float | None]
     change_ends: tuple[float | None, float | None]
     shares: tuple[float | None, float | None]
 
 
-def _make_part_level_table(profiles: TransformationProfiles, shares: Shares) -> ColumnTable:
+def _make_level_table_by_transformation(profiles: TransformationScoreLevels, shares: Shares) -> ColumnTable:
     """Make the table of every level with its intervals, spread, and texts unchanged or failed."""
     rows = []
-    for task, dataset, system, levels in _list_scope_levels(profiles):
+    for task, dataset, system, levels in _iterate_system_levels_per_dataset(profiles):
         for part, level in levels.items():
             share = shares.get((part, dataset), (None, None))
             ends = level.score.interval, level.delta.interval
-            rows.append(SystemLevelAtPart(task, dataset, system, part, level, *ends, share))
+            rows.append(SystemScoreAtTransformation(task, dataset, system, part, level, *ends, share))
     score_ends, change_ends = ("score_low", "score_high"), ("change_low", "change_high")
     return ColumnTable.of(
-        "hteb_cells", "HTEB: every score and change with its 95% interval", rows, *_SCOPE,
-        text("part", lambda row: format_part_title(row.part)), make_points_column("original", "level.original.value"),
+        "hteb_cells",
+        "HTEB: every score and change with its 95% interval",
+        rows,
+        *_SCOPE,
+        text("part", lambda row: format_profile_part_title(row.part)),
+        make_points_column("original", "level.original.value"),
         make_points_column("score", "level.score.value"),
-        *make_sequence_columns(score_ends, attrgetter("score_ends"), factor=POINTS),
+        *iterate_columns_of_sequence_values(score_ends, attrgetter("score_ends"), factor=POINTS),
         make_signed_points_column("change", "level.delta.value"),
-        *make_sequence_columns(change_ends, attrgetter("change_ends"), "signed", POINTS),
+        *iterate_columns_of_sequence_values(change_ends, attrgetter("change_ends"), "signed", POINTS),
         make_points_column("sd", "level.sd"),
-        make_points_column("change_sd", "level.delta_sd"), whole_number_column("n", "level.score.n"),
-        *make_sequence_columns(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
-        text("method", "level.delta.method"), text("reason", "level.score.reason"),
-    )  # fmt: skip
+        make_points_column("change_sd", "level.delta_sd"),
+        whole_number_column("n", "level.score.n"),
+        *iterate_columns_of_sequence_values(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
+        text("method", "level.delta.method"),
+        text("reason", "level.score.reason"),
+    )
 
 
-_PART = text("part", lambda row: format_part_title(row["part"]))
+_PART = text("part", lambda row: format_profile_part_title(row["part"]))
 _ENDS = (make_signed_points_column("low", "ci_low"), make_signed_points_column("high", "ci_high"))
 
 
@@ -227,7 +237,7 @@ def _make_change_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
+def _make_transformation_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
     rows = []
     for system in axes["systems"]:
         for axis in axes["axes"]:
@@ -284,16 +294,16 @@ def _make_language_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTa
 _TEXTS = (text("transformation"), text("dataset"), whole_number_column("seed"))
 
 
-def _make_text_counts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
+def _make_text_outcome_counts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
         "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole_number_column("texts"),
-        number_column("unchanged %", lambda row: _compute_share_or_none(row.unchanged, row.texts)),
-        number_column("failed %", lambda row: _compute_share_or_none(row.texts - row.usable, row.texts)),
-        number_column("retried %", lambda row: _compute_share_or_none(row.retried, row.texts)),
+        number_column("unchanged %", lambda row: _compute_percentage_or_none(row.unchanged, row.texts)),
+        number_column("failed %", lambda row: _compute_percentage_or_none(row.texts - row.usable, row.texts)),
+        number_column("retried %", lambda row: _compute_percentage_or_none(row.retried, row.texts)),
         number_column("length ratio", "ratio"),
-        number_column("wrong way %", _compute_wrong_way_share),
-        number_column("questions lost %", lambda row: _compute_share_or_none(row.no_question, row.questions)),
+        number_column("wrong way %", _compute_wrong_length_percentage),
+        number_column("questions lost %", lambda row: _compute_percentage_or_none(row.no_question, row.questions)),
         number_column("edit distance", "distance"),
         *(_make_count_column(kind, attrgetter("outcomes")) for kind in kinds),
         note="Distinct texts. Length ratio: the median. Wrong way: texts that should be longer or shorter "
@@ -301,13 +311,13 @@ def _make_text_counts_table(texts: Sequence[TransformedTextCounts]) -> ColumnTab
     )  # fmt: skip
 
 
-def _compute_share_or_none(part: int, n: int) -> float | None:
+def _compute_percentage_or_none(part: int, n: int) -> float | None:
     return 100 * part / n if n else None
 
 
-def _compute_wrong_way_share(row: TransformedTextCounts) -> float | None:
+def _compute_wrong_length_percentage(row: TransformedTextCounts) -> float | None:
     return (
-        _compute_share_or_none(row.wrong_way, row.usable)
+        _compute_percentage_or_none(row.wrong_way, row.usable)
         if TRANSFORMATIONS[row.transformation].length
         else None
     )
@@ -317,7 +327,7 @@ def _make_count_column(name: str, find: Callable[[Any], Mapping[str, int]]) -> C
     return whole_number_column(name, lambda row: find(row).get(name, 0))
 
 
-def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
+def _make_drawn_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable:
     drawn = [row for row in texts if row.languages]
     names = dict.fromkeys(name for row in drawn for name in row.languages)
     return ColumnTable.of(
@@ -329,8 +339,8 @@ def _make_languages_table(texts: Sequence[TransformedTextCounts]) -> ColumnTable
 
 __all__ = [
     "TransformedTextCounts",
-    "format_part_title",
+    "compute_unchanged_and_failed_shares",
+    "format_axis_part_name",
+    "format_profile_part_title",
     "make_hteb_tables",
-    "name_axis_part",
-    "share_unchanged_and_failed",
 ]

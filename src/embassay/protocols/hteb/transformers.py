@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, cast
 from unicodedata import category
 
 from embassay.contracts import ChatMessage, ChatModel, Completion, SamplingSettings, Tokenizer
-from embassay.data.language import explain_language_mismatch
+from embassay.data.language import explain_why_languages_of_texts_differ
 from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
@@ -26,13 +26,17 @@ from embassay.protocols.hteb.options import (
 )
 from embassay.protocols.hteb.slots import TransformationSlot
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.wordings.protocol import LLMTextRewriter, WordingDraw, keep_blank_text
-from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome, Paraphraser, SourceText
+from embassay.protocols.wordings.protocol import (
+    LLMTextRewriter,
+    WordingRequestResult,
+    make_blank_text_outcome,
+)
+from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome, Paraphraser, TextToParaphrase
 from embassay.protocols.wordings.refusals import REFUSAL, find_mark_added_by_wording
 from embassay.protocols.wordings.sets import ParaphraseSet, StoredWordingSource
 from embassay.runs.folder import digest_json
 from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion
-from embassay.systems.chat import CHAT_MODELS, fit_chat_model_to_context, open_chat
+from embassay.systems.chat import CHAT_MODELS, fit_chat_without_thinking_to_context, open_chat
 from embassay.systems.chat.answers import extract_first_code_fence, strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger, estimate_server_tokens
 
@@ -51,18 +55,18 @@ class ParsedAnswerText:
     outcome: Literal["ok", "invalid JSON", "invalid text"] = "ok"
 
 
-def read_answer_text(answer: str, *, structured: bool = True) -> ParsedAnswerText:
+def parse_transformed_text(answer: str, *, structured: bool = True) -> ParsedAnswerText:
     """The text in an answer: of JSON, also within a fence or words or broken, its field `transformed_text`; without
     `structured` the whole answer.
 
-    >>> read_answer_text('```json\\n{"transformed_text": "A fox."}\\n```').text
+    >>> parse_transformed_text('```json\\n{"transformed_text": "A fox."}\\n```').text
     'A fox.'
-    >>> read_answer_text("[]").outcome, read_answer_text('{"transformed_text": "n/a"}').outcome
+    >>> parse_transformed_text("[]").outcome, parse_transformed_text('{"transformed_text": "n/a"}').outcome
     ('invalid JSON', 'invalid text')
     """
     # Half a character, which servers can send as JSON, can be in no file.
     answer = strip_tagged_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
-    text = _read_answer_field(answer) if structured else answer
+    text = _read_transformed_text_of_answer(answer) if structured else answer
     if text is None:
         return ParsedAnswerText(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
@@ -76,10 +80,10 @@ def _is_punctuation(sign: str) -> bool:
     return category(sign)[0] in "PZC" or sign in "+<>|^`~"
 
 
-def _read_answer_field(answer: str) -> str | None:
+def _read_transformed_text_of_answer(answer: str) -> str | None:
     """Read the text field of an answer, in the first reading that gives one."""
     try:
-        return _read_object_text(json.loads(answer))
+        return _get_text_field_of_answer(json.loads(answer))
     except (ValueError, RecursionError):
         pass
     # Some models put a fence, or words, around the object.
@@ -91,7 +95,7 @@ def _read_answer_field(answer: str) -> str | None:
         # Some models write Python's quotes, which JSON does not have.
         for read in (json.loads, ast.literal_eval):
             try:
-                found = _read_object_text(read(part))
+                found = _get_text_field_of_answer(read(part))
             except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
                 continue
             if found is not None:
@@ -106,12 +110,12 @@ def _read_answer_field(answer: str) -> str | None:
         return by_hand[1]
 
 
-def _read_object_text(answer: Any) -> str | None:
+def _get_text_field_of_answer(answer: Any) -> str | None:
     text = answer.get(FIELD) if isinstance(answer, dict) else None
     return text if isinstance(text, str) else None
 
 
-class TransformedTextSchema:
+class TransformationAnswerSchema:
     """The schema of an answer, which servers hold models to; any answer is read as far as it can be."""
 
     reads_itself = True
@@ -124,8 +128,8 @@ class TransformedTextSchema:
 
     @staticmethod
     def model_validate_json(text: str) -> ParsedAnswerText:
-        """What `read_answer_text` makes of it."""
-        return read_answer_text(text)
+        """What `parse_transformed_text` makes of it."""
+        return parse_transformed_text(text)
 
 
 REASONS: Mapping[str, str] = {
@@ -229,14 +233,16 @@ class LLMTextTransformer(LLMTextRewriter):
             own.temperature,
             own.top_p,
             first + attempt,
-            own.limit_answer_tokens(name),
+            own.find_answer_token_limit(name),
             None if own.top_k == -1 else own.top_k,
         )
         messages = [
             ChatMessage("system", format_step_instruction(name, source, target)),
             ChatMessage("user", text),
         ]
-        return ChatQuestion(messages, sampling, TransformedTextSchema if own.structured else None, attempt)
+        return ChatQuestion(
+            messages, sampling, TransformationAnswerSchema if own.structured else None, attempt
+        )
 
     def count_open_calls(
         self,
@@ -250,16 +256,17 @@ class LLMTextTransformer(LLMTextRewriter):
         asked = [slot for slot in slots if slot.text.strip()]
         tokens.count([slot.text for slot in asked])
         return sum(
-            (self._count_open_slot_calls(slot, seed, tokens, seen) for slot in asked), PendingCallCounts()
+            (self._count_calls_to_transform_slot(slot, seed, tokens, seen) for slot in asked),
+            PendingCallCounts(),
         )
 
-    def _count_open_slot_calls(
+    def _count_calls_to_transform_slot(
         self, slot: TransformationSlot, seed: int, tokens: TextTokenCounter, seen: set[tuple[Any, ...]]
     ) -> PendingCallCounts:
         total, text, length = PendingCallCounts(), slot.text, float(tokens.of(slot.text))
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
-            answer = self.chat.find_known_answer(question) if not total.calls and text else None
+            answer = self.chat.find_cached_answer(question) if not total.calls and text else None
             if isinstance(answer, Unanswered):
                 return total
             if answer is not None:
@@ -276,17 +283,17 @@ class LLMTextTransformer(LLMTextRewriter):
             seen.add(asked)
             said = length + tokens.of(_FRAME) * self.options.structured
             total += PendingCallCounts(
-                1, round(read), min(round(said), self.options.limit_answer_tokens(name))
+                1, round(read), min(round(said), self.options.find_answer_token_limit(name))
             )
         return total
 
-    async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
+    async def reword(self, asked: TextToParaphrase, seed: int) -> ParaphraseOutcome:
         """Reword one text that isn't blank, step by step."""
         slot = cast(TransformationSlot, asked)
-        drawn: list[WordingDraw] = []
+        drawn: list[WordingRequestResult] = []
         text = slot.text
         for step in range(len(self.of.steps)):
-            read = partial(self._judge_answer, slot, step, text)
+            read = partial(self._convert_answer_to_wording_draw, slot, step, text)
             drawn.append(await self.draw(partial(self.question, slot, step, text, seed), read))
             text = drawn[-1].text
             if drawn[-1].outcome != "ok":
@@ -303,25 +310,27 @@ class LLMTextTransformer(LLMTextRewriter):
         """Name the outcome of a refusal, telling apart a prompt that is too long."""
         return "prompt too long" if "context" in str(error) else "refused"
 
-    def _judge_answer(
+    def _convert_answer_to_wording_draw(
         self, slot: TransformationSlot, step: int, text: str, answer: Completion
-    ) -> WordingDraw:
+    ) -> WordingRequestResult:
         """Judge what the answer of a step is worth."""
         reading = self._read_completion_text(answer)
         if reading.outcome == "ok" and self._has_wrong_length(slot, step, reading.text, text):
-            return WordingDraw("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
+            return WordingRequestResult(
+                "", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}"
+            )
         if reading.outcome == "ok" and (mark := find_mark_added_by_wording(REFUSAL, slot.text, reading.text)):
-            return WordingDraw("", "refused", f"the model declined: {mark!r}")
-        own = reading.outcome == "ok" and self._is_in_text_language(step)
-        if own and (fault := explain_language_mismatch(slot.text, reading.text, slot.lang)):
-            return WordingDraw("", "wrong language", fault)
+            return WordingRequestResult("", "refused", f"the model declined: {mark!r}")
+        own = reading.outcome == "ok" and self._is_answer_expected_in_text_language(step)
+        if own and (fault := explain_why_languages_of_texts_differ(slot.text, reading.text, slot.lang)):
+            return WordingRequestResult("", "wrong language", fault)
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
-        return WordingDraw(reading.text, reading.outcome, reason)
+        return WordingRequestResult(reading.text, reading.outcome, reason)
 
     def _read_completion_text(self, answer: Completion) -> ParsedAnswerText:
-        return read_answer_text(answer.text, structured=self.options.structured)
+        return parse_transformed_text(answer.text, structured=self.options.structured)
 
-    def _is_in_text_language(self, step: int) -> bool:
+    def _is_answer_expected_in_text_language(self, step: int) -> bool:
         """Whether the answer of a step is to be in the language of the slot's text."""
         last = step == len(self.of.steps) - 1
         return last and (self.of.name == "backtranslation" or "translation" not in self.of.steps)
@@ -366,7 +375,7 @@ class StoredTextTransformer:
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,
@@ -377,19 +386,19 @@ class StoredTextTransformer:
         met: Counter[tuple[str, str]] = Counter()
         blanks = [place for place, source_text in enumerate(asked) if not source_text.text.strip()]
         for place in blanks:
-            yield place, keep_blank_text(asked[place], seed)
+            yield place, make_blank_text_outcome(asked[place], seed)
         done = set(blanks)
         left = [place for place in range(len(asked)) if place not in done]
         tried = [asked[place] for place in left]
         for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):
             text = tried[number]
             if row.outcome == "missing" and text.place:
-                row = self._take_next_occurrence(text, seed, dataset, met)
+                row = self._take_stored_paraphrase_of_text(text, seed, dataset, met)
             yield left[number], replace(row, place=text.place)
         hear(len(asked))
 
-    def _take_next_occurrence(
-        self, text: SourceText, seed: int, dataset: str, met: Counter[tuple[str, str]]
+    def _take_stored_paraphrase_of_text(
+        self, text: TextToParaphrase, seed: int, dataset: str, met: Counter[tuple[str, str]]
     ) -> ParaphraseOutcome:
         """Take what the set has of a text's next occurrence, or of the only one."""
         nth = met[text.lang, text.text]
@@ -431,7 +440,7 @@ class RecordedTextTransformer:
             )
         return (first,)
 
-    def compute_missing_share(self, texts: Iterable[str]) -> float:
+    def compute_share_without_recording(self, texts: Iterable[str]) -> float:
         """The share of the distinct texts that have nothing recorded; 0 where there is no text."""
         distinct = {text for text in texts if text.strip()}
         return len(distinct - self._texts.keys()) / max(1, len(distinct))
@@ -442,7 +451,7 @@ class RecordedTextTransformer:
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -469,7 +478,7 @@ def _load_sample_transformations() -> tuple[dict[str, str], ...]:
 
 
 @dataclass(frozen=True)
-class TransformationSource:
+class TransformationWithParaphraser:
     """A transformation and who does it. The run's set calls it by the transformation's name."""
 
     of: TextTransformation
@@ -508,7 +517,7 @@ def open_transformers(
     longest: int = 0,
     ledger: Ledger | None = None,
     answers: Path | None = None,
-) -> tuple[TransformationSource, ...]:
+) -> tuple[TransformationWithParaphraser, ...]:
     """A source for every transformation, done by the transformer that a spec string names:
 
     - any chat model, `ollama:gemma3:27b`; `longest` is the UTF-8 bytes of the longest text of the run;
@@ -521,15 +530,15 @@ def open_transformers(
 
     spec = CHAT_MODELS.style.parse(text)
     if spec.name == "recorded":
-        return _open_recorded_sources(names)
+        return _open_sample_transformation_sources(names)
     if spec.name == "stored":
         return _open_stored_sources(text, spec.target, names)
     if spec.name not in CHAT_MODELS:
-        from embassay.systems.models import suggest_chat_model_name
+        from embassay.systems.models import describe_fix_for_unknown_chat_model
 
         raise UsageError(
             f"There is no transformer called {spec.name!r}.",
-            mend=suggest_chat_model_name(text)
+            mend=describe_fix_for_unknown_chat_model(text)
             + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(model.name for model in CHAT_MODELS)}.",
         )
     chat = CachedChatModel(
@@ -538,31 +547,35 @@ def open_transformers(
     )
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
-        TransformationSource(TRANSFORMATIONS[name], LLMTextTransformer(chat, TRANSFORMATIONS[name], options))
+        TransformationWithParaphraser(
+            TRANSFORMATIONS[name], LLMTextTransformer(chat, TRANSFORMATIONS[name], options)
+        )
         for name in chosen
     )
 
 
-def _open_recorded_sources(names: Sequence[str]) -> tuple[TransformationSource, ...]:
+def _open_sample_transformation_sources(names: Sequence[str]) -> tuple[TransformationWithParaphraser, ...]:
     has = [
         transformation
         for transformation in TRANSFORMATIONS
         if transformation in _load_sample_transformations()[0]
     ]
-    _check_has_transformations("the sample", names, has)
+    _check_transformations_are_known("the sample", names, has)
     return tuple(
-        TransformationSource(TRANSFORMATIONS[name], RecordedTextTransformer(TRANSFORMATIONS[name]))
+        TransformationWithParaphraser(TRANSFORMATIONS[name], RecordedTextTransformer(TRANSFORMATIONS[name]))
         for name in names or has
     )
 
 
-def _check_has_transformations(what: str, names: Sequence[str], has: Sequence[str]) -> None:
+def _check_transformations_are_known(what: str, names: Sequence[str], has: Sequence[str]) -> None:
     for name in names:
         if name not in has:
             raise UsageError(f"{what} has no transformation {name!r}.", mend=f"Choose from {', '.join(has)}.")
 
 
-def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
+def _open_stored_sources(
+    text: str, folder: str, names: Sequence[str]
+) -> tuple[TransformationWithParaphraser, ...]:
     if not folder:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
@@ -573,9 +586,11 @@ def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[
             found=", ".join(kept.sources) or "none",
             mend="Give the folder of `embassay hteb run`, `hteb transform` or `hteb import`."
         )  # fmt: skip
-    _check_has_transformations(text, names, has)
+    _check_transformations_are_known(text, names, has)
     return tuple(
-        TransformationSource(TRANSFORMATIONS[name], StoredTextTransformer(text, kept, TRANSFORMATIONS[name]))
+        TransformationWithParaphraser(
+            TRANSFORMATIONS[name], StoredTextTransformer(text, kept, TRANSFORMATIONS[name])
+        )
         for name in names or has
     )
 
@@ -585,4 +600,4 @@ def adapt_chat_for_rewording(chat: ChatModel, options: TransformOptions, longest
     words = max(len(load_step_instruction(name).text.encode()) for name in GROWTH)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     most = max(options.max_tokens, options.max_tokens_expansion)
-    return fit_chat_model_to_context(chat, (words + longest) // 2 + most + 256)
+    return fit_chat_without_thinking_to_context(chat, (words + longest) // 2 + most + 256)

@@ -35,19 +35,19 @@ from embassay.protocols.wordings.pairs import (
     CandidateWording,
     PairSampleSize,
     PairToRate,
-    list_candidate_wordings,
+    group_candidate_wordings_by_language,
     make_rating_sheet,
     open_rating_table,
     read_stripped_cell,
-    sample_rated_pairs,
+    sample_language_pairs_with_dummies,
     write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import make_sequence_columns
+from embassay.protocols.wordings.tables import iterate_columns_of_sequence_values
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically, write_json
 from embassay.stats import percentile_interval, resample_means, wilson
-from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
+from embassay.stats.resampling import count_draws_of_each_row, iterate_resample_row_blocks
 
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 GOOD = 3.0
@@ -114,7 +114,9 @@ def draw_rating_study(
     items = tuple(
         item
         for name in chosen
-        for item in sample_rated_pairs(_list_candidate_wordings(of, name, datasets, langs), name, size)
+        for item in sample_language_pairs_with_dummies(
+            _list_candidate_wordings(of, name, datasets, langs), name, size
+        )
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
@@ -141,7 +143,7 @@ def draw_rating_study(
 def _list_candidate_wordings(
     of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]
 ) -> list[CandidateWording]:
-    offered = list_candidate_wordings(of, name, datasets=datasets)
+    offered = group_candidate_wordings_by_language(of, name, datasets=datasets)
     if unknown := [lang for lang in langs if lang not in offered]:
         raise UsageError(
             f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}."
@@ -153,7 +155,7 @@ def _list_candidate_wordings(
 
 
 @dataclass(frozen=True)
-class CriteriaRating:
+class AdequacyAndFluencyRating:
     """What one rater said of a pair: adequacy, and fluency of the transformed text; NaN where a cell is blank."""
 
     pair_id: str
@@ -163,7 +165,7 @@ class CriteriaRating:
 
 
 @dataclass(frozen=True)
-class CriterionResult:
+class CriterionRatingResult:
     """One criterion of one transformation over the raters who passed. `mean` and the AC2 have intervals over pairs;
     `share` is of pairs at 3 or more, by Wilson. None where there is nothing to say."""
 
@@ -198,7 +200,7 @@ class SimilarityAdequacyCorrelation(NamedTuple):
 class ValidationStudyResult:
     """What came of a study; `rejected` are raters with the dummies that they rated wrong."""
 
-    outcomes: tuple[CriterionResult, ...]
+    outcomes: tuple[CriterionRatingResult, ...]
     rejected: Mapping[str, tuple[str, ...]]
     drift: tuple[SimilarityAdequacyCorrelation, ...] = ()
 
@@ -228,20 +230,24 @@ def score_rating_study(
     facts, items = read_study(path)
     key = {item.pair_id: item for item in items}
     given = files or sorted(path.joinpath(RATERS).glob("*.csv"))
-    ratings = [rating for file in given for rating in _read_ratings(file, key)]
+    ratings = [rating for file in given for rating in _iterate_criteria_ratings(file, key)]
     rejected = _find_rejected_raters(ratings, key)
     kept = [row for row in ratings if row.rater_id not in rejected and not key[row.pair_id].is_dummy]
     outcomes = tuple(
-        _conclude_criterion(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
+        _summarise_criterion_ratings(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
         for name in dict.fromkeys(item.lang for item in items)
         for criterion in CRITERIA
     )
-    scored = ValidationStudyResult(outcomes, rejected, tuple(_measure_similarity_drift(systems, kept, items)))
+    scored = ValidationStudyResult(
+        outcomes, rejected, tuple(_correlate_similarity_with_adequacy(systems, kept, items))
+    )
     write_tables(path, list(make_validation_tables(scored)))
     return scored
 
 
-def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[CriteriaRating]:
+def _iterate_criteria_ratings(
+    file: Path, key: Mapping[str, PairToRate]
+) -> Iterator[AdequacyAndFluencyRating]:
     source = open_rating_table(file)
     for column in COLUMNS:
         if column not in source.columns():
@@ -260,12 +266,12 @@ def _read_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[Criteri
         if (pair, rater) in seen:
             raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
-        values = [_read_rating(row, column) for column in (ADEQUACY, *FLUENCY)]
+        values = [_parse_rating_cell(row, column) for column in (ADEQUACY, *FLUENCY)]
         turned = unescape_spreadsheet_formula(str(row.cells.get("text") or "")) != key[pair].text
-        yield CriteriaRating(pair, rater, values[0], values[1] if turned else values[2])
+        yield AdequacyAndFluencyRating(pair, rater, values[0], values[1] if turned else values[2])
 
 
-def _read_rating(row: SourceRow, column: str) -> float:
+def _parse_rating_cell(row: SourceRow, column: str) -> float:
     text = read_stripped_cell(row, column)
     if not text:
         return float("nan")
@@ -278,7 +284,7 @@ def _read_rating(row: SourceRow, column: str) -> float:
 
 
 def _find_rejected_raters(
-    ratings: Sequence[CriteriaRating], key: Mapping[str, PairToRate]
+    ratings: Sequence[AdequacyAndFluencyRating], key: Mapping[str, PairToRate]
 ) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
     out: dict[str, tuple[str, ...]] = {}
@@ -289,17 +295,17 @@ def _find_rejected_raters(
     return out
 
 
-def _conclude_criterion(
-    name: str, criterion: str, kept: Sequence[CriteriaRating], given: Sequence[CriteriaRating],
+def _summarise_criterion_ratings(
+    name: str, criterion: str, kept: Sequence[AdequacyAndFluencyRating], given: Sequence[AdequacyAndFluencyRating],
     rejected: Mapping[str, object], key: Mapping[str, PairToRate], seed: int
-) -> CriterionResult:  # fmt: skip
-    table = _make_rating_table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
+) -> CriterionRatingResult:  # fmt: skip
+    table = _make_rating_matrix([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
     raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
     out = len(raters & set(rejected))
     values = table[~np.isnan(table)]
     if not len(values):
         none = (None, None)
-        return CriterionResult(
+        return CriterionRatingResult(
             name, criterion, 0, 0, len(raters), out, None, none, None, None, none, None, None, none, None
         )
     means = np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0)
@@ -311,7 +317,7 @@ def _conclude_criterion(
         _nan_to_none(gwet_ac2(_convert_table_to_lists(table), way, scale=SCALE))
         for way in ("linear", "quadratic")
     )
-    return CriterionResult(
+    return CriterionRatingResult(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
         _compute_percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
         high.point, high.ends, linear, quadratic, _bootstrap_ac2(table, seed, name, criterion),
@@ -319,7 +325,7 @@ def _conclude_criterion(
     )  # fmt: skip
 
 
-def _make_rating_table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.float64]:
+def _make_rating_matrix(ratings: Sequence[AdequacyAndFluencyRating], criterion: str) -> NDArray[np.float64]:
     """A row per rater and a column per pair, NaN where missing."""
     rows = {rater: i for i, rater in enumerate(dict.fromkeys(rating.rater_id for rating in ratings))}
     columns = {pair: i for i, pair in enumerate(dict.fromkeys(rating.pair_id for rating in ratings))}
@@ -341,8 +347,10 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
     rng = _make_random_generator(seed, *names, "ac2")
     draws = np.concatenate(
         [
-            np.asarray(gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_drawn_rows(rows)))
-            for rows in draw_resample_rows(n, RESAMPLES, rng, most=RESAMPLES)
+            np.asarray(
+                gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_draws_of_each_row(rows))
+            )
+            for rows in iterate_resample_row_blocks(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     defined = draws[np.isfinite(draws)]
@@ -364,8 +372,8 @@ def _nan_to_none(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _measure_similarity_drift(
-    systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[PairToRate]
+def _correlate_similarity_with_adequacy(
+    systems: Sequence[str], kept: Sequence[AdequacyAndFluencyRating], items: Sequence[PairToRate]
 ) -> Iterator[SimilarityAdequacyCorrelation]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
     from embassay.systems import open_system
@@ -396,12 +404,12 @@ def make_validation_tables(scored: ValidationStudyResult) -> Iterator[ColumnTabl
         "hteb_ratings", "HTEB: people's ratings of the texts", scored.outcomes, text("transformation"),
         text("criterion"), whole_number_column("pairs"), whole_number_column("ratings"),
         text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number_column("mean"),
-        *make_sequence_columns(("mean_low", "mean_high"), attrgetter("mean_ends")),
+        *iterate_columns_of_sequence_values(("mean_low", "mean_high"), attrgetter("mean_ends")),
         number_column("median", decimals=1),
         number_column("share_3_or_more", "share"),
-        *make_sequence_columns(("share_low", "share_high"), attrgetter("share_ends")),
+        *iterate_columns_of_sequence_values(("share_low", "share_high"), attrgetter("share_ends")),
         number_column("ac2_quadratic", "quadratic"),
-        *make_sequence_columns(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
+        *iterate_columns_of_sequence_values(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")),
         number_column("ac2_linear", "linear"),
         number_column("equal"),
         note="Ratings from 1 to 5. AC2: Gwet's AC2 with quadratic and linear weights. `equal`: share of "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import read_all_answer_rows
+from embassay.protocols.hume.collection import read_answers_of_files_and_store
 from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import (
     SavedAnswer,
@@ -29,7 +29,7 @@ from embassay.protocols.hume.study import (
     AnnotationRow,
     Answers,
     Gold,
-    GoldRow,
+    ItemGoldAnswer,
     ShownItemRow,
     StudyFolder,
     StudyItem,
@@ -41,7 +41,7 @@ from embassay.protocols.hume.study import (
     write_annotations,
     write_study,
 )
-from embassay.protocols.hume.tables import item_disagreement
+from embassay.protocols.hume.tables import compute_disagreement_per_item
 from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import write_json_lines
 
@@ -86,14 +86,14 @@ def collect_task_answers(
     return by_name
 
 
-def find_answer_disputes(
+def list_disputed_items(
     folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]
 ) -> tuple[ItemToAdjudicate, ...]:
     """The items of a task that people answered differently, or that some could not judge, the farthest apart first,
     ties by id; of clusters all items where there is one."""
     items = folder.select_task_items(task.name)
     answers = collect_task_answers(folder, task, rows)
-    apart = item_disagreement(task.family, items, answers)
+    apart = compute_disagreement_per_item(task.family, items, answers)
     refused = Counter(row.item_id for row in rows if row.value is None and row.flag)
     for item, times in refused.items():
         if item in apart and (answered := sum(item in given for given in answers.values())):
@@ -108,13 +108,16 @@ def find_answer_disputes(
     wanted = [item for item in items if apart[item.id] > 0 or task.family == "clustering"]
     found = [
         ItemToAdjudicate(
-            item.id, apart[item.id], tuple(_letter_item_answers(task, item, answers, letters)), refused[item.id],
+            item.id,
+            apart[item.id],
+            tuple(_list_anonymous_answers_of_item(task, item, answers, letters)),
+            refused[item.id],
             # Simulated only where no person answered the item.
             tuple(_list_flags_and_comments(row for row in rows if row.item_id == item.id)),
             item.id in by_scripts - by_people,
         )
         for item in wanted
-    ]  # fmt: skip
+    ]
     return tuple(sorted(found, key=lambda dispute: (-dispute.apart, dispute.item)))
 
 
@@ -129,7 +132,7 @@ def _format_position_letter(place: int) -> str:
     return chr(ord("A") + letter) + (str(turn + 1) if turn else "")
 
 
-def _letter_item_answers(
+def _list_anonymous_answers_of_item(
     task: StudyTask, item: StudyItem, answers: Answers, letters: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
     if task.family == "clustering":
@@ -174,10 +177,12 @@ def correct_gold_by_adjudication(
     adjudicator, by item."""
     items = folder.select_task_items(task.name)
     answers = collect_task_answers(folder, task, rows)
-    disputed = {dispute.item for dispute in find_answer_disputes(folder, task, rows)}
+    disputed = {dispute.item for dispute in list_disputed_items(folder, task, rows)}
     decided = {
         name: {
-            item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_item_decided
+            item.id: fix
+            for item in items
+            if (fix := saved.get(item.id)) is not None and fix.is_annotator_done_with_item
         }
         for name, saved in decisions.items()
     }
@@ -325,7 +330,7 @@ def export_gold(
             f"{out} is the study's own folder.", mend="Choose another --out: a study's gold is never changed."
         )
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
-    rows, decisions = read_all_answer_rows(folder), _read_adjudicator_decisions(folder)
+    rows, decisions = read_answers_of_files_and_store(folder), _read_adjudicator_decisions(folder)
     by_task = {
         task.name: correct_gold_by_adjudication(folder, task, folder.gold(task.name), rows, decisions, kind)
         for task in chosen
@@ -336,10 +341,10 @@ def export_gold(
             "No items are left because none can be judged.",
             mend="Check the decisions, or use --gold original.",
         )
-    written = _write_corrected_study(folder, left, by_task, out, kind)
+    written = _write_study_with_corrected_gold(folder, left, by_task, out, kind)
     if answers:
         kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
-        written += _write_answers(out, rows, kept)
+        written += _write_annotation_files_by_annotator(out, rows, kept)
     counts = {name: Counter(correction.why for correction in fixes) for name, fixes in by_task.items()}
     return AdjudicatedGoldExport(
         tuple(written), counts, tuple(task.name for task in chosen if task not in left)
@@ -356,7 +361,7 @@ def _read_adjudicator_decisions(folder: StudyFolder) -> dict[str, dict[str, Save
         store.close()
 
 
-def _write_corrected_study(
+def _write_study_with_corrected_gold(
     folder: StudyFolder,
     tasks: Sequence[StudyTask],
     by_task: Mapping[str, Sequence[GoldCorrection]],
@@ -365,13 +370,15 @@ def _write_corrected_study(
 ) -> list[Path]:
     after = {fix.item: fix.after for task in tasks for fix in by_task[task.name] if fix.after is not None}
     items = [item for task in tasks for item in folder.select_task_items(task.name) if item.id in after]
-    held = {row.id: row for _, row in read_jsonl_rows(folder.path / GOLD_FILE, GoldRow)}
+    held = {row.id: row for _, row in read_jsonl_rows(folder.path / GOLD_FILE, ItemGoldAnswer)}
     gold = [
         held[item.id].model_copy(update={"gold": _convert_tuple_to_list(after[item.id])}) for item in items
     ]
     shown = [ShownItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
     told = [
-        task.model_copy(update={"n": n, "notes": [*task.notes, *_correction_notes(by_task[task.name], kind)]})
+        task.model_copy(
+            update={"n": n, "notes": [*task.notes, *_list_gold_correction_notes(by_task[task.name], kind)]}
+        )
         for task in tasks
         for n in (sum(item.task == task.name for item in items),)
     ]
@@ -397,7 +404,7 @@ def _write_corrected_study(
     return files
 
 
-def _correction_notes(corrections: Sequence[GoldCorrection], kind: GoldKind) -> list[str]:
+def _list_gold_correction_notes(corrections: Sequence[GoldCorrection], kind: GoldKind) -> list[str]:
     counts = Counter(correction.why for correction in corrections)
     notes = [f"{counts[why]} {_SAID[why]}" for why in _SAID if counts[why] and why != "undisputed"]
     return [f"gold {kind}: {', '.join(notes)}"] if notes else []
@@ -427,7 +434,9 @@ def _build_dataset_rows(task: StudyTask, item: StudyItem, gold: Any) -> Iterator
 
 
 def _correction_rows(
-    tasks: Sequence[StudyTask], by_task: Mapping[str, Sequence[GoldCorrection]], held: Mapping[str, GoldRow]
+    tasks: Sequence[StudyTask],
+    by_task: Mapping[str, Sequence[GoldCorrection]],
+    held: Mapping[str, ItemGoldAnswer],
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
         for correction in by_task[task.name]:
@@ -440,7 +449,9 @@ def _correction_rows(
             }  # fmt: skip
 
 
-def _write_answers(out: Path, rows: Sequence[AnnotationRow], items: set[str]) -> list[Path]:
+def _write_annotation_files_by_annotator(
+    out: Path, rows: Sequence[AnnotationRow], items: set[str]
+) -> list[Path]:
     names = dict.fromkeys(row.annotator_id for row in rows)
     return [
         write_annotations(

@@ -18,27 +18,27 @@ from embassay.protocols.hume.resampling import (
     CORRELATION,
     DRAWS,
     SHARE,
+    BootstrapEstimateWithTest,
     Floats,
     PeopleAnswerRows,
     PeopleAnswers,
     Range,
-    ResampledEstimate,
     ResamplingSettings,
     arrange_people_rows,
+    compute_mean_people_score_per_resample,
     make_value_without_interval,
     replace_none_by_nan,
     resample_statistics,
     resampled_mean,
     resampled_spearman,
     resampled_v_measure,
-    score_people_per_resample,
-    score_row_per_resample,
+    score_answer_row_per_resample,
     value_indicators,
 )
 from embassay.protocols.hume.scoring import average_precision_of_marks
 from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
 from embassay.stats import mixed_mean
-from embassay.stats.intervals import Estimate, check_confidence, check_sample
+from embassay.stats.intervals import Estimate, check_confidence, convert_to_finite_sample_array
 
 MANY_DRAWS = ResamplingSettings(n_resamples=10_000)
 SystemValues = Mapping[str, Any]
@@ -66,7 +66,7 @@ class SystemMinusPeople:
 
     system: float
     people: float
-    difference: ResampledEstimate
+    difference: BootstrapEstimateWithTest
 
     @property
     def reason(self) -> str:
@@ -119,13 +119,13 @@ def _compare_systems_with_people(
     task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], draws: ResamplingSettings
 ) -> list[SystemMinusPeople]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
-    people = float(score_people_per_resample(task, laid, once)[0])
-    scores = _compute_system_scores(task, laid, rows, once)[0].tolist()
+    people = float(compute_mean_people_score_per_resample(task, laid, once)[0])
+    scores = _score_systems_per_resample(task, laid, rows, once)[0].tolist()
 
     def difference(counts: Floats) -> Floats:
         return (
-            _compute_system_scores(task, laid, rows, counts)
-            - score_people_per_resample(task, laid, counts)[:, None]
+            _score_systems_per_resample(task, laid, rows, counts)
+            - compute_mean_people_score_per_resample(task, laid, counts)[:, None]
         )
 
     if task.family == "clustering":
@@ -140,13 +140,13 @@ def _compare_systems_with_people(
     return [SystemMinusPeople(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
-def _compute_system_scores(
+def _score_systems_per_resample(
     task: TaskSpec, laid: PeopleAnswerRows, rows: Sequence[Sequence[Any]], counts: Floats
 ) -> Floats:
     """(b, systems)."""
     if task.family in ("classification", "reranking"):
         return resampled_mean(counts, np.stack([replace_none_by_nan(row) for row in rows], axis=1))
-    return np.stack([score_row_per_resample(task, laid.gold, row, counts) for row in rows], axis=1)
+    return np.stack([score_answer_row_per_resample(task, laid.gold, row, counts) for row in rows], axis=1)
 
 
 # Fisher's z of a correlation of 1 is infinite.
@@ -193,9 +193,9 @@ class PeopleSystemCorrelations:
         r = self.between or 0.0
         factor = math.sqrt(_compute_reliability_of_mean(k, r) / _compute_reliability_of_mean(self.k, r))
         return PeopleSystemCorrelations(
-            _clamp_correlation(self.people * factor),
+            _clamp_correlation_below_one(self.people * factor),
             self.system,
-            _clamp_correlation(self.shared * factor),
+            _clamp_correlation_below_one(self.shared * factor),
             r,
             k,
         )
@@ -209,26 +209,30 @@ def correlate_people_and_system(
     gold = replace_none_by_nan(laid.gold or ())
     pooled = people.aggregation in ("paper", "pooled")
     k = len(people.active_annotators) if pooled else 1
-    pairs = [_gold_correlations(gold, replace_none_by_nan(row), system) for row in laid.rows]
+    pairs = [
+        _correlate_ratings_with_gold_and_system(gold, replace_none_by_nan(row), system) for row in laid.rows
+    ]
     of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
     of_system = _spearman_or_nan(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
     return PeopleSystemCorrelations(
-        _clamp_correlation(of_people),
-        _clamp_correlation(of_system),
-        _clamp_correlation(shared),
-        _correlate_annotators(people) if pooled else None,
+        _clamp_correlation_below_one(of_people),
+        _clamp_correlation_below_one(of_system),
+        _clamp_correlation_below_one(shared),
+        _compute_mean_annotator_correlation(people) if pooled else None,
         k,
     )
 
 
-def _gold_correlations(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]:
+def _correlate_ratings_with_gold_and_system(
+    gold: Floats, ratings: Floats, system: Floats
+) -> tuple[float, float]:
     there = ~np.isnan(ratings)
     return _spearman_or_nan(gold[there], ratings[there]), _spearman_or_nan(ratings[there], system[there])
 
 
-def _correlate_annotators(people: PeopleAnswers) -> float | None:
+def _compute_mean_annotator_correlation(people: PeopleAnswers) -> float | None:
     if len(people.active_annotators) < 2:
         return None
     mean = mean_pairwise(align(people.active_annotators).rows, spearman).value
@@ -243,7 +247,7 @@ def _compute_reliability_of_mean(k: int, r: float) -> float:
     return k * r / (1 + (k - 1) * r)
 
 
-def _clamp_correlation(r: float) -> float:
+def _clamp_correlation_below_one(r: float) -> float:
     return min(max(r, -_MOST), _MOST)
 
 
@@ -316,7 +320,7 @@ class HumanCeiling:
     with its `reason`, for one annotator. `items` are those two or more answered; on `dropped` of the scored answers of
     reranking the others found nothing relevant, and there is no average precision."""
 
-    value: ResampledEstimate
+    value: BootstrapEstimateWithTest
     annotators: Mapping[str, float]
     items: int
     dropped: int = 0
@@ -329,7 +333,7 @@ def leave_one_out_human_ceiling(people: PeopleAnswers, draws: ResamplingSettings
     a half), as an order of labels must not decide what people can reach. STS: Spearman's with the others' mean rating.
     Reranking: AP, where a document is relevant that at least half of the others marked; AP knows no grades, and people
     miss more than they add, so a tie counts as relevant. Clustering: the mean V-measure against each other annotator.
-    Not the score against the dataset's gold: a system compares with it by `score_against_all_but_one`.
+    Not the score against the dataset's gold: a system compares with it by `score_system_against_all_but_one`.
     Raises UsageError where nobody answered.
 
     >>> from embassay.protocols.hume.study import TaskSpec
@@ -389,7 +393,9 @@ def make_annotator_scorer(
         mine = replace_none_by_nan([own.get(item) for item in items])
         mean = replace_none_by_nan([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
         return lambda counts: resampled_spearman(counts, mine, mean)
-    value = _credit_majority_label if family == "classification" else _make_marks_scorer(people)
+    value = (
+        _credit_majority_label if family == "classification" else _make_scorer_against_majority_marks(people)
+    )
     values = replace_none_by_nan(
         [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
@@ -401,7 +407,9 @@ def _credit_majority_label(answer: Any, votes: Sequence[Any]) -> float:
     return 1 / len(best) if answer in best else 0.0
 
 
-def _make_marks_scorer(people: PeopleAnswers) -> Callable[[Any, Sequence[Any]], float | None]:
+def _make_scorer_against_majority_marks(
+    people: PeopleAnswers,
+) -> Callable[[Any, Sequence[Any]], float | None]:
     def value(marks: Any, votes: Sequence[Any]) -> float | None:
         gold = majority_marks(votes)
         return (
@@ -445,9 +453,9 @@ SystemAnswers = Mapping[str, Any]
 reranking a score per document, in the order displayed."""
 
 
-def score_against_all_but_one(
+def score_system_against_all_but_one(
     people: PeopleAnswers, system: SystemAnswers, draws: ResamplingSettings = DRAWS
-) -> ResampledEstimate:
+) -> BootstrapEstimateWithTest:
     """A system's mean score against the answers of all annotators but one, put together as in
     `leave_one_out_human_ceiling`.
 
@@ -458,7 +466,7 @@ def score_against_all_but_one(
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
     >>> people = PeopleAnswers(TaskSpec("t", "classification", "eng"), {}, votes)
-    >>> found = score_against_all_but_one(people, dict(a="x", b="y", c="x"))
+    >>> found = score_system_against_all_but_one(people, dict(a="x", b="y", c="x"))
     >>> round(found.value, 4)
     0.8333
     """
@@ -467,20 +475,20 @@ def score_against_all_but_one(
     return _mean_score_against_golds(people, system, others, draws)
 
 
-def score_against_random_annotator(
+def score_system_against_random_annotator(
     people: PeopleAnswers, system: SystemAnswers, draws: ResamplingSettings = DRAWS
-) -> ResampledEstimate:
+) -> BootstrapEstimateWithTest:
     """A system's score against one annotator drawn at random: the mean over annotators of its score with that one's
     answers as gold, 0 to 1 (STS: -1 to 1).
 
     Disagreement stays: for a classification it is, per item, the share of annotators who gave the system's label, where
     a vote makes one label right. No system can reach 1 where people differ. NaN, intervals and items as for
-    `score_against_all_but_one`.
+    `score_system_against_all_but_one`.
     Source: HUME 5.3, which asks to preserve disagreement.
 
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y"), "bob": dict(a="x", b="z"), "eve": dict(a="x", b="z")}
-    >>> found = score_against_random_annotator(PeopleAnswers(TaskSpec("t", "classification", "eng"),
+    >>> found = score_system_against_random_annotator(PeopleAnswers(TaskSpec("t", "classification", "eng"),
     ... {}, votes),
     ... dict(a="x", b="z"))
     >>> round(found.value, 4)
@@ -493,7 +501,7 @@ def score_against_random_annotator(
 
 def _mean_score_against_golds(
     people: PeopleAnswers, system: SystemAnswers, golds: Sequence[Held], draws: ResamplingSettings
-) -> ResampledEstimate:
+) -> BootstrapEstimateWithTest:
     """The mean of a system's scores against each of the golds, which are annotators put together."""
     taking_part: Answers = people.active_annotators
     shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
@@ -525,7 +533,7 @@ def share_of_people_below(score: float, annotators: Sequence[float], *, confiden
     >>> found.value, round(found.low, 3), found.high
     (1.0, 0.158, 1.0)
     """
-    people = check_sample(list(annotators), "annotators")
+    people = convert_to_finite_sample_array(list(annotators), "annotators")
     if score != score:
         raise UsageError("The system's score is NaN.", mend="Leave the system out and report why.")
     below = float((people < score).sum() + (people == score).sum() / 2)
@@ -607,17 +615,17 @@ def items_needed(
         return replace(nothing, note="Clustering scores cannot be tested over items.")
     if len(items) < _LEAST_ITEMS:
         return replace(nothing, note=f"At least {_LEAST_ITEMS} items are needed for an estimate.")
-    reach = compute_test_quantiles(power, alpha)
+    reach = compute_test_and_power_quantiles(power, alpha)
     laid = arrange_people_rows(people, items)
     values = replace_none_by_nan([system[item] for item in items])
     if people.task.family == "sts":
-        return _estimate_sizes_by_correlation(
+        return _estimate_sample_size_for_correlation(
             correlate_people_and_system(people, laid, values), nothing, reach
         )
     single = arrange_people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
     mean = np.nanmean(np.stack([replace_none_by_nan(row) for row in laid.rows]), axis=0)
     parts = estimate_variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
-    return _estimate_sizes_by_variance(values - mean, parts, nothing, reach)
+    return _estimate_sample_size_for_mean_gap(values - mean, parts, nothing, reach)
 
 
 @dataclass(frozen=True)
@@ -628,12 +636,12 @@ class TestAndPowerQuantiles:
     power: float
 
     @property
-    def test_and_power_quantile(self) -> float:
+    def standard_errors_for_test_and_power(self) -> float:
         """How many standard errors a difference must have for the test and the power together."""
         return self.test + self.power
 
 
-def compute_test_quantiles(power: float, alpha: float) -> TestAndPowerQuantiles:
+def compute_test_and_power_quantiles(power: float, alpha: float) -> TestAndPowerQuantiles:
     """Normal quantiles: 1.96 and 0.84 for 80% power at 5%."""
     z = NormalDist().inv_cdf
     return TestAndPowerQuantiles(z(1 - alpha / 2), z(power))
@@ -649,12 +657,12 @@ def annotators_needed_by_variance(
     """
 
     def is_annotator_count_enough(k: int) -> bool:
-        # Guenther's correction, as in `_estimate_sizes_by_variance`.
+        # Guenther's correction, as in `_estimate_sample_size_for_mean_gap`.
         over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
 
-    return _find_first_sufficient_count(is_annotator_count_enough, least)
+    return _find_least_sufficient_annotators(is_annotator_count_enough, least)
 
 
 def annotators_needed_for_sts(
@@ -667,12 +675,14 @@ def annotators_needed_for_sts(
     def is_annotator_count_enough(k: int) -> bool:
         then = at.adjust_to_annotator_count(k)
         # Fisher's z has a variance of about 1 / (n - 3).
-        return abs(then.gap) >= reach.test_and_power_quantile * then.spread / math.sqrt(max(n - 3, 1))
+        return abs(then.gap) >= reach.standard_errors_for_test_and_power * then.spread / math.sqrt(
+            max(n - 3, 1)
+        )
 
-    return _find_first_sufficient_count(is_annotator_count_enough, least)
+    return _find_least_sufficient_annotators(is_annotator_count_enough, least)
 
 
-def _estimate_sizes_by_variance(
+def _estimate_sample_size_for_mean_gap(
     differences: Floats,
     parts: VarianceComponents | None,
     need: SampleSizeNeeded,
@@ -683,42 +693,44 @@ def _estimate_sizes_by_variance(
         return replace(need, note="No estimate: the difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
-    smallest = reach.test_and_power_quantile * math.sqrt(variance / max(need.n - extra, 1))
+    smallest = reach.standard_errors_for_test_and_power * math.sqrt(variance / max(need.n - extra, 1))
     items = (
-        _round_up_item_count(reach.test_and_power_quantile**2 * variance / gap**2 + extra) if gap else None
+        _round_up_item_count(reach.standard_errors_for_test_and_power**2 * variance / gap**2 + extra)
+        if gap
+        else None
     )
     known = replace(need, items=items, smallest=smallest)
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
-        return _explain_missing_sample_size(known, known=False)
-    return _explain_missing_sample_size(
+        return _add_note_on_missing_sample_size(known, known=False)
+    return _add_note_on_missing_sample_size(
         replace(known, annotators=annotators_needed_by_variance(parts, need.n, need.k, reach))
     )
 
 
-def _estimate_sizes_by_correlation(
+def _estimate_sample_size_for_correlation(
     at: PeopleSystemCorrelations | None, need: SampleSizeNeeded, reach: TestAndPowerQuantiles
 ) -> SampleSizeNeeded:
     if at is None:
         return replace(need, note="A correlation is undefined because ratings or similarities do not vary.")
     smallest = at.convert_z_to_correlation_gap(
-        reach.test_and_power_quantile * at.spread / math.sqrt(max(need.n - 3, 1))
+        reach.standard_errors_for_test_and_power * at.spread / math.sqrt(max(need.n - 3, 1))
     )
     # Fisher's z has a variance of 1 / (n - 3).
     items = (
-        _round_up_item_count((reach.test_and_power_quantile * at.spread / at.gap) ** 2 + 3)
+        _round_up_item_count((reach.standard_errors_for_test_and_power * at.spread / at.gap) ** 2 + 3)
         if at.gap
         else None
     )
     annotators = annotators_needed_for_sts(at, need.n, need.k, reach)
-    return _explain_missing_sample_size(
+    return _add_note_on_missing_sample_size(
         replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
 
 
-def _find_first_sufficient_count(enough: Callable[[int], bool], least: int) -> int | None:
+def _find_least_sufficient_annotators(enough: Callable[[int], bool], least: int) -> int | None:
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
@@ -726,7 +738,7 @@ def _round_up_item_count(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _explain_missing_sample_size(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
+def _add_note_on_missing_sample_size(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
     """Explain in a sample size why there is no number."""
     notes = []
     if need.items is None:

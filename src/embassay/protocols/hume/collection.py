@@ -50,7 +50,7 @@ def collect_study_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -
                     f"The answer by {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
                     mend="Keep one line per annotator and item of this study."
                 )  # fmt: skip
-            by_key[key] = make_annotation_from_row(row)
+            by_key[key] = make_annotation_from_file_row(row)
     return (*by_key.values(), *(() if files else _read_stored_annotations(folder, by_key)))
 
 
@@ -76,7 +76,7 @@ def _read_stored_annotations(
     return stored
 
 
-def make_annotation_from_row(row: AnnotationRow) -> Annotation:
+def make_annotation_from_file_row(row: AnnotationRow) -> Annotation:
     """A row of a file as an annotation: lists become tuples."""
     value = tuple(row.value) if isinstance(row.value, list) else row.value
     return Annotation(**{**row.model_dump(), "value": value})
@@ -94,19 +94,19 @@ def read_annotation_files(folder: StudyFolder) -> dict[Path, list[AnnotationRow]
     }
 
 
-def read_decided_store_answers(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_final_answers_from_store(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """What the store holds that is decided: drafts and what was taken back are not there. None where nothing was ever
     served. Raises ModelError where the server of the store does not answer."""
     if not has_answer_store(folder) and database is None:
         return []
     store = open_answer_store(folder, database, read_only=True)
     try:
-        return list_decided_answer_rows(store)
+        return list_annotation_rows_of_store(store)
     finally:
         store.close()
 
 
-def list_decided_answer_rows(store: AnswerStore) -> list[AnnotationRow]:
+def list_annotation_rows_of_store(store: AnswerStore) -> list[AnnotationRow]:
     """What annotators have decided, by annotator and item."""
     kinds = {annotator.id: annotator.annotation_author_kind for annotator in store.annotators()}
     return [
@@ -122,7 +122,7 @@ def list_decided_answer_rows(store: AnswerStore) -> list[AnnotationRow]:
         )
         for annotator, answers in store.list_all_answers().items()
         for answer in answers.values()
-        if answer.is_item_decided
+        if answer.is_annotator_done_with_item
     ]
 
 
@@ -136,7 +136,7 @@ def read_json_document(path: Path, mend: str) -> Any:
         ) from None
 
 
-def read_all_answer_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_answers_of_files_and_store(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """Everybody's answers, by annotator and then in the order of the study's items.
 
     Raises DataError for an item that the study has not, and where a file and the store say different things.
@@ -145,7 +145,7 @@ def read_all_answer_rows(folder: StudyFolder, database: str | None = None) -> li
     by_key: dict[Key, AnnotationRow] = {}
     for row in [
         *(row for rows in read_annotation_files(folder).values() for row in rows),
-        *read_decided_store_answers(folder, database),
+        *read_final_answers_from_store(folder, database),
     ]:
         if row.item_id not in order:
             raise DataError(
@@ -168,7 +168,7 @@ SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
-class FileLocation:
+class LocationInFile:
     """The location of something: a file, and a line or the words for a place in it."""
 
     path: Path
@@ -189,7 +189,7 @@ class AnswerFromFile:
     item_id: str
     annotator_id: str
     value: Any
-    at: FileLocation
+    at: LocationInFile
     ts: str = ""
     seconds: float | None = None
     kind: Who = "person"
@@ -214,11 +214,11 @@ class AnswersReadFromFile:
     what annotators said of themselves."""
 
     answers: list[AnswerFromFile] = field(default_factory=list)
-    profiles: list[tuple[str, Mapping[str, Any], FileLocation]] = field(default_factory=list)
+    profiles: list[tuple[str, Mapping[str, Any], LocationInFile]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
-    def count_non_answer(self, why: str) -> None:
+    def count_left_out_answer(self, why: str) -> None:
         """Count something that is no answer."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
 
@@ -276,15 +276,18 @@ def _simulate_labels(
     task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
     labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
-    return {item: _maybe_replace_value(label, labels, noise, chance, item) for item, label in gold.items()}
+    return {
+        item: _replace_value_with_chance(label, labels, noise, chance, item) for item, label in gold.items()
+    }
 
 
-def _simulate_groups(
+def _simulate_clustering_answer(
     _task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
     clusters = tuple(dict.fromkeys(gold.values()))
     moved = {
-        item: _maybe_replace_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()
+        item: _replace_value_with_chance(cluster, clusters, noise, chance, item)
+        for item, cluster in gold.items()
     }
     # Named as someone would who met the texts in this order: gold names would be telling.
     names = {cluster: f"group {place}" for place, cluster in enumerate(dict.fromkeys(moved.values()), 1)}
@@ -345,7 +348,9 @@ def round_rating_to_scale_step(rating: float, scale: RatingScale) -> float:
     return float(scale.low + min(step, steps) * scale.step)
 
 
-def _maybe_replace_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
+def _replace_value_with_chance(
+    own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str
+) -> Any:
     """Replace a value, with the chance `noise`, by another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:
@@ -355,7 +360,7 @@ def _maybe_replace_value(own: Any, among: Sequence[Any], noise: float, chance: C
 
 _ANSWERS: Mapping[Family, Callable[[StudyTask, Mapping[str, Any], float, Chance], dict[str, Any]]] = {
     "classification": _simulate_labels,
-    "clustering": _simulate_groups,
+    "clustering": _simulate_clustering_answer,
     "sts": _simulate_ratings,
     "reranking": _simulate_marks,
 }

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from embassay.errors import ModelError, UsageError
-from embassay.runs.folder import make_private_file
+from embassay.runs.folder import create_private_file
 from embassay.runs.store import SelfClosingConnection
 from embassay.search.indexes.address import SecretServerUrl, check_no_password, resolve_server_address
 from embassay.search.indexes.pgvector import PgVectorServer
@@ -130,7 +130,7 @@ class SqliteStudyDatabase:
         with self._translate_file_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             # Who answered what is between them and the owner of the study.
-            make_private_file(path)
+            create_private_file(path)
             self._writer = self._open_database_connection()
             self._writer.execute("BEGIN IMMEDIATE")
             for table in TABLES:
@@ -150,14 +150,16 @@ class SqliteStudyDatabase:
     def _run_works_in_one_transaction(self, works: Sequence[_TransactionWork]) -> None:
         """Run works in one transaction, of which a work that fails leaves nothing."""
         try:
-            with _run_transaction(self._require_writer(), "BEGIN IMMEDIATE") as transaction:
+            with _open_sqlite_transaction(
+                self._require_writing_connection(), "BEGIN IMMEDIATE"
+            ) as transaction:
                 for work in works:
                     work.do(transaction)
         except (sqlite3.Error, ModelError) as error:
             for work in works:
-                work.mark_as_failed(error)
+                work.mark_transaction_work_as_failed(error)
 
-    def _require_writer(self) -> sqlite3.Connection:
+    def _require_writing_connection(self) -> sqlite3.Connection:
         if self._writer is None:
             raise ModelError(
                 f"{self.place} is not open for writing.", mend="Serve the study to write answers."
@@ -172,7 +174,7 @@ class SqliteStudyDatabase:
             except Empty:
                 connection = self._open_database_connection()
             try:
-                with _run_transaction(connection, "BEGIN") as transaction:
+                with _open_sqlite_transaction(connection, "BEGIN") as transaction:
                     return work(transaction)
             finally:
                 self._readers.put(connection)
@@ -244,7 +246,7 @@ class _TransactionWork:
         transaction.run("RELEASE work")
         self.is_done = True
 
-    def mark_as_failed(self, error: BaseException) -> None:
+    def mark_transaction_work_as_failed(self, error: BaseException) -> None:
         """Mark the work as failed, as its transaction came to nothing."""
         self._error, self.is_done = error, True
 
@@ -287,7 +289,7 @@ class _SqliteStatementRunner:
 
 
 @contextmanager
-def _run_transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
+def _open_sqlite_transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
     connection.execute(begin)
     try:
         yield _SqliteStatementRunner(connection)
@@ -330,7 +332,7 @@ class PostgresStudyDatabase:
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in one transaction; those of one annotator take turns by the lock of their row."""
-        return self._server.do(lambda connection: _commit_work(connection, work))
+        return self._server.do(lambda connection: _run_work_in_transaction(connection, work))
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction: reading needs no other connection here."""
@@ -384,7 +386,7 @@ def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
     )
 
 
-def _commit_work(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:
+def _run_work_in_transaction(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:
     with connection.transaction():
         return work(_PostgresStatementRunner(connection))
 

@@ -22,7 +22,7 @@ from embassay.protocols.hume.sampling.pools import (
 from embassay.protocols.hume.study import Family, StudyFolder, StudyItem, StudyTask, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.kernel.forecast import count_vector_dimensions, remembered_vector_bytes
+from embassay.protocols.kernel.forecast import count_vector_dimensions, estimate_bytes_of_cached_vectors
 from embassay.protocols.kernel.inputs import charge_calls_to_account, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
@@ -37,11 +37,11 @@ from embassay.protocols.tasks.task import (
     PtebOptions,
     VectorSimilarity,
     make_task_outcome,
-    measure_similarity_to_anchors,
+    measure_highest_anchor_similarity,
 )
 from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredTextPairs, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.forecast import Hear, RehearsalSimilarityStandIn
+from embassay.runs.forecast import CallRecordingSimilarity, Hear
 from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -77,14 +77,14 @@ def evaluate_few_label_system(
     ]
     # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
-    learnt = _select_labelled_rows(data.training.rows, used)
+    learnt = _select_rows_of_labelled_texts(data.training.rows, used)
     how, predict = _make_label_predictor(system, data, learnt, used, context)
     train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
-    train.note_unencoded_texts(learnt.texts)
-    test.note_unencoded_texts(data.test.texts)
+    train.note_items_with_unencoded_text(learnt.texts)
+    test.note_items_with_unencoded_text(data.test.texts)
     for lost in (train, test):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(LABELS_HEADLINE, Items())
+            return lost.make_task_outcome_without_score(LABELS_HEADLINE, Items())
     gone = {used[row] for row in train.rows}
     kept = [[row for row in draw if row not in gone] for draw in draws]
     if any(len({data.training.rows.labels[row] for row in draw}) < 2 for draw in kept):
@@ -95,7 +95,7 @@ def evaluate_few_label_system(
     right[test.lost_mask] = np.nan
     items = Items()
     items.add(data.test.ids, right, CORRECT)
-    items.add(data.test.ids, _majority_labels(predicted, data.labels, test.lost_mask), LABEL)
+    items.add(data.test.ids, _vote_label_over_repeats(predicted, data.labels, test.lost_mask), LABEL)
     method = (
         f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
         "bootstrap over texts"
@@ -103,7 +103,7 @@ def evaluate_few_label_system(
     accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [
         *data.training.notes,
-        *_list_scarce_labels(data),
+        *_describe_scarce_labels(data),
         *dict.fromkeys(note for _, own in said for note in own),
     ]
     return make_task_outcome(
@@ -125,12 +125,12 @@ def _make_label_predictor(
     if not isinstance(system, VectorSimilarity):
         k = context.options.neighbours
 
-        def predict_by_neighbours(rows: list[int]) -> tuple[Labels, list[str]]:
+        def predict_labels_by_neighbours(rows: list[int]) -> tuple[Labels, list[str]]:
             return classify_by_neighbours(
-                system, Classification(_select_labelled_rows(data.training.rows, rows), test), k
+                system, Classification(_select_rows_of_labelled_texts(data.training.rows, rows), test), k
             ), []
 
-        return f"{k} nearest neighbours", predict_by_neighbours
+        return f"{k} nearest neighbours", predict_labels_by_neighbours
     place = {row: i for i, row in enumerate(used)}
     vectors, asked = system.vectors(learnt.texts), system.vectors(test.texts)
     # What could not be encoded is left out of the score; numbers must stand there all the same.
@@ -145,7 +145,7 @@ def _make_label_predictor(
     return "logistic regression", predict_by_regression
 
 
-def _majority_labels(
+def _vote_label_over_repeats(
     predicted: NDArray[np.str_], labels: Sequence[str], lost: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The number of the label that most repeats give each text, the first in order of equals: (repeats, n) -> (n,)."""
@@ -153,7 +153,7 @@ def _majority_labels(
     return np.asarray(np.where(lost, np.nan, votes.argmax(axis=0)))
 
 
-def _list_scarce_labels(data: FewLabelledTexts) -> list[str]:
+def _describe_scarce_labels(data: FewLabelledTexts) -> list[str]:
     """Labels that have fewer training texts than every repeat should draw."""
     rows, wanted = data.training.rows, data.training.per_label
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
@@ -162,7 +162,7 @@ def _list_scarce_labels(data: FewLabelledTexts) -> list[str]:
     return short + [f"label {label}: no training texts, so it is never predicted" for label in missing]
 
 
-def _select_labelled_rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
+def _select_rows_of_labelled_texts(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
     )
@@ -204,7 +204,7 @@ def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: i
             mend="Run where the study was sampled, or choose other tasks with --task.",
         ) from error
     rows: LabelledTexts = loaded.data.train if split else loaded.data
-    kept = _select_training_rows(rows, items, task)
+    kept = _exclude_study_texts_from_training(rows, items, task)
     if len(set(kept.labels)) < 2:
         raise DataError(
             f"The source of {task.name}, {source.dataset}, no longer has two labels to train on.",
@@ -212,15 +212,17 @@ def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: i
         )
     changed = source.fingerprint and loaded.fingerprint != source.fingerprint
     notes = ("the source has changed since the study was sampled",) if changed else ()
-    return TrainingRows(kept, per_label or paper_texts_per_label(task), loaded.fingerprint, notes)
+    return TrainingRows(
+        kept, per_label or get_paper_training_texts_per_label(task), loaded.fingerprint, notes
+    )
 
 
-def paper_texts_per_label(task: StudyTask) -> int:
+def get_paper_training_texts_per_label(task: StudyTask) -> int:
     """How many texts per label the paper trains on (spec hume 5).
 
     >>> from embassay.protocols.hume.study import StudyItemSource
     >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
-    >>> paper_texts_per_label(StudyTask(name="toxic-chat", source=StudyItemSource(dataset="x"), **about))
+    >>> get_paper_training_texts_per_label(StudyTask(name="toxic-chat", source=StudyItemSource(dataset="x"), **about))
     16
     """
     name = f"{task.name} {task.source.dataset}".lower()
@@ -248,7 +250,9 @@ def _select_language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     return subsets.get(lang, next(iter(subsets.values())))
 
 
-def _select_training_rows(rows: LabelledTexts, items: Sequence[StudyItem], task: StudyTask) -> LabelledTexts:
+def _exclude_study_texts_from_training(
+    rows: LabelledTexts, items: Sequence[StudyItem], task: StudyTask
+) -> LabelledTexts:
     seen = {normalise_text_for_comparison(str(item.payload.get("text", ""))) for item in items}
     values = {str(label.value) for label in task.labels}
     kept = [
@@ -267,7 +271,7 @@ Evaluate = Callable[[Similarity, Any, PtebContext], TaskOutcome]
 
 
 @dataclass(frozen=True)
-class EvaluationSettings:
+class StudyTaskEvaluationSettings:
     """What the evaluations can be told: `per_label` None as in the paper, and whether systems are told the number of
     gold clusters."""
 
@@ -276,7 +280,7 @@ class EvaluationSettings:
     give_k: bool = True
 
 
-def choose_family_evaluation(family: Family, settings: EvaluationSettings) -> Evaluate:
+def choose_family_evaluation(family: Family, settings: StudyTaskEvaluationSettings) -> Evaluate:
     """How a family is evaluated: its headline is the family's main measure."""
     every: Mapping[Family, Evaluate] = {
         "classification": evaluate_few_label_system,
@@ -287,8 +291,11 @@ def choose_family_evaluation(family: Family, settings: EvaluationSettings) -> Ev
     return every[family]
 
 
-def build_evaluation_data(
-    task: StudyTask, items: Sequence[StudyItem], gold: Mapping[str, Any], settings: EvaluationSettings
+def build_evaluation_data_from_gold(
+    task: StudyTask,
+    items: Sequence[StudyItem],
+    gold: Mapping[str, Any],
+    settings: StudyTaskEvaluationSettings,
 ) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
     where there is nothing to train on."""
@@ -296,7 +303,7 @@ def build_evaluation_data(
         return scored_pairs(items, gold)
     if task.family == "reranking":
         return reranking_set(items, gold)
-    texts = labelled_texts(items, gold)
+    texts = make_labelled_texts_of_study_items(items, gold)
     if task.family == "clustering":
         return texts
     labels = tuple(str(label.value) for label in task.labels) or tuple(sorted(set(texts.labels)))
@@ -311,7 +318,7 @@ def fingerprint_training_data(data: Any) -> str:
     return data.training.fingerprint if isinstance(data, FewLabelledTexts) else ""
 
 
-def collect_seen_texts(data: Any) -> list[str]:
+def list_texts_encoded_by_system(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
     if isinstance(data, FewLabelledTexts):
         drawn = data.training.per_label * len(set(data.training.rows.labels))
@@ -330,7 +337,7 @@ def _evaluate_pair_similarity(system: Similarity, data: ScoredTextPairs, context
     )
 
 
-def labelled_texts(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> LabelledTexts:
+def make_labelled_texts_of_study_items(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> LabelledTexts:
     """Texts with their gold label or cluster, as one set."""
     return LabelledTexts(
         tuple(item.id for item in items),
@@ -388,8 +395,8 @@ TIES = "ties: irrelevant documents first"
 def evaluate_reranking_system(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
-    similar = measure_similarity_to_anchors(system, data.queries, data.candidates)
-    task_outcome = reranking.evaluate_known_similarities(system, data, similar, context)
+    similar = measure_highest_anchor_similarity(system, data.queries, data.candidates)
+    task_outcome = reranking.evaluate_reranking_by_similarities(system, data, similar, context)
     columns = {name: list(values) for name, values in task_outcome.items.items()}
     for query, values in zip(data.ids, similar, strict=True):
         for place, value in enumerate(values.tolist()):
@@ -415,7 +422,7 @@ class StudyCellJob(inputs.EvaluationJob):
     study: Path
     content: str
     task: str
-    settings: EvaluationSettings
+    settings: StudyTaskEvaluationSettings
     resamples: int
     neighbours: int
 
@@ -437,7 +444,7 @@ def evaluate_cell(
         charge_calls_to_account(ledger, opened.system.name) as calls,
     ):
         opened.prefetch_vectors(lambda hear: rehearse_cell_encoder_calls(job, hear))
-        opened.keep_vectors_in_memory(lambda hear: rehearse_cell_encoder_calls(job, hear))
+        opened.encode_rehearsed_calls_into_memory(lambda hear: rehearse_cell_encoder_calls(job, hear))
         outcome = choose_family_evaluation(family, job.settings)(opened.system, data, context)
     return opened.add_usage_and_warnings(outcome, calls, compares=family in ("reranking", "sts"))
 
@@ -447,17 +454,19 @@ def rehearse_cell_encoder_calls(job: StudyCellJob, hear: Hear) -> bool:
     data, family = load_task_data(job.study, job.content, job.task, job.settings)
     context = _make_cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
     choose_family_evaluation(family, replace(job.settings, give_k=True))(
-        RehearsalSimilarityStandIn(hear), data, context
+        CallRecordingSimilarity(hear), data, context
     )
     return True
 
 
 @lru_cache(maxsize=64)
-def load_task_data(study: Path, content: str, task: str, settings: EvaluationSettings) -> tuple[Any, Any]:
+def load_task_data(
+    study: Path, content: str, task: str, settings: StudyTaskEvaluationSettings
+) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
     folder = _read_study_cached(study, content)
     spec = folder.task(task)
-    return build_evaluation_data(
+    return build_evaluation_data_from_gold(
         spec, folder.select_task_items(task), folder.gold(task), settings
     ), spec.family
 
@@ -477,13 +486,13 @@ _LEARNT = 4 * 8
 
 
 def estimate_cell_memory(system: Similarity, data: Any, resamples: int) -> WorkMemoryEstimate:
-    """The estimate for one system on the items of a task (`build_evaluation_data`): that of PTEB for as many texts,
-    with what a classifier of vectors takes."""
-    texts, dim = collect_seen_texts(data), count_vector_dimensions(system)
+    """The estimate for one system on the items of a task (`build_evaluation_data_from_gold`): that of PTEB for as many
+    texts, with what a classifier of vectors takes."""
+    texts, dim = list_texts_encoded_by_system(data), count_vector_dimensions(system)
     found = footprint.estimate_dataset_part_memory(system, data, texts, resamples)
     parts = dict(found.parts)
     if dim:
-        parts["vectors"] += remembered_vector_bytes(len(texts), dim)
+        parts["vectors"] += estimate_bytes_of_cached_vectors(len(texts), dim)
         if isinstance(data, FewLabelledTexts):
             parts["the classifier"] = _LEARNT * len(texts) * dim
     return replace(found, parts=parts, mend="Sample fewer items, or score fewer tasks (--task)")

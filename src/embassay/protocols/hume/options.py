@@ -106,7 +106,7 @@ class AnnotateRequest:
 
 
 @dataclass(frozen=True)
-class TaskDrawOptions:
+class StudyTaskOptions:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
     label: Words = option(None, "Description of a label, such as joy='Happy, pleased.'.")
@@ -128,7 +128,7 @@ class TaskDrawOptions:
     whole: bool = option(False, "Use every item of an annotated set unchanged. Default for the hume suite.")
     give_k: bool = option(False, "Tell people the number of groups, as models are told.")
 
-    def build_task_entry(self) -> dict[str, Any]:
+    def build_task_file_settings(self) -> dict[str, Any]:
         """Build a task's keys for a file; UsageError for a label or scale that cannot be read."""
         from embassay.protocols.hume.sampling.options import read_guidelines_file
 
@@ -169,10 +169,10 @@ class StudyDataOptions:
     ask: tuple[Question, ...] = option((), "What to ask annotators about themselves. Default: nothing.")
     limit: int | None = option(None, "Maximum number of items per task, for a trial.", least=2, group=DATA)
     seed: int | None = redeclare_option(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
-    own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
+    own: StudyTaskOptions = field(default_factory=StudyTaskOptions)
 
     @property
-    def has_no_options(self) -> bool:
+    def has_no_study_data_options(self) -> bool:
         """Whether none was given."""
         return not any(
             (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
@@ -180,7 +180,7 @@ class StudyDataOptions:
 
     def request(self, name: str) -> StudySampleRequest:
         """Make the request to draw one study of all datasets; UsageError where there are none."""
-        from embassay.protocols.hume.sampling.options import check_sampling_config
+        from embassay.protocols.hume.sampling.options import parse_sampling_config
 
         if not self.datasets:
             raise UsageError(
@@ -189,38 +189,40 @@ class StudyDataOptions:
             )
         entry = {
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
-            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.build_task_entry()
+            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.build_task_file_settings()
         }  # fmt: skip
         tasks = [
-            task for data in self._resolve_dataset_paths() for task in self._list_dataset_tasks(data, entry)
+            task
+            for data in self._prefer_paths_over_catalogue_names()
+            for task in self._list_task_entries_of_dataset(data, entry)
         ]
-        return check_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
+        return parse_sampling_config({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
     def chosen_suites(self) -> list[DatasetSuite]:
         """The suites among the datasets."""
         from embassay.data.catalogue.suites import find_suite
 
-        return [suite for data in self._resolve_dataset_paths() if (suite := find_suite(data))]
+        return [suite for data in self._prefer_paths_over_catalogue_names() if (suite := find_suite(data))]
 
-    def _resolve_dataset_paths(self) -> list[str]:
+    def _prefer_paths_over_catalogue_names(self) -> list[str]:
         from embassay.data.sources import prefer_path_over_catalogue
 
         return [prefer_path_over_catalogue(data) for data in self.datasets]
 
-    def _list_dataset_tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _list_task_entries_of_dataset(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
         from embassay.data.catalogue.suites import find_suite
-        from embassay.protocols.hume.sampling.options import make_suite_member_task
+        from embassay.protocols.hume.sampling.options import make_task_config_of_suite_member
 
         suite = find_suite(data)
         if suite is None:
             yield {"data": data, **row}
             return
-        for member in (suite.narrow_to_tasks(self.families) if self.families else suite).members:
+        for member in (suite.narrow_suite_to_tasks(self.families) if self.families else suite).members:
             yield {
                 **row,
-                **make_suite_member_task(member, suite.name),
+                **make_task_config_of_suite_member(member, suite.name),
                 "whole": row["whole"] or suite.name in ANNOTATED,
             }
 
@@ -382,7 +384,7 @@ class StudyRequest(_HumeRequest):
         }
 
     def __post_init__(self) -> None:
-        _check_scoring_choices(self)
+        _check_scoring_options_allowed(self)
         if self.smallest_group < 2:
             raise UsageError(
                 f"smallest_group is {self.smallest_group}.", mend="Use 2 or more: one person is not a group."
@@ -431,7 +433,7 @@ class PublishedRequest(_HumeRequest):
     neighbours: int = 10
 
     def __post_init__(self) -> None:
-        _check_scoring_choices(self)
+        _check_scoring_options_allowed(self)
         _check_option_choice("models", self.models, get_args(Models))
 
     def as_dict(self) -> dict[str, Any]:
@@ -440,7 +442,7 @@ class PublishedRequest(_HumeRequest):
         return plain if self.systems else {key: plain[key] for key in plain if key not in self.OF_SYSTEMS}
 
 
-def _check_scoring_choices(request: Any) -> None:
+def _check_scoring_options_allowed(request: Any) -> None:
     _check_option_choice("aggregation", request.aggregation, get_args(Aggregation))
     _check_option_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
 

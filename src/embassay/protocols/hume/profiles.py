@@ -74,7 +74,7 @@ class AnnotatorProfileRow(BaseModel):
     answer: str
 
 
-def profile_questions(study: StudyFile) -> tuple[ProfileQuestion, ...]:
+def list_annotator_profile_questions(study: StudyFile) -> tuple[ProfileQuestion, ...]:
     """The questions of a study, in its order."""
     return tuple(
         field
@@ -92,12 +92,14 @@ def _expand_profile_question(question: Question, study: StudyFile) -> Iterator[P
         yield ProfileQuestion(f"language:{lang}", f"How well do you read {language_name(lang)}?", choices)
 
 
-def check_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
+def check_annotator_profile_answers(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
     """Check what somebody answered to the profile questions; the answers by key.
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
-    choices = {field.key: {value for value, _ in field.choices} for field in profile_questions(study)}
+    choices = {
+        field.key: {value for value, _ in field.choices} for field in list_annotator_profile_questions(study)
+    }
     for key, answer in said.items():
         if key not in choices:
             raise DataError(
@@ -126,7 +128,7 @@ def read_annotator_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
         finally:
             store.close()
         for annotator, profile in stored.items():
-            profiles.setdefault(annotator, {}).update(check_profile_answers(folder.study, profile))
+            profiles.setdefault(annotator, {}).update(check_annotator_profile_answers(folder.study, profile))
     return profiles
 
 
@@ -135,7 +137,7 @@ def read_profiles_file(folder: StudyFolder) -> dict[str, dict[str, str]]:
     path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
     for line, row in read_jsonl_rows(path, AnnotatorProfileRow) if path.is_file() else ():
         try:
-            profile = check_profile_answers(folder.study, {row.question: row.answer})
+            profile = check_annotator_profile_answers(folder.study, {row.question: row.answer})
         except DataError as error:
             raise DataError(error.what, path=path, line=line, mend=error.mend) from None
         profiles.setdefault(row.annotator_id, {}).update(profile)
@@ -175,7 +177,7 @@ def scores_by_profile_table(
     Groups of fewer than `smallest` people are one row without a score. Where that would be a single group, which the
     others and the total tell of, the next smallest is withheld with it.
     """
-    questions = profile_questions(study)
+    questions = list_annotator_profile_questions(study)
     # Behind the colon of a key is the language that the question is about.
     groups = [
         group
@@ -206,7 +208,7 @@ def _group_annotators_by_profile(
     hidden = find_groups_too_small_to_show({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
-            score = _estimate_group_mean([annotator.score for annotator in people])
+            score = _estimate_mean_over_annotators([annotator.score for annotator in people])
             yield AnnotatorProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
@@ -228,7 +230,7 @@ def find_groups_too_small_to_show(sizes: Mapping[str, int], smallest: int) -> tu
     return tuple(name for name in sizes if name in small)
 
 
-def _estimate_group_mean(scores: Sequence[float]) -> Estimate:
+def _estimate_mean_over_annotators(scores: Sequence[float]) -> Estimate:
     # fsum gives the same sum in any order of the scores.
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:

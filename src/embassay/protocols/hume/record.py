@@ -139,7 +139,7 @@ class DatasetLanguageRecord(_FrozenRecord):
         return f"{self.dataset} ({self.lang})"
 
     @property
-    def system_scores(self) -> tuple[SystemScore, ...]:
+    def list_model_and_llm_scores(self) -> tuple[SystemScore, ...]:
         """The scores of the models, and then of the language models."""
         return (*self.models, *self.llms)
 
@@ -150,7 +150,7 @@ class DatasetLanguageRecord(_FrozenRecord):
 
     def find_system_score(self, system: str) -> SystemScore | None:
         """The score of a system; None where it is not among these."""
-        return next((score for score in self.system_scores if score.system == system), None)
+        return next((score for score in self.list_model_and_llm_scores if score.system == system), None)
 
     @property
     def simulated(self) -> bool:
@@ -158,7 +158,7 @@ class DatasetLanguageRecord(_FrozenRecord):
         return any(annotator.kind == "simulated" for annotator in self.annotators)
 
 
-class SystemPlace(_FrozenRecord):
+class SystemMeanAndRank(_FrozenRecord):
     """A system or `Human` among all, by the mean over pairs: None with a reason where it lacks one."""
 
     system: str
@@ -196,7 +196,7 @@ class Summary(_FrozenRecord):
     source: Literal["study", "published"]
     seed: int
     pairs: tuple[DatasetLanguageRecord, ...]
-    places: tuple[SystemPlace, ...] = ()
+    places: tuple[SystemMeanAndRank, ...] = ()
     wins: tuple[PeopleWinCount, ...] = ()
     agreement_against_gap: Estimate | None = None
     """Spearman's correlation, over pairs, of people's agreement and best model minus people."""
@@ -229,30 +229,30 @@ class TaskDividedWithLlm(_FrozenRecord):
         return (self.items - self.counts.get("agreed", 0)) / self.items if self.items else math.nan
 
 
-class _DividedTasksFile(_FrozenRecord):
+class _LlmSharedTasksFile(_FrozenRecord):
     tasks: tuple[TaskDividedWithLlm, ...]
 
 
 DIVIDED = "hybrid.json"
 
 
-def write_divided_tasks(folder: Path, tasks: Sequence[TaskDividedWithLlm]) -> None:
+def write_tasks_divided_with_llm(folder: Path, tasks: Sequence[TaskDividedWithLlm]) -> None:
     """Write `hybrid.json` of a study or a run; where there is nothing to write, what was there goes."""
     if tasks:
         write_file_atomically(
-            folder / DIVIDED, _DividedTasksFile(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n"
+            folder / DIVIDED, _LlmSharedTasksFile(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n"
         )
     else:
         (folder / DIVIDED).unlink(missing_ok=True)
 
 
-def read_divided_tasks(folder: Path) -> tuple[TaskDividedWithLlm, ...]:
+def read_tasks_divided_with_llm(folder: Path) -> tuple[TaskDividedWithLlm, ...]:
     """What `hybrid.json` of a study or a run holds; empty where there is none. DataError for a damaged one."""
     path = folder / DIVIDED
     if not path.is_file():
         return ()
     try:
-        return _DividedTasksFile.model_validate_json(read_bounded_file(path)).tasks
+        return _LlmSharedTasksFile.model_validate_json(read_bounded_file(path)).tasks
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

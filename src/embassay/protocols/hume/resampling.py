@@ -31,8 +31,8 @@ from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
 from embassay.stats.intervals import Estimate, check_confidence, t_quantile
 from embassay.stats.resampling import (
     DEFAULT_SEED,
-    count_drawn_rows,
-    draw_resample_rows,
+    count_draws_of_each_row,
+    iterate_resample_row_blocks,
     make_resampling_generator,
 )
 
@@ -130,7 +130,7 @@ def resampled_fleiss(counts: Floats, votes: Floats) -> Floats:
         return np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
 
 
-def resampled_cohen(counts: Floats, one: Floats, other: Floats) -> Floats:
+def compute_resampled_cohen_kappa(counts: Floats, one: Floats, other: Floats) -> Floats:
     """Cohen's kappa of two raters in every resample, (b,), from their indicators over the same labels (n, k); an item
     that either left out must have a row of zeros. NaN where both gave one and the same label only, or nothing."""
     both = one.sum(axis=1) * other.sum(axis=1)
@@ -226,7 +226,7 @@ DRAWS = ResamplingSettings()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResampledEstimate(Estimate):
+class BootstrapEstimateWithTest(Estimate):
     """An estimate with its bootstrap interval and the two-sided `p` that it is 0, NaN where there is none. In
     `undefined` of `resamples` resamples the statistic has no value; over 5% of them there is no interval, nor is there
     one where all resamples give the same: `reason` says so."""
@@ -238,7 +238,7 @@ class ResampledEstimate(Estimate):
 
 def resample_statistics(
     statistic: Drawn, n: int, draws: ResamplingSettings = DRAWS, *, within: Sequence[Range] = (CORRELATION,)
-) -> tuple[ResampledEstimate, ...]:
+) -> tuple[BootstrapEstimateWithTest, ...]:
     """The value of each statistic over all `n` items, with its interval over resamples of items.
 
     All statistics see the same resamples. The kind is how an interval is read off the replicates: `percentile`;
@@ -260,8 +260,8 @@ def resample_statistics(
         )
     replicates = np.concatenate(
         [
-            _reshape_to_columns(statistic(count_drawn_rows(rows).astype(np.float64)))
-            for rows in draw_resample_rows(
+            _reshape_to_columns(statistic(count_draws_of_each_row(rows).astype(np.float64)))
+            for rows in iterate_resample_row_blocks(
                 n, draws.n_resamples, make_resampling_generator(draws.seed, None), most=_DRAWS // n
             )
         ]
@@ -282,21 +282,23 @@ def resample_statistics(
 
 def make_value_without_interval(
     value: float, n: int, reason: str, undefined: int = 0, resamples: int = 0
-) -> ResampledEstimate:
+) -> BootstrapEstimateWithTest:
     """A value without an interval, and why."""
     unknown = float("nan")
-    return ResampledEstimate(value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples)
+    return BootstrapEstimateWithTest(
+        value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples
+    )
 
 
 def _jackknife_values(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
     blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
     return np.concatenate(
-        [_reshape_to_columns(statistic(_count_items_without_each(block, n))) for block in blocks]
+        [_reshape_to_columns(statistic(_make_leave_one_out_counts(block, n))) for block in blocks]
     )
 
 
-def _count_items_without_each(items: NDArray[np.int64], n: int) -> Floats:
+def _make_leave_one_out_counts(items: NDArray[np.int64], n: int) -> Floats:
     counts = np.ones((len(items), n))
     counts[np.arange(len(items)), items] = 0
     return counts
@@ -308,7 +310,7 @@ def _reshape_to_columns(values: Floats) -> Floats:
 
 def _bca_interval(
     estimate: float, replicates: Floats, left_out: Floats, n: int, draws: ResamplingSettings
-) -> ResampledEstimate:
+) -> BootstrapEstimateWithTest:
     confidence, kind = draws.confidence, draws.kind
     every, defined = len(replicates), replicates[~np.isnan(replicates)]
     undefined = every - len(defined)
@@ -323,7 +325,9 @@ def _bca_interval(
     # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
         defined = estimate + (defined - estimate) * _interval_expansion(n, confidence)
-    shift, skew = _bias_and_skew(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
+    shift, skew = (
+        _compute_bca_bias_and_acceleration(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
+    )
     ends = [
         _compute_bca_quantile(_normal_quantile(q), shift, skew)
         for q in ((1 - confidence) / 2, (1 + confidence) / 2)
@@ -333,7 +337,7 @@ def _bca_interval(
     if undefined:
         method += f", {undefined} of them undefined"
     p = _two_sided_p(defined, shift, skew)
-    return ResampledEstimate(
+    return BootstrapEstimateWithTest(
         estimate, float(low), float(high), n, method, p=p, undefined=undefined, resamples=every
     )
 
@@ -344,7 +348,9 @@ def _interval_expansion(n: int, confidence: float) -> float:
     return float(np.sqrt(n / (n - 1)) * t_quantile(level, n - 1)) / _normal_quantile(level)
 
 
-def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tuple[float, float]:
+def _compute_bca_bias_and_acceleration(
+    estimate: float, replicates: Floats, left_out: Floats
+) -> tuple[float, float]:
     """The normal quantile of the share of replicates below the estimate, and the acceleration by the jackknife."""
     # Replicates that differ from the estimate by rounding alone count by half.
     tie = _ROUNDING * max(abs(estimate), 1.0)
@@ -354,7 +360,7 @@ def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tup
     moved = moved.mean() - moved
     square = float((moved**2).sum())
     skew = float((moved**3).sum() / (6 * square**1.5)) if square > 0 else 0.0
-    return _normal_quantile(_clamp_share(float(below), len(replicates))), skew
+    return _normal_quantile(_clamp_share_inside_open_unit_interval(float(below), len(replicates))), skew
 
 
 def _compute_bca_quantile(z: float, shift: float, skew: float) -> float:
@@ -379,7 +385,7 @@ def _two_sided_p(replicates: Floats, shift: float, skew: float) -> float:
     return min(1.0, 2 * NormalDist().cdf(sign * level))
 
 
-def _clamp_share(share: float, n: int) -> float:
+def _clamp_share_inside_open_unit_interval(share: float, n: int) -> float:
     # The normal quantiles of 0 and 1 are infinite.
     return min(max(share, 0.5 / n), 1 - 0.5 / n)
 
@@ -433,14 +439,14 @@ def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> PeopleAn
 
     Source: spec hume 4. Raises UsageError for another convention, pooled clusters, or where nobody answered.
     """
-    every, gold = _list_answers_by_convention(people), people.gold
+    every, gold = _select_answers_by_aggregation_rule(people), people.gold
     if people.task.family in ("sts", "clustering"):
         rows = [tuple(said.get(item) for item in items) for said in every]
         return PeopleAnswerRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
     value = (
-        _is_answer_right
+        _score_label_match
         if people.task.family == "classification"
-        else _choose_average_precision(people.human_ap_mode)
+        else _make_average_precision_function(people.human_ap_mode)
     )
     rows = [
         tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
@@ -448,13 +454,13 @@ def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> PeopleAn
     return PeopleAnswerRows(tuple(items), tuple(rows), None)
 
 
-def score_people_per_resample(task: TaskSpec, laid: PeopleAnswerRows, counts: Floats) -> Floats:
+def compute_mean_people_score_per_resample(task: TaskSpec, laid: PeopleAnswerRows, counts: Floats) -> Floats:
     """The main measure of people in every resample, (b,): of each row over the items it answered, then the mean."""
-    every = np.stack([score_row_per_resample(task, laid.gold, row, counts) for row in laid.rows])
+    every = np.stack([score_answer_row_per_resample(task, laid.gold, row, counts) for row in laid.rows])
     return np.asarray(every.mean(axis=0))
 
 
-def score_row_per_resample(
+def score_answer_row_per_resample(
     task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats
 ) -> Floats:
     """The main measure of one row of answers in every resample, (b,); NaN where it is undefined."""
@@ -470,7 +476,7 @@ def replace_none_by_nan(row: Sequence[float | None]) -> Floats:
     return np.array([math.nan if value is None else float(value) for value in row])
 
 
-def _list_answers_by_convention(people: PeopleAnswers) -> list[Mapping[str, Any]]:
+def _select_answers_by_aggregation_rule(people: PeopleAnswers) -> list[Mapping[str, Any]]:
     aggregation, task = people.aggregation, people.task
     if aggregation not in ("paper", "pooled", "mean", "first"):
         raise UsageError(f"The aggregation is {aggregation!r}.", mend="Use paper, pooled, mean or first.")
@@ -487,11 +493,11 @@ def _list_answers_by_convention(people: PeopleAnswers) -> list[Mapping[str, Any]
     return [together]
 
 
-def _is_answer_right(gold: Any, answer: Any) -> float:
+def _score_label_match(gold: Any, answer: Any) -> float:
     return float(gold == answer)
 
 
-def _choose_average_precision(mode: ApMode) -> Any:
+def _make_average_precision_function(mode: ApMode) -> Any:
     return lambda gold, marks: average_precision_of_marks(gold, marks, human_ap_mode=mode)
 
 
@@ -506,7 +512,7 @@ def agreement_intervals(
     draws: ResamplingSettings = DRAWS,
     *,
     min_shared: int = StudyRequest.min_shared,
-) -> dict[str, ResampledEstimate]:
+) -> dict[str, BootstrapEstimateWithTest]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 
     A resample draws items with all their answers, so annotators stay who they are. `undefined` counts resamples without
@@ -528,21 +534,21 @@ def agreement_intervals(
         return {}
     least = choose_min_shared_items(taking_part, min_shared)
     of: Mapping[Family, Callable[[Rows, int], dict[str, Drawn]]] = {
-        "classification": _resample_label_agreement,
-        "clustering": _resample_group_agreement,
-        "reranking": _resample_mark_agreement,
-        "sts": _resample_rating_agreement,
+        "classification": _make_label_agreement_statistics,
+        "clustering": _make_cluster_agreement_statistics,
+        "reranking": _make_mark_agreement_statistics,
+        "sts": _make_rating_agreement_statistics,
     }
     statistics = of[family](list(zip(*shared, strict=True)), least)
 
-    def compute_all_coefficients(counts: Floats) -> Floats:
+    def compute_coefficients_per_resample(counts: Floats) -> Floats:
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
 
     within = [_WITHIN.get(name, CORRELATION) for name in statistics]
     intervals = dict(
         zip(
             statistics,
-            resample_statistics(compute_all_coefficients, len(shared), draws, within=within),
+            resample_statistics(compute_coefficients_per_resample, len(shared), draws, within=within),
             strict=True,
         )
     )
@@ -553,19 +559,19 @@ def agreement_intervals(
     return intervals
 
 
-def _resample_label_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
+def _make_label_agreement_statistics(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     inside = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
     votes = np.sum(inside, axis=0)
     over = _AnnotatorPairs(rows, least)
     sizes = votes.sum(axis=1)
     # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
-    kept = sizes == _find_usual_ratings_per_item(sizes)
+    kept = sizes == _find_most_common_rating_count(sizes)
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
 
-    def make_percent_agreement(one: Floats, other: Floats) -> Drawn:
+    def make_percent_agreement_statistic(one: Floats, other: Floats) -> Drawn:
         both, same = one.sum(axis=1) * other.sum(axis=1), (one * other).sum(axis=1)
         values = np.where(both > 0, same, np.nan)
         return lambda counts: resampled_mean(counts, values)
@@ -573,20 +579,20 @@ def _resample_label_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     return {
         "fleiss_kappa": lambda counts: resampled_fleiss(counts[:, kept], votes[kept]),
         "cohen_kappa": over.mean(
-            inside, lambda one, other: lambda counts: resampled_cohen(counts, one, other)
+            inside, lambda one, other: lambda counts: compute_resampled_cohen_kappa(counts, one, other)
         ),
-        "percent_agreement": over.mean(inside, make_percent_agreement),
+        "percent_agreement": over.mean(inside, make_percent_agreement_statistic),
         "alpha": alpha,
     }
 
 
-def _find_usual_ratings_per_item(sizes: Floats) -> float:
+def _find_most_common_rating_count(sizes: Floats) -> float:
     """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
     usual, times = np.unique(sizes[sizes > 1], return_counts=True)
     return float(usual[times == times.max()].max())
 
 
-def _resample_group_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
+def _make_cluster_agreement_statistics(rows: Rows, least: int) -> dict[str, Drawn]:
     groups, over = [value_indicators(row) for row in rows], _AnnotatorPairs(rows, least)
     return {
         "ari": over.mean(groups, lambda one, other: lambda counts: resampled_ari(counts, one, other)),
@@ -596,7 +602,7 @@ def _resample_group_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _resample_rating_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
+def _make_rating_agreement_statistics(rows: Rows, least: int) -> dict[str, Drawn]:
     ratings, over = [replace_none_by_nan(row) for row in rows], _AnnotatorPairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
@@ -618,27 +624,30 @@ def _resample_rating_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _resample_mark_agreement(rows: Rows, least: int) -> dict[str, Drawn]:
+def _make_mark_agreement_statistics(rows: Rows, least: int) -> dict[str, Drawn]:
     """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
     pairs = [(rows[one], rows[other]) for one, other, _ in _AnnotatorPairs(rows, least).shared]
 
-    def average_over_comparisons(measure: Callable[[Any, Any], Any]) -> Drawn:
+    def make_mean_comparison_statistic(measure: Callable[[Any, Any], Any]) -> Drawn:
         values = np.array(
-            [[_compute_measure_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
+            [
+                [_compute_measure_if_both_answered(measure, a, b) for a, b in zip(*pair, strict=True)]
+                for pair in pairs
+            ]
         )
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
         return lambda counts: _divide_or_nan(counts @ sums, counts @ defined)
 
-    correlation = average_over_comparisons(spearman)
+    correlation = make_mean_comparison_statistic(spearman)
     return {
         "spearman": correlation,
         "kendall": correlation,
-        "cohen_kappa": average_over_comparisons(cohen_kappa),
+        "cohen_kappa": make_mean_comparison_statistic(cohen_kappa),
     }
 
 
-def _compute_measure_or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
+def _compute_measure_if_both_answered(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
     return math.nan if one is None or other is None else float(measure(one, other))
 
 

@@ -17,13 +17,13 @@ from typing import Literal
 
 import numpy as np
 
-from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
+from embassay.protocols.hume.published.standings import PairWithPeopleRank, compare_people_with_models
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     interval_columns,
+    make_percentage_point_column,
     number_column,
-    points_column,
     text,
     whole_number_column,
 )
@@ -37,7 +37,7 @@ FEWEST_PAIRS = 10
 
 
 @lru_cache(maxsize=1)
-def _read_language_table() -> Mapping[str, tuple[int, str]]:
+def _read_language_resource_classes() -> Mapping[str, tuple[int, str]]:
     text = (files("embassay.protocols.hume") / "resource.csv").read_text("utf-8")
     return {row["code"]: (int(row["class"]), row["name"]) for row in csv.DictReader(text.splitlines())}
 
@@ -48,7 +48,7 @@ def language_resource_class(lang: str) -> int | None:
     >>> language_resource_class("eng"), language_resource_class("nob"), language_resource_class("tlh")
     (5, 1, None)
     """
-    row = _read_language_table().get(lang)
+    row = _read_language_resource_classes().get(lang)
     return row[0] if row else None
 
 
@@ -68,7 +68,7 @@ def language_name(lang: str) -> str:
     >>> language_name("dan"), language_name("tlh")
     ('Danish', 'tlh')
     """
-    row = _read_language_table().get(lang)
+    row = _read_language_resource_classes().get(lang)
     return row[1] if row else lang
 
 
@@ -105,8 +105,8 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
         "hume_resources", "HUME: people and models by language resource level",
         _average_by_resource_level(models, seed),
         text("level"), text("class", "resource_class"), text("languages"), whole_number_column("pairs"),
-        *interval_columns("human", ("human", "human_low", "human_high")), points_column("best"),
-        points_column("median"),
+        *interval_columns("human", ("human", "human_low", "human_high")), make_percentage_point_column("best"),
+        make_percentage_point_column("median"),
         number_column("best_percent_of_human", "percent", 1),
         *interval_columns("gap", ("gap", "gap_low", "gap_high"), "signed"), whole_number_column("wins"),
         text("reason", "missing_interval_reason"),
@@ -115,7 +115,9 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     )  # fmt: skip
 
 
-def _average_by_resource_level(models: Sequence[PairStanding], seed: int) -> Iterator[ResourceLevelMeans]:
+def _average_by_resource_level(
+    models: Sequence[PairWithPeopleRank], seed: int
+) -> Iterator[ResourceLevelMeans]:
     for level in LEVELS:
         of_level = [model for model in models if language_resource_level(model.pair.lang) == level]
         if not of_level:
@@ -128,7 +130,7 @@ def _average_by_resource_level(models: Sequence[PairStanding], seed: int) -> Ite
 
 
 def _average_resource_level(
-    level: Level, resource_class: str, models: Sequence[PairStanding], seed: int
+    level: Level, resource_class: str, models: Sequence[PairWithPeopleRank], seed: int
 ) -> ResourceLevelMeans:
     ranks = [model.standing for model in models if model.standing]
     shares = [rank.best_percent_of_human for rank in ranks]

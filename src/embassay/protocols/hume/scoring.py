@@ -194,7 +194,7 @@ def average_precision_of_marks(
     for block in blocks:
         size, relevant = len(block), sum(block)
         if human_ap_mode == "expected":
-            terms.extend(_expected_precisions_in_tie(above, hits, size, relevant))
+            terms.extend(_list_expected_precision_per_tie_place(above, hits, size, relevant))
         else:
             terms.append(relevant * (hits + relevant) / (above + size))
         above, hits = above + size, hits + relevant
@@ -202,7 +202,7 @@ def average_precision_of_marks(
     return min(math.fsum(terms) / hits, 1.0)
 
 
-def _expected_precisions_in_tie(above: int, hits: int, size: int, relevant: int) -> list[float]:
+def _list_expected_precision_per_tie_place(above: int, hits: int, size: int, relevant: int) -> list[float]:
     """What each place of a tie adds in the mean over its orders: how likely a relevant document is there, times the
     precision then to be expected."""
     share = (relevant - 1) / (size - 1) if size > 1 else 0.0
@@ -316,7 +316,7 @@ def people_agreement(
     taking_part = {name: given for name, given in answers.items() if given}
     coefficient = COEFFICIENT[family]
     least = choose_min_shared_items(answers, min_shared)
-    values = _agreement_values(family, taking_part, least) if len(taking_part) > 1 else {}
+    values = _compute_agreement_by_coefficient(family, taking_part, least) if len(taking_part) > 1 else {}
     value = values.pop(coefficient, math.nan)
     return PeopleAgreement(
         coefficient=coefficient,
@@ -343,7 +343,7 @@ def _explain_missing_agreement(family: Family, answers: Answers, least: int) -> 
     return "all answers are the same" if family == "classification" else "answers do not vary"
 
 
-def _agreement_values(family: Family, answers: Answers, least: int) -> dict[str, float]:
+def _compute_agreement_by_coefficient(family: Family, answers: Answers, least: int) -> dict[str, float]:
     if family == "reranking":
         return _mark_agreement(answers, least)
     rows = align(answers).rows
@@ -352,7 +352,7 @@ def _agreement_values(family: Family, answers: Answers, least: int) -> dict[str,
         return mean_pairwise(rows, of, min_shared=least).value
 
     if family == "clustering":
-        return {"ari": mean(_ari_or_nan), "v_measure": mean(_v_measure)}
+        return {"ari": mean(_ari_or_nan), "v_measure": mean(_compute_v_measure_or_nan)}
     if family == "sts":
         pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
         values = {name: mean(function) for name, function in pairwise.items()}
@@ -372,7 +372,7 @@ def _ari_or_nan(one: list[str], other: list[str]) -> float:
     return ari(one, other) if len(one) > 1 else math.nan
 
 
-def _v_measure(one: list[str], other: list[str]) -> float:
+def _compute_v_measure_or_nan(one: list[str], other: list[str]) -> float:
     return v_measure(one, other) if len(one) > 1 else math.nan
 
 
@@ -406,7 +406,7 @@ POOLED_FIRST: frozenset[Family] = frozenset({"classification", "sts"})
 
 
 @dataclass(frozen=True)
-class MeasureScores:
+class ScoresByMeasure:
     """Scores, by measure, over so many items."""
 
     scores: Mapping[str, float]
@@ -423,9 +423,9 @@ class PeopleScores:
     """
 
     family: Family
-    annotators: Mapping[str, MeasureScores]
+    annotators: Mapping[str, ScoresByMeasure]
     mean: Mapping[str, float]
-    pooled: MeasureScores | None
+    pooled: ScoresByMeasure | None
     items: int
 
     def scores(self, aggregation: Aggregation = "paper") -> Mapping[str, float]:
@@ -473,8 +473,8 @@ def score_people_answers(
     """Score the answers of every annotator, over the items that annotator answered, and their pooled answers, over the
     items that anyone answered.
 
-    `gold` and `answers` are as `gold_values` and `answers_by_annotator` read them. Source: spec hume 4. Raises
-    UsageError where nobody answered, or an item has no gold.
+    `gold` and `answers` are as `map_items_to_gold_values` and `answers_by_annotator` read them. Source: spec hume 4.
+    Raises UsageError where nobody answered, or an item has no gold.
 
     >>> task = TaskSpec("colours", "classification", "eng")
     >>> found = score_people_answers(task, {"1": "a", "2": "b"}, {"x": {"1": "a", "2": "a"}, "y": {"1": "b", "2": "b"}})
@@ -522,9 +522,11 @@ def _family_scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
     return scorers[family]
 
 
-def _score_answered_items(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> MeasureScores:
+def _score_answered_items(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> ScoresByMeasure:
     items = sorted(given)
-    return MeasureScores(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
+    return ScoresByMeasure(
+        scorer([gold[item] for item in items], [given[item] for item in items]), len(items)
+    )
 
 
 # Fisher's z needs more than three: its variance is 1 / (n - 3).

@@ -96,10 +96,10 @@ class SavedAnswer:
     @property
     def has_scorable_value(self) -> bool:
         """Whether it has a value that scoring can use."""
-        return self.value is not None and not is_draft(self.value)
+        return self.value is not None and not is_undecided_value(self.value)
 
     @property
-    def is_item_decided(self) -> bool:
+    def is_annotator_done_with_item(self) -> bool:
         """Whether the annotator is done with the item: with a value, or a reason why there can be none."""
         return self.has_scorable_value or (self.value is None and bool(self.flag))
 
@@ -127,7 +127,7 @@ class AnswerChange:
     tab: str
 
 
-def is_draft(value: Any) -> bool:
+def is_undecided_value(value: Any) -> bool:
     """Whether a value is one that is not decided yet."""
     return isinstance(value, Mapping) and set(value) == {DRAFT}
 
@@ -135,15 +135,15 @@ def is_draft(value: Any) -> bool:
 _LONGEST_GROUP = 80
 
 
-def check_answer_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
+def convert_answer_for_storage(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
     """`value` as it is stored, in JSON's terms: a label, a group, a rating on the scale, or one 0 or 1 per document
     shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
     """
     where = "This answer"
     # Only documents are judged one by one, so that only there an answer can be half done.
-    if is_draft(value) and task.family == "reranking":
-        return {DRAFT: _check_draft_marks(value[DRAFT], _count_shown_documents(payload))}
-    if isinstance(value, Mapping | float) and not _is_number(value):
+    if is_undecided_value(value) and task.family == "reranking":
+        return {DRAFT: _convert_draft_marks_for_storage(value[DRAFT], _count_shown_documents(payload))}
+    if isinstance(value, Mapping | float) and not _is_finite_float(value):
         raise DataError(f"{where} has the wrong type for this task.", mend="Answer the item on its page.")
     like = (0,) * _count_shown_documents(payload) if task.family == "reranking" else None
     try:
@@ -178,7 +178,7 @@ def _check_group_id(group: str, where: str) -> str:
     return group
 
 
-def _check_draft_marks(marks: Any, documents: int) -> list[int | None]:
+def _convert_draft_marks_for_storage(marks: Any, documents: int) -> list[int | None]:
     whole = isinstance(marks, Sequence) and not isinstance(marks, str) and len(marks) == documents
     if not whole or not all(mark is None or mark in (0, 1) for mark in marks):
         raise DataError("This draft does not have one mark per document.", mend="Give 0, 1 or null for each.")
@@ -189,7 +189,7 @@ def _count_shown_documents(payload: Mapping[str, Any]) -> int:
     return len(payload.get("documents", ()))
 
 
-def _is_number(value: Any) -> bool:
+def _is_finite_float(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
@@ -289,9 +289,9 @@ class AnswerStore:
 
     def list_profile_answers(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
-        return self._read_texts_by_annotator("question, answer FROM profiles")
+        return self._read_texts_by_annotator_and_key("question, answer FROM profiles")
 
-    def _read_texts_by_annotator(self, texts: str) -> dict[str, dict[str, str]]:
+    def _read_texts_by_annotator_and_key(self, texts: str) -> dict[str, dict[str, str]]:
         rows = self.database.read(lambda do: do.all(f"SELECT annotator, {texts}"))
         by_name: dict[str, dict[str, str]] = {}
         # No database promises an order of rows.
@@ -301,15 +301,15 @@ class AnswerStore:
 
     def save(self, annotator: str, task: str, draft: SubmittedAnswer) -> SavedAnswer | RefusedAnswer:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
-        return self.database.write(lambda do: _save_submitted_answer(do, annotator, task, draft))
+        return self.database.write(lambda do: _save_or_refuse_submitted_answer(do, annotator, task, draft))
 
-    def take_write_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
+    def try_to_take_write_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
         """Whether `tab` may write: it does already, no other does, or it shall `take` the right from one that does."""
-        return self.database.write(lambda do: _take_write_lease(do, annotator, tab, take=take))
+        return self.database.write(lambda do: _try_to_take_write_lease(do, annotator, tab, take=take))
 
     def finish(self, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
         """Freeze the answers to a task's `items`, if all are decided; those that are open, none when it is frozen."""
-        return self.database.write(lambda do: _finish_task(do, annotator, task, items))
+        return self.database.write(lambda do: _freeze_task_if_all_items_decided(do, annotator, task, items))
 
     def answers(self, annotator: str) -> dict[str, SavedAnswer]:
         """A person's answers by item, also those that were taken back."""
@@ -322,13 +322,13 @@ class AnswerStore:
 
     def list_all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
         """Every annotator's answers, by annotator and item; no decisions of adjudicators."""
-        return self._read_answers_of_group(f"annotator NOT IN {_ADJUDICATES}")
+        return self._select_answers_by_annotator(f"annotator NOT IN {_ADJUDICATES}")
 
     def list_adjudicator_decisions(self) -> dict[str, dict[str, SavedAnswer]]:
         """What adjudicators decided, by adjudicator and item."""
-        return self._read_answers_of_group(f"annotator IN {_ADJUDICATES}")
+        return self._select_answers_by_annotator(f"annotator IN {_ADJUDICATES}")
 
-    def _read_answers_of_group(self, whose: str) -> dict[str, dict[str, SavedAnswer]]:
+    def _select_answers_by_annotator(self, whose: str) -> dict[str, dict[str, SavedAnswer]]:
         rows = self.database.read(
             lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
         )
@@ -349,7 +349,7 @@ class AnswerStore:
             )
         )
 
-    def find_last_sequence_number(self, annotator: str) -> int:
+    def find_last_change_number_of_annotator(self, annotator: str) -> int:
         """The highest `seq` of anything that was stored, 0 before the first."""
         row = self.database.read(
             lambda do: do.first("SELECT MAX(seq) FROM changes WHERE annotator = ?", annotator)
@@ -358,7 +358,7 @@ class AnswerStore:
 
     def finished(self) -> dict[str, dict[str, str]]:
         """When each task was finished, by annotator and task."""
-        return self._read_texts_by_annotator("task, finished_at FROM finished")
+        return self._read_texts_by_annotator_and_key("task, finished_at FROM finished")
 
     def _bind_to_study(self, study: StudyFile, read_only: bool) -> None:
         facts = {
@@ -368,7 +368,7 @@ class AnswerStore:
         # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and
         # `_check_stored_study_facts` judges both.
         if not read_only and not self._read_stored_study_facts():
-            self.database.write(lambda do: _write_study_facts(do, facts))
+            self.database.write(lambda do: _insert_study_facts_into_database(do, facts))
         _check_stored_study_facts(self._read_stored_study_facts(), facts, self.database.place)
 
     def _read_stored_study_facts(self) -> dict[str, str]:
@@ -397,15 +397,15 @@ def _check_stored_study_facts(held: Mapping[str, str], facts: Mapping[str, str],
         )
 
 
-def _write_study_facts(do: Transaction, facts: Mapping[str, str]) -> None:
+def _insert_study_facts_into_database(do: Transaction, facts: Mapping[str, str]) -> None:
     for key, value in facts.items():
         do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
 
 
-def _save_submitted_answer(
+def _save_or_refuse_submitted_answer(
     do: Transaction, annotator: str, task: str, draft: SubmittedAnswer
 ) -> SavedAnswer | RefusedAnswer:
-    free = _take_write_lease(do, annotator, draft.tab, take=False)
+    free = _try_to_take_write_lease(do, annotator, draft.tab, take=False)
     row = do.first(
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
     )
@@ -445,7 +445,7 @@ def _write_submitted_answer(do: Transaction, annotator: str, draft: SubmittedAns
     return saved
 
 
-def _take_write_lease(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
+def _try_to_take_write_lease(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
     """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
     one annotator changes happens in turn."""
     at = clock.current_unix_seconds()
@@ -468,11 +468,15 @@ def _store_profile_answers(do: Transaction, annotator: str, answers: Mapping[str
             do.run("INSERT INTO profiles VALUES (?, ?, ?, ?)", annotator, question, answer, at)
 
 
-def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
+def _freeze_task_if_all_items_decided(
+    do: Transaction, annotator: str, task: str, items: Sequence[str]
+) -> tuple[str, ...]:
     # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_item_decided}
+    decided = {
+        answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_annotator_done_with_item
+    }
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(
@@ -520,7 +524,7 @@ def open_answer_store(
             f"{file} already contains answers to this study.",
             mend="Serve it without --database, or export these answers and move the file away first.",
         )
-    store = AnswerStore(_open_server_database(wanted, folder), folder.study)
+    store = AnswerStore(_open_postgres_study_database(wanted, folder), folder.study)
     if remembered is None and not read_only:
         write_file_atomically(folder.path / ADDRESS, wanted + "\n")
     return store
@@ -538,12 +542,12 @@ def check_annotators_independent(folder: StudyFolder) -> None:
         return
     store = open_answer_store(folder, read_only=True)
     try:
-        exposures = BrowserLog(store.database).exposures()
+        exposures = BrowserAnswerAccessLog(store.database).exposures()
     finally:
         store.close()
     if exposures:
         raise UsageError(
-            describe_answer_exposures(exposures),
+            describe_shared_browser_exposures(exposures),
             mend="Exclude these answers, or include all of them and report it wherever you use them.",
         )
 
@@ -578,7 +582,7 @@ def _has_stored_answers(folder: StudyFolder) -> bool:
         store.close()
 
 
-def _open_server_database(address: str, folder: StudyFolder) -> StudyDatabase:
+def _open_postgres_study_database(address: str, folder: StudyFolder) -> StudyDatabase:
 
     return open_postgres_database(address, study_schema_name(folder))
 
@@ -590,11 +594,11 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
     return tuple(
         _make_annotation(annotator, answer)
         for annotator in store.annotators()
-        for answer in _select_informative_answers(answers.get(annotator.id, {}))
+        for answer in _select_answers_with_value_or_comment(answers.get(annotator.id, {}))
     )
 
 
-def _select_informative_answers(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
+def _select_answers_with_value_or_comment(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
     return (
         answer for answer in answers.values() if answer.has_scorable_value or answer.flag or answer.comment
     )
@@ -633,17 +637,17 @@ class SharedBrowserExposure:
     others: tuple[str, ...]
 
 
-def describe_answer_exposures(exposures: Iterable[SharedBrowserExposure]) -> str:
+def describe_shared_browser_exposures(exposures: Iterable[SharedBrowserExposure]) -> str:
     """Say in a sentence who answered where another's answers were shown.
 
-    >>> describe_answer_exposures([SharedBrowserExposure("ann", ("bob", "eve"))])
+    >>> describe_shared_browser_exposures([SharedBrowserExposure("ann", ("bob", "eve"))])
     "Answers were given in a browser that had shown other people's answers: ann (shown: bob, eve)."
     """
     who = ", ".join(f"{exposure.annotator} (shown: {', '.join(exposure.others)})" for exposure in exposures)
     return f"Answers were given in a browser that had shown other people's answers: {who}."
 
 
-class BrowserLog:
+class BrowserAnswerAccessLog:
     """What browsers were shown and wrote, in `database`. What is known already costs no transaction."""
 
     def __init__(self, database: StudyDatabase) -> None:
@@ -654,7 +658,7 @@ class BrowserLog:
         """This browser got answers of these people."""
         self._record_browser_event(browser, "shown", annotators)
 
-    def record_stored_answer(self, browser: str, annotator: str) -> None:
+    def record_browser_that_answered(self, browser: str, annotator: str) -> None:
         """This browser stored an answer of this annotator."""
         self._record_browser_event(browser, "wrote", (annotator,))
 

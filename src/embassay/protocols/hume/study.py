@@ -97,7 +97,7 @@ class Annotation:
     comment: str = ""
 
 
-def gold_values(task: TaskSpec, items: Iterable[StudyItem]) -> dict[str, Any]:
+def map_items_to_gold_values(task: TaskSpec, items: Iterable[StudyItem]) -> dict[str, Any]:
     """The gold value of every item, in the form its family scores. Raises DataError for one that is missing, repeated
     or of another kind."""
     gold: dict[str, Any] = {}
@@ -149,13 +149,17 @@ def convert_value_for_scoring(task: TaskSpec, value: Any, where: str, *, like: A
     if value is None or value == "":
         return None
     if task.family == "classification":
-        return _check_label(value, where, task.labels)
+        return _convert_label_for_scoring(value, where, task.labels)
     if task.family == "clustering":
-        return _check_cluster(value, where)
-    return _check_rating(value, where) if task.family == "sts" else _check_marks(value, where, like)
+        return _convert_cluster_id_for_scoring(value, where)
+    return (
+        _convert_rating_for_scoring(value, where)
+        if task.family == "sts"
+        else _convert_marks_for_scoring(value, where, like)
+    )
 
 
-def _check_label(value: Any, where: str, labels: Sequence[Label]) -> Label:
+def _convert_label_for_scoring(value: Any, where: str, labels: Sequence[Label]) -> Label:
     # A CSV file turns the label 1 into the text 1.
     by_text = {str(label): label for label in labels}
     if not isinstance(value, str | int) or (by_text and str(value) not in by_text):
@@ -163,13 +167,13 @@ def _check_label(value: Any, where: str, labels: Sequence[Label]) -> Label:
     return by_text.get(str(value), value)
 
 
-def _check_cluster(value: Any, where: str) -> str | None:
+def _convert_cluster_id_for_scoring(value: Any, where: str) -> str | None:
     if not isinstance(value, str | int):
         raise _make_wrong_value_error(where, value, "a group id")
     return str(value).strip() or None
 
 
-def _check_rating(value: Any, where: str) -> float:
+def _convert_rating_for_scoring(value: Any, where: str) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -179,7 +183,7 @@ def _check_rating(value: Any, where: str) -> float:
     return number
 
 
-def _check_marks(value: Any, where: str, like: Marks | None) -> Marks:
+def _convert_marks_for_scoring(value: Any, where: str, like: Marks | None) -> Marks:
     whole = isinstance(value, Sequence) and all(isinstance(mark, int) and mark >= 0 for mark in value)
     if not whole or not len(value):
         raise _make_wrong_value_error(where, value, "a list of whole numbers of 0 or more")
@@ -313,7 +317,7 @@ class ShownItemRow(_StrictStudyModel):
     payload: dict[str, Any]
 
 
-class GoldRow(_StrictStudyModel):
+class ItemGoldAnswer(_StrictStudyModel):
     """What is right: a label, the gold group, a rating, or a grade per document; and the item's id in the source, for
     reranking also those of its `documents` as shown. `defects` are those seen when it was drawn: kept here, since they
     tell of the gold."""
@@ -374,12 +378,12 @@ class StudyFolder:
 
         Raises DataError where the gold of an item is missing or of another kind.
         """
-        rows = {row.id: row.gold for _, row in read_jsonl_rows(self.path / GOLD, GoldRow)}
+        rows = {row.id: row.gold for _, row in read_jsonl_rows(self.path / GOLD, ItemGoldAnswer)}
         items = [
             StudyItem(item.id, item.task, item.lang, gold=_convert_list_to_tuple(rows.get(item.id)))
             for item in self.select_task_items(task)
         ]
-        return gold_values(self.task(task).spec, items)
+        return map_items_to_gold_values(self.task(task).spec, items)
 
 
 def read_study(path: Path) -> StudyFolder:
@@ -406,7 +410,7 @@ def read_jsonl_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tu
         try:
             row = kind.model_validate_json(text)
         except ValidationError as error:
-            raise _make_line_error(error, path, number, mend) from None
+            raise _convert_validation_error_of_line(error, path, number, mend) from None
         yield number, row
 
 
@@ -416,7 +420,7 @@ def _read_study_file(path: Path) -> StudyFile:
     try:
         study = StudyFile.model_validate_json(read_bounded_file(path))
     except ValidationError as error:
-        raise _make_line_error(error, path) from None
+        raise _convert_validation_error_of_line(error, path) from None
     if study.version != VERSION:
         raise DataError(
             "The study was written by a different version", path=path, expected=f"version {VERSION}",
@@ -425,7 +429,7 @@ def _read_study_file(path: Path) -> StudyFile:
     return study
 
 
-def _make_line_error(
+def _convert_validation_error_of_line(
     error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND
 ) -> DataError:
     first = error.errors(include_url=False)[0]
@@ -440,12 +444,14 @@ def _convert_list_to_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def hash_items_and_gold(items: Sequence[ShownItemRow], gold: Sequence[GoldRow]) -> str:
+def hash_items_and_gold(items: Sequence[ShownItemRow], gold: Sequence[ItemGoldAnswer]) -> str:
     """A fingerprint of all items with their gold, in their order."""
     return digest_json([[row.model_dump() for row in rows] for rows in (items, gold)])
 
 
-def write_study(path: Path, study: StudyFile, items: Sequence[ShownItemRow], gold: Sequence[GoldRow]) -> Path:
+def write_study(
+    path: Path, study: StudyFile, items: Sequence[ShownItemRow], gold: Sequence[ItemGoldAnswer]
+) -> Path:
     """Write a new study and return its folder. Raises UsageError where another study is in it already."""
     text = study.model_dump_json(indent=1) + "\n"
     held = path / STUDY
@@ -454,8 +460,8 @@ def write_study(path: Path, study: StudyFile, items: Sequence[ShownItemRow], gol
             f"{path} contains another study.", mend="Choose another --out, or delete the folder first."
         )
     # The study last: a folder that holds it is whole.
-    write_file_atomically(path / GOLD, _json_lines(gold))
-    write_file_atomically(path / ITEMS, _json_lines(items))
+    write_file_atomically(path / GOLD, _format_rows_as_json_lines(gold))
+    write_file_atomically(path / ITEMS, _format_rows_as_json_lines(items))
     write_file_atomically(held, text)
     return path
 
@@ -463,9 +469,9 @@ def write_study(path: Path, study: StudyFile, items: Sequence[ShownItemRow], gol
 def write_annotations(path: Path, name: str, rows: Sequence[AnnotationRow]) -> Path:
     """Write `annotations/NAME.jsonl` of the study in `path` and return the file."""
     file = path / ANNOTATIONS / f"{slugify_name(name)}.jsonl"
-    write_file_atomically(file, _json_lines(rows))
+    write_file_atomically(file, _format_rows_as_json_lines(rows))
     return file
 
 
-def _json_lines(rows: Iterable[ShownItemRow | GoldRow | AnnotationRow]) -> str:
+def _format_rows_as_json_lines(rows: Iterable[ShownItemRow | ItemGoldAnswer | AnnotationRow]) -> str:
     return "".join(row.model_dump_json() + "\n" for row in rows)

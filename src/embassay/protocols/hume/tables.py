@@ -8,10 +8,10 @@ from functools import partial
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from embassay.protocols.hume.published.paper import round_percent_first
+from embassay.protocols.hume.published.paper import round_points_to_two_then_one_decimal
 from embassay.protocols.hume.published.standings import (
     AGREEMENT_METRIC,
-    PeopleRank,
+    PeopleAmongModelsOnPair,
     agreement_against_gap,
     compare_people_with_models,
 )
@@ -29,8 +29,8 @@ from embassay.protocols.kernel.tables import (
     ComputedColumn,
     Find,
     interval_columns,
+    make_percentage_point_column,
     number_column,
-    points_column,
     text,
     whole_number_column,
 )
@@ -49,7 +49,7 @@ _CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order"
 _WHOLE = frozenset({"comparisons", "skipped", "dropped"})
 
 
-class PairAnswerer(NamedTuple):
+class DatasetLanguageAnnotator(NamedTuple):
     """Somebody who answered a pair."""
 
     pair: DatasetLanguageRecord
@@ -119,21 +119,32 @@ def annotator_scores_table(summary: Summary) -> ColumnTable:
     names = _order_coefficient_names(
         (name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS
     )
-    rows = [PairAnswerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
+    rows = [
+        DatasetLanguageAnnotator(pair, who)
+        for pair in summary.pairs
+        for who in (*pair.annotators, *pair.left_out)
+    ]
     return ColumnTable.of(
-        "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
-        text("measure", "pair.measure"), text("annotator", "annotator.id"),
+        "annotators",
+        "HUME: annotators and conventions",
+        rows,
+        *OF_PAIR,
+        text("measure", "pair.measure"),
+        text("annotator", "annotator.id"),
         text("answered_by", lambda row: name_annotator_kind([row.annotator])),
         whole_number_column("items", "annotator.items"),
-        points_column("score", "annotator.score"), points_column("human", "pair.human.value"),
-        *(points_column(f"by_{name}", f"pair.conventions.{name}") for name in names),
+        make_percentage_point_column("score", "annotator.score"),
+        make_percentage_point_column("human", "pair.human.value"),
+        *(make_percentage_point_column(f"by_{name}", f"pair.conventions.{name}") for name in names),
         number_column("seconds_per_item", "annotator.seconds", 1),
         whole_number_column("flagged", "annotator.flagged"),
         whole_number_column("counts", lambda row: row.annotator in row.pair.annotators),
-        note=("score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
+        note=(
+            "score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
             "chose another. by_pooled scores the pooled answers; by_mean averages the annotators' "
-            "scores. counts is 0 for an annotator with too few items."),
-    )  # fmt: skip
+            "scores. counts is 0 for an annotator with too few items."
+        ),
+    )
 
 
 def name_annotator_kind(annotators: Iterable[AnnotatorScore]) -> str:
@@ -164,7 +175,9 @@ def people_beside_best_model_table(
         "because the model's own uncertainty is ignored. For tests, see hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
-    return _make_table_8(pairs, ranked, *_people_table_columns(points_column), answered, note=note)
+    return _make_table_8(
+        pairs, ranked, *_people_table_columns(make_percentage_point_column), answered, note=note
+    )
 
 
 def printed_people_table(
@@ -179,7 +192,7 @@ def printed_people_table(
     return _make_table_8(
         pairs,
         ranked,
-        *_people_table_columns(_printed_points_column),
+        *_people_table_columns(_make_paper_rounded_points_column),
         *_list_own_system_columns(own or {}),
         note=note,
     )
@@ -214,31 +227,35 @@ def _people_table_columns(show: Callable[[str, str], ComputedColumn]) -> tuple[C
     )  # fmt: skip
 
 
-def _printed_points_column(name: str, find: Find) -> ComputedColumn:
+def _make_paper_rounded_points_column(name: str, find: Find) -> ComputedColumn:
     """A fraction in points, rounded as the paper does."""
     exact = number_column(name, find, 1)
-    return replace(exact, find=lambda row: _round_percent(exact.find(row)))
+    return replace(exact, find=lambda row: _round_fraction_to_paper_points(exact.find(row)))
 
 
-def _round_percent(value: Any) -> float | None:
-    return None if value is None else round_percent_first(value)
+def _round_fraction_to_paper_points(value: Any) -> float | None:
+    return None if value is None else round_points_to_two_then_one_decimal(value)
 
 
 def _list_own_system_columns(own: OwnScores) -> Iterator[ComputedColumn]:
     for name, scores in own.items():
-        yield _printed_points_column(name, partial(_find_own_system_score, scores))
-        yield whole_number_column(f"{name} outside", partial(_is_own_system_outside, scores))
+        yield _make_paper_rounded_points_column(name, partial(_find_own_score_of_dataset_language, scores))
+        yield whole_number_column(f"{name} outside", partial(_is_own_system_outside_human_range, scores))
 
 
-def _find_own_system_score(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> float | None:
+def _find_own_score_of_dataset_language(
+    scores: Mapping[tuple[str, str], float], row: PairBestModel
+) -> float | None:
     return scores.get((row.pair.dataset, row.pair.lang))
 
 
-def _is_own_system_outside(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> bool | None:
-    return row.pair.human.excludes(_find_own_system_score(scores, row))
+def _is_own_system_outside_human_range(
+    scores: Mapping[tuple[str, str], float], row: PairBestModel
+) -> bool | None:
+    return row.pair.human.excludes(_find_own_score_of_dataset_language(scores, row))
 
 
-def pair_quality_table(pairs: Sequence[DatasetLanguageRecord]) -> ColumnTable:
+def make_pair_trust_flags_table(pairs: Sequence[DatasetLanguageRecord]) -> ColumnTable:
     """Table `quality_flags` (15): agreement in words, models above people who disagree, other marks, what to do."""
     return ColumnTable.of(
         "quality_flags", "HUME: how far scores can be trusted", pairs, *PAIR,
@@ -282,7 +299,7 @@ def find_most_disputed_items(
     ... {"a": "neg", "b": "pos"}, answers)]
     [('a', 1.0)]
     """
-    apart = item_disagreement(family, items, answers)
+    apart = compute_disagreement_per_item(family, items, answers)
     rows = [
         (distance, item, {name: values[item.id] for name, values in answers.items() if item.id in values})
         for item in items
@@ -298,7 +315,9 @@ def find_most_disputed_items(
     )  # fmt: skip
 
 
-def item_disagreement(family: Family, items: Sequence[StudyItem], answers: Answers) -> dict[str, float]:
+def compute_disagreement_per_item(
+    family: Family, items: Sequence[StudyItem], answers: Answers
+) -> dict[str, float]:
     """How far annotators are apart on each item, 0 to 1 as `find_most_disputed_items` says; 0 where fewer than two
     answered."""
     distances = {}
@@ -319,13 +338,13 @@ def _mean_label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> flo
     return _mean_annotator_distance(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
-def _mean_rating_distance(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+def _compute_relative_rating_range(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     every = [value for values in answers.values() for value in values.values()]
     widest = max(every) - min(every)
     return float(max(by_name.values()) - min(by_name.values())) / widest if widest else 0.0
 
 
-def _mean_mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+def _mean_distance_of_annotator_marks(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     def distance(one: str, other: str) -> float:
         differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
         return float(differ / len(by_name[one]))
@@ -333,7 +352,7 @@ def _mean_mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> floa
     return _mean_annotator_distance(by_name, distance)
 
 
-def _mean_group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+def _compute_mean_annotator_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     def distance(one: str, other: str) -> float:
         common = [id for id in answers[one] if id in answers[other] and id != item]
         apart = sum(
@@ -345,9 +364,11 @@ def _mean_group_distance(item: str, by_name: Mapping[str, Any], answers: Answers
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
-    "classification": _mean_label_distance, "sts": _mean_rating_distance, "reranking": _mean_mark_distance,
-    "clustering": _mean_group_distance
-}  # fmt: skip
+    "classification": _mean_label_distance,
+    "sts": _compute_relative_rating_range,
+    "reranking": _mean_distance_of_annotator_marks,
+    "clustering": _compute_mean_annotator_distance,
+}
 
 
 def _shorten_item_texts(item: StudyItem) -> tuple[str, ...]:
@@ -375,25 +396,25 @@ PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lan
 def make_figure_tables(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
     ranks = [beside.standing for beside in compare_people_with_models(summary) if beside.standing]
-    yield overall_means_figure(summary)
-    yield model_spread_figure(ranks)
-    yield people_wins_figure(summary)
-    yield best_model_gap_figure(ranks)
-    yield people_to_median_gap_figure(ranks)
-    yield pair_difficulty_figure(summary)
-    yield model_range_figure(ranks)
-    yield agreement_by_gap_figure(ranks)
+    yield make_overall_means_figure_table(summary)
+    yield make_model_spread_figure_table(ranks)
+    yield make_people_wins_figure_table(summary)
+    yield make_best_model_gap_figure_table(ranks)
+    yield make_median_model_gap_figure_table(ranks)
+    yield make_pair_difficulty_figure_table(summary)
+    yield make_model_range_figure_table(ranks)
+    yield make_agreement_by_gap_figure_table(ranks)
 
 
-def _make_figure_table(
+def _make_hume_figure_table(
     place: int, title: str, items: Iterable[Any], *fields: ComputedColumn, note: str
 ) -> ColumnTable:
     return ColumnTable.of(f"hume_figure{place}", f"HUME figure {place}: {title}", items, *fields, note=note)
 
 
-def overall_means_figure(summary: Summary) -> ColumnTable:
+def make_overall_means_figure_table(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
-    return _make_figure_table(
+    return _make_hume_figure_table(
         1, "overall", sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0)),
         whole_number_column("rank"), text("system"), text("kind"),
         *interval_columns("mean", ("mean", "low", "high")),
@@ -403,88 +424,122 @@ def overall_means_figure(summary: Summary) -> ColumnTable:
     )  # fmt: skip
 
 
-def model_spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def make_model_spread_figure_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """F2: the range of the models per pair and where people are, by language."""
     family, dataset, lang = OF_PAIR
-    return _make_figure_table(
-        2, "people ranked among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
-        lang, family, dataset, whole_number_column("models", "n_models"),
-        points_column("min", "worst"), points_column("median"),
-        points_column("max", "best"), *interval_columns("pair.human", ("human", "human_low", "human_high")),
-        number_column("position"), whole_number_column("human_rank", "rank"),
+    return _make_hume_figure_table(
+        2,
+        "people ranked among the models, by pair",
+        sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
+        lang,
+        family,
+        dataset,
+        whole_number_column("models", "n_models"),
+        make_percentage_point_column("min", "worst"),
+        make_percentage_point_column("median"),
+        make_percentage_point_column("max", "best"),
+        *interval_columns("pair.human", ("human", "human_low", "human_high")),
+        number_column("position"),
+        whole_number_column("human_rank", "rank"),
         note="Position is 0 for the worst model and 1 for the best.",
-    )  # fmt: skip
+    )
 
 
-def people_wins_figure(summary: Summary) -> ColumnTable:
+def make_people_wins_figure_table(summary: Summary) -> ColumnTable:
     """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
-    return _make_figure_table(
-        3, "pairs won by people", [wins for by in PANELS for wins in summary.wins if wins.by == by],
+    return _make_hume_figure_table(
+        3,
+        "pairs won by people",
+        [wins for by in PANELS for wins in summary.wins if wins.by == by],
         text("panel", lambda wins: PANELS[wins.by]),
-        text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
-        whole_number_column("wins"), whole_number_column("pairs"),
-        points_column("win_rate", "win_rate_interval.value"),
-        points_column("low", "win_rate_interval.low"), points_column("high", "win_rate_interval.high"),
+        text("group", lambda wins: wins.reference if wins.by == "all" else wins.group),
+        text("against", "reference"),
+        whole_number_column("wins"),
+        whole_number_column("pairs"),
+        make_percentage_point_column("win_rate", "win_rate_interval.value"),
+        make_percentage_point_column("low", "win_rate_interval.low"),
+        make_percentage_point_column("high", "win_rate_interval.high"),
         note="A tie does not count as a win. The 95% Wilson intervals are too narrow: they treat pairs as independent, "
         "but pairs share datasets and annotators.",
-    )  # fmt: skip
+    )
 
 
-def best_model_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def make_best_model_gap_figure_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """F4: people minus the best model, from their largest lead to their largest deficit."""
-    return _make_figure_table(
-        4, "gap to the best model", sorted(ranks, key=lambda rank: -rank.gap()), *OF_PAIR,
-        points_column("gap", PeopleRank.gap, "signed"), points_column("human"),
-        points_column("best"), text("best_model"),
-        whole_number_column("outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside),
+    return _make_hume_figure_table(
+        4,
+        "gap to the best model",
+        sorted(ranks, key=lambda rank: -rank.gap()),
+        *OF_PAIR,
+        make_percentage_point_column("gap", PeopleAmongModelsOnPair.gap, "signed"),
+        make_percentage_point_column("human"),
+        make_percentage_point_column("best"),
+        text("best_model"),
+        whole_number_column(
+            "outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside
+        ),
         text("agreement", "pair.trust"),
         note="Human minus best model. Above 0, people are better.",
-    )  # fmt: skip
+    )
 
 
-def people_to_median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def make_median_model_gap_figure_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """F5: people minus the median model, by language and in it from the largest lead."""
-    return _make_figure_table(
-        5, "gap to the median model, by language",
-        sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))), *OF_PAIR,
-        points_column("gap", lambda rank: rank.gap("median"), "signed"), points_column("human"),
-        points_column("median"),
+    return _make_hume_figure_table(
+        5,
+        "gap to the median model, by language",
+        sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))),
+        *OF_PAIR,
+        make_percentage_point_column("gap", lambda rank: rank.gap("median"), "signed"),
+        make_percentage_point_column("human"),
+        make_percentage_point_column("median"),
         note="Human minus median model. Above 0, people are better.",
-    )  # fmt: skip
+    )
 
 
-def pair_difficulty_figure(summary: Summary) -> ColumnTable:
+def make_pair_difficulty_figure_table(summary: Summary) -> ColumnTable:
     """F6: how people do, from the easiest pair to the hardest."""
     scored = [pair for pair in summary.pairs if pair.human.value is not None]
-    return _make_figure_table(
+    return _make_hume_figure_table(
         6, "how hard pairs are for people", sorted(scored, key=lambda pair: -(pair.human.value or 0.0)), *PAIR,
         *interval_columns("human", ("human", "low", "high")), text("difficulty"),
         note="Easy: 70 or more. Hard: below 50.",
     )  # fmt: skip
 
 
-def model_range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def make_model_range_figure_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """F7: best minus lowest model, from the least consistent pair on."""
-    return _make_figure_table(
-        7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
-        points_column("range", "spread"), points_column("best"),
-        points_column("lowest", "worst"), points_column("sd"), whole_number_column("models", "n_models"),
+    return _make_hume_figure_table(
+        7,
+        "range of the models",
+        sorted(ranks, key=lambda rank: -rank.spread),
+        *OF_PAIR,
+        make_percentage_point_column("range", "spread"),
+        make_percentage_point_column("best"),
+        make_percentage_point_column("lowest", "worst"),
+        make_percentage_point_column("sd"),
+        whole_number_column("models", "n_models"),
         note="Best minus worst model. The higher this is, the less consistent the models are.",
-    )  # fmt: skip
+    )
 
 
-def agreement_by_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def make_agreement_by_gap_figure_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
     correlation = agreement_against_gap(ranks)
     note = "The correlation needs at least three pairs and some variation."
     if correlation.rho is not None and correlation.p is not None:
         note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}). Below 0, models "
         note += "lead most where people agree least."
-    return _make_figure_table(
-        8, "agreement between people and the lead of the best model",
-        [rank for rank in ranks if rank.people_agreement is not None], *OF_PAIR,
-        text("coefficient", "pair.agreement.coefficient"), number_column("agreement"),
+    return _make_hume_figure_table(
+        8,
+        "agreement between people and the lead of the best model",
+        [rank for rank in ranks if rank.people_agreement is not None],
+        *OF_PAIR,
+        text("coefficient", "pair.agreement.coefficient"),
+        number_column("agreement", "people_agreement"),
         # The models' lead, not people's, so that the correlation falls where agreement is low.
-        points_column("best_minus_human", lambda rank: -rank.gap(), "signed"), text("band", "pair.agreement.band"),
-        text("trust", "pair.trust"), note=note,
-    )  # fmt: skip
+        make_percentage_point_column("best_minus_human", lambda rank: -rank.gap(), "signed"),
+        text("band", "pair.agreement.band"),
+        text("trust", "pair.trust"),
+        note=note,
+    )

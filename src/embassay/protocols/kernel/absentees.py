@@ -15,9 +15,9 @@ from typing import Any
 from embassay.data import Dataset
 from embassay.data.catalogue.entries import CatalogueDatasetRecord, read_catalogue_entries
 from embassay.data.catalogue.miniature import (
-    DatasetSizes,
+    DatasetItemCounts,
     choose_representative_shape,
-    count_dataset_items,
+    compute_dataset_sizes_from_record,
     write_miniature_dataset,
 )
 from embassay.data.catalogue.suites import SuiteMember, find_suite
@@ -48,33 +48,35 @@ class AbsentDataset:
     tasks: tuple[str, ...] = ()
 
     @property
-    def planned_sizes(self) -> tuple[DatasetSizes, ...]:
+    def planned_sizes(self) -> tuple[DatasetItemCounts, ...]:
         """The sizes in which it is planned: two where what it takes depends on two amounts."""
         languages = len(self.langs or self.record.langs) or 1
         longest = max(self.record.chars.values())
         fitting = min(MOST, round(CHARACTERS / longest))
         # Every language needs some rows of each label and score.
         main = max(FEWEST, 5 * languages, fitting)
-        if not count_dataset_items(self.record).other:
-            return (DatasetSizes(main),)
+        if not compute_dataset_sizes_from_record(self.record).other:
+            return (DatasetItemCounts(main),)
         # To be ranked again, every query needs candidates to choose from.
         main = max(main, 4 * OTHERS)
-        return DatasetSizes(main, OTHERS), DatasetSizes(main, 2 * OTHERS)
+        return DatasetItemCounts(main, OTHERS), DatasetItemCounts(main, 2 * OTHERS)
 
 
 def find_absent_datasets(request: Any) -> dict[str, AbsentDataset]:
     """Source -> dataset for what a request names of the catalogue, by itself and not in a suite, and is not here."""
     absent: dict[str, AbsentDataset] = {}
     for source in dict.fromkeys(request.datasets):
-        named = find_absent_dataset(source)
+        named = parse_spec_as_absent_dataset(source)
         if named is None or find_suite(source) is not None:
             continue
-        if not is_dataset_available(source, lambda name: open_request_dataset(request.dataset(name))):
+        if not is_dataset_present_or_fetchable(
+            source, lambda name: open_request_dataset(request.dataset(name))
+        ):
             absent[source] = named
     return absent
 
 
-def is_dataset_available(source: str, opened: Callable[[str], Dataset]) -> bool:
+def is_dataset_present_or_fetchable(source: str, opened: Callable[[str], Dataset]) -> bool:
     """Whether a dataset of the catalogue is on this machine, or can be fetched."""
     try:
         opened(source).shapes()
@@ -83,7 +85,7 @@ def is_dataset_available(source: str, opened: Callable[[str], Dataset]) -> bool:
     return True
 
 
-def find_absent_dataset(source: str) -> AbsentDataset | None:
+def parse_spec_as_absent_dataset(source: str) -> AbsentDataset | None:
     """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
     named, tasks = split_tasks_from_spec(source)
     name, _, query = named.partition("?")
@@ -134,18 +136,18 @@ def forecast_absent_datasets(
     only for the tasks that are wanted of it, by default those that its record names for `protocol`.
     """
     with TemporaryDirectory(prefix="embassay-plan-") as folder:
-        plan = _MiniatureForecasts(Path(folder), request, foresee, protocol, by_task)
+        plan = _AbsentDatasetForecasts(Path(folder), request, foresee, protocol, by_task)
         first = plan.cells(absent, 0, timed=True)
         second = plan.cells([item for item in absent if len(item.planned_sizes) > 1], 1, timed=False)
     by_name = {item.record.name: item for item in absent}
     return [
-        _scale_miniature_forecast(cell, second.get(key), by_name[cell.dataset], drawn)
+        _forecast_cell_from_miniature(cell, second.get(key), by_name[cell.dataset], drawn)
         for key, cell in first.items()
     ]
 
 
 @dataclass(frozen=True)
-class _MiniatureForecasts:
+class _AbsentDatasetForecasts:
     folder: Path
     request: Any
     foresee: Foresee
@@ -168,47 +170,51 @@ class _MiniatureForecasts:
         forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
         return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
 
-    def _write_miniature_source(self, absent: AbsentDataset, size: DatasetSizes, folder: Path) -> str:
+    def _write_miniature_source(self, absent: AbsentDataset, size: DatasetItemCounts, folder: Path) -> str:
         path = write_miniature_dataset(absent.record, absent.langs, size, folder)
         named: Mapping[Any, Sequence[str]] = absent.record.protocols
         tasks = absent.tasks or tuple(named.get(self.protocol, ()))
         return f"{path}?tasks={','.join(tasks)}" if tasks and self.by_task else str(path)
 
 
-def _scale_miniature_forecast(
+def _forecast_cell_from_miniature(
     small: CellForecast,
     taller: CellForecast | None,
     absent: AbsentDataset,
     drawn: Callable[[str], int | None],
 ) -> CellForecast:
     """The cell of a dataset, from its cells in miniature."""
-    real = count_dataset_items(absent.record, absent.langs, drawn(small.task))
+    real = compute_dataset_sizes_from_record(absent.record, absent.langs, drawn(small.task))
     size = absent.planned_sizes[0]
     # A task that draws fewer items than the miniature has saw no more of it.
     seen = min(size.main, drawn(small.task) or size.main) if taller is None else size.main
     grown = taller or small
 
-    def extrapolate_amount(low: float, high: float) -> float:
+    def extrapolate_from_two_measurements(low: float, high: float) -> float:
         by_other = (high - low) / OTHERS if taller else 0.0
         by_main = (low - by_other * size.other) / seen
         return max(0.0, by_main * real.main + by_other * real.other)
 
-    def extrapolate_whole_field(name: str) -> int:
-        return round(extrapolate_amount(getattr(small, name), getattr(grown, name)))
+    def extrapolate_forecast_field(name: str) -> int:
+        return round(extrapolate_from_two_measurements(getattr(small, name), getattr(grown, name)))
 
-    texts = extrapolate_whole_field("texts")
+    texts = extrapolate_forecast_field("texts")
     requests = None if small.requests is None else -(-texts * small.requests // max(1, small.texts))
-    usd = None if small.usd is None or grown.usd is None else extrapolate_amount(small.usd, grown.usd)
+    usd = (
+        None
+        if small.usd is None or grown.usd is None
+        else extrapolate_from_two_measurements(small.usd, grown.usd)
+    )
     scaled = replace(
-        small, items=extrapolate_whole_field("items"), texts=texts, tokens=extrapolate_whole_field("tokens"),
+        small, items=extrapolate_forecast_field("items"), texts=texts, tokens=extrapolate_forecast_field("tokens"),
         cached=0, requests=requests, usd=usd,
-        disk_bytes=extrapolate_whole_field("disk_bytes"), memory_bytes=0, exact=False, fetched=False
+        disk_bytes=extrapolate_forecast_field("disk_bytes"), memory_bytes=0, exact=False, fetched=False
     )  # fmt: skip
     return replace(scaled, seconds=_scale_cell_seconds(small, scaled, absent, real))
 
 
 def _scale_cell_seconds(
-    small: CellForecast, scaled: CellForecast, absent: AbsentDataset, real: DatasetSizes
+    small: CellForecast, scaled: CellForecast, absent: AbsentDataset, real: DatasetItemCounts
 ) -> float | None:
     """The time of a cell; None where it cannot be told from the miniature's."""
     if small.seconds is None:
@@ -226,7 +232,7 @@ def _scale_cell_seconds(
     return small.seconds * scaled.texts / max(1, small.texts)
 
 
-def describe_catalogue_planning(names: Sequence[str], mark: str = "") -> str:
+def describe_datasets_sized_by_catalogue(names: Sequence[str], mark: str = "") -> str:
     """Say in a sentence what was planned by the catalogue, with the `mark` of its figures."""
     return f"Not on this machine, so planned with sizes from the catalogue{mark}: {', '.join(names)}"
 
@@ -235,6 +241,6 @@ def describe_absent_datasets(absent: Sequence[AbsentDataset], named: Collection[
     """For a plan: what of it goes by the catalogue; how to fetch those that are `named` by themselves."""
     names = dict.fromkeys(item.record.name for item in absent)
     if names:
-        yield f"{describe_catalogue_planning(tuple(names), mark=' (~)')}."
+        yield f"{describe_datasets_sized_by_catalogue(tuple(names), mark=' (~)')}."
     if alone := [name for name in names if name in named]:
         yield f"`embassay data fetch {' '.join(alone)}` fetches the public ones."

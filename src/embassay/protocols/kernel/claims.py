@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from embassay.protocols.kernel.tables import spell_count
+from embassay.protocols.kernel.tables import format_small_count_in_words
 
 Relation = Literal[
     "first", "may be first", "last", "beats", "higher", "level", "untested", "most", "least", "near least", "less",
@@ -176,31 +176,31 @@ def make_change_claim(
     return Claim(subject, relation, measure, value=value, low=low, high=high, kind=kind)
 
 
-def describe_first_place_claim(
+def split_first_place_sentence_at_name(
     claim: Claim, on: str, *, every: str = "system", noun: str = "system", anyone: str = "system"
 ) -> tuple[str, str]:
     """The sentence on who is first, alone may be, or may be beside others: what stands before the name of the subject,
     and after it; all before where nobody is named. `every` names those that the first one beats, `noun` those that may
     be first, `anyone` what is ranked.
 
-    >>> describe_first_place_claim(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
+    >>> split_first_place_sentence_at_name(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
     ('', ' beats every other system on texts')
     """
     if claim.relation == "first":
         return "", f" {VERBS['first']} {every}{on}"
-    on += describe_beating_baselines(claim)
+    on += describe_leaders_beating_baselines(claim)
     if claim.n == 1:
         return "Only ", f" {VERBS['may be first']}{on}"
     if claim.n == claim.of:
-        everyone = "both" if claim.n == 2 else f"all {spell_count(claim.n)}"
+        everyone = "both" if claim.n == 2 else f"all {format_small_count_in_words(claim.n)}"
         return f"No {anyone} stands out{on}: {everyone} {VERBS['may be first']}", ""
-    return f"{spell_count(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
+    return f"{format_small_count_in_words(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
 
 
-def describe_beating_baselines(claim: Claim) -> str:
+def describe_leaders_beating_baselines(claim: Claim) -> str:
     """Say that leaders beat the baselines too, where other possible leaders do not.
 
-    >>> describe_beating_baselines(Claim("a", "may be first", "", n=1, of=3, below=1))
+    >>> describe_leaders_beating_baselines(Claim("a", "may be first", "", n=1, of=3, below=1))
     ' and scores above the baselines'
     """
     return f" and {'scores' if claim.n == 1 else 'score'} above the baselines" if claim.below else ""

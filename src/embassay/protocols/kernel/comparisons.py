@@ -21,11 +21,11 @@ from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, clip_interval_to_bounds
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, spell_count
+from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, format_small_count_in_words
 from embassay.records import HeadlineComponent, ResampledUnitGroup, ResultRow
 from embassay.runs.folder import (
     CellRecord,
-    convert_numbers_from_json,
+    convert_none_to_nan_array,
     convert_numbers_to_json,
     write_parquet_columns,
 )
@@ -138,7 +138,7 @@ class SystemHeadlineValue:
         return HeadlineComponent(self.value, self.n, self.replicates, self.reason, strata=self.strata)
 
     @property
-    def resampled_strata(self) -> tuple[ResampledUnitGroup, ...]:
+    def list_separately_resampled_strata(self) -> tuple[ResampledUnitGroup, ...]:
         """What was resampled by itself."""
         return list_resampled_strata(self.component)
 
@@ -148,7 +148,7 @@ class SystemHeadlineValue:
         if self.stated is not None:
             return self.stated
         ends = bootstrap_interval(
-            self.replicates, self.value, degrees_of_freedom_of_strata(self.resampled_strata)
+            self.replicates, self.value, degrees_of_freedom_of_strata(self.list_separately_resampled_strata)
         )
         return clip_interval_to_bounds(ends, self.value, self.bounds)
 
@@ -182,17 +182,17 @@ def average_headline_components(
     values = np.array([part.value for part in parts], dtype=np.float64)
     n = sum(part.n for part in parts)
     if not harmonic:
-        strata = weight_resampled_strata(parts, np.full(len(parts), 1 / len(parts)))
+        strata = scale_strata_by_part_weights(parts, np.full(len(parts), 1 / len(parts)))
         return HeadlineComponent(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(len(values) / (1 / values).sum())
         # The derivative of the harmonic mean by each part says how far the part's error carries.
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
         draws = len(columns) / (1 / columns).sum(axis=0)
-    return HeadlineComponent(value, n, draws, strata=weight_resampled_strata(parts, slopes))
+    return HeadlineComponent(value, n, draws, strata=scale_strata_by_part_weights(parts, slopes))
 
 
-def weight_resampled_strata(
+def scale_strata_by_part_weights(
     parts: Sequence[HeadlineComponent], weights: NDArray[np.float64]
 ) -> tuple[ResampledUnitGroup, ...]:
     """What was resampled of a mean with these weights, (parts,)."""
@@ -204,7 +204,7 @@ def weight_resampled_strata(
     )
 
 
-def compare_headlines(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any]:
+def compare_headlines_of_all_systems(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any]:
     """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
 
     Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
@@ -228,7 +228,7 @@ def compare_headlines(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any
         return {**empty, "reason": "no interval: too few items"}
     replicates = replicates[:, defined]
     values = np.array([headline.value for headline in complete], dtype=np.float64)
-    strata = [headline.resampled_strata for headline in complete]
+    strata = [headline.list_separately_resampled_strata for headline in complete]
     pairs = compare_replicates(replicates, values, strata=strata)
     ranges = make_rank_ranges(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
@@ -331,7 +331,7 @@ def _standing_row(standing: SystemStanding) -> dict[str, Any]:
 
 def _read_standing(row: Mapping[str, Any]) -> SystemStanding:
     headline = SystemHeadlineValue(
-        row["system"], row["value"], int(row["n"]), convert_numbers_from_json(json.loads(row["replicates"])),
+        row["system"], row["value"], int(row["n"]), convert_none_to_nan_array(json.loads(row["replicates"])),
         row["method"],
         row["reason"], _parse_resampled_strata(row.get("strata") or "[]"),
         _parse_value_bounds(row.get("bounds") or "[null, null]")
@@ -355,11 +355,11 @@ def _format_resampled_strata(strata: Sequence[ResampledUnitGroup]) -> str:
 
 def _parse_resampled_strata(text: str) -> tuple[ResampledUnitGroup, ...]:
     return tuple(
-        ResampledUnitGroup(units, convert_numbers_from_json(draws)) for units, draws in json.loads(text)
+        ResampledUnitGroup(units, convert_none_to_nan_array(draws)) for units, draws in json.loads(text)
     )
 
 
-def summarise_rows_over_datasets(
+def make_rows_and_comparisons_over_datasets(
     protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
 ) -> tuple[list[ResultRow], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
@@ -385,7 +385,7 @@ def summarise_rows_over_datasets(
             group,
         )
         for name in plan.tasks
-        for group, members in _find_dataset_groups(plan, name).items()
+        for group, members in _map_dataset_groups_to_members(plan, name).items()
         for system in plan.systems
     ]
     overall = {
@@ -396,7 +396,8 @@ def summarise_rows_over_datasets(
         _headline_row(protocol, plan, "overall", "mean_of_present", present)
         for headline in overall.values()
         if headline.value is None
-        and (present := _average_present_tasks(protocol, plan, by_task, headline.system)) is not None
+        and (present := _average_system_headline_over_tasks(protocol, plan, by_task, headline.system))
+        is not None
     ]
     scopes = {"overall": overall, **by_task}
     comparisons = {
@@ -415,7 +416,7 @@ def _compare_systems_in_scope(
 ) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
     headlines = [scope[system] for system in ranked]
-    comparisons = compare_headlines(headlines)
+    comparisons = compare_headlines_of_all_systems(headlines)
     reason = explain_missing_verdict(
         task, headlines, [scope[system.name] for system in plan.systems if system.kind == "reference"]
     )
@@ -431,10 +432,10 @@ def make_standings(
     groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
     by_task: dict[str, dict[str, SystemHeadlineValue]] = {}
     for task in plan.tasks:
-        measure, datasets = protocol.tasks.build(task).headline, _task_datasets(plan, task)
+        measure, datasets = protocol.tasks.build(task).headline, _list_dataset_names_of_task(plan, task)
         by_task[task] = {name: _task_headline(protocol, plan, records, task, name) for name in groups}
         for system, group in groups.items():
-            shown = {name: (name,) for name in datasets} | _find_dataset_groups(plan, task)
+            shown = {name: (name,) for name in datasets} | _map_dataset_groups_to_members(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
                 headline = _task_headline(protocol, plan, records, task, system, members)
                 yield SystemStanding(task, dataset, measure, headline, group)
@@ -443,7 +444,7 @@ def make_standings(
         yield SystemStanding(OVERALL, "", OVERALL, _overall_headline(protocol, plan, by_task, system), group)
 
 
-def _find_dataset_groups(plan: Plan, task: str) -> dict[str, list[str]]:
+def _map_dataset_groups_to_members(plan: Plan, task: str) -> dict[str, list[str]]:
     """The groups of two datasets or more that the task has, with their members."""
     members_of: dict[str, list[str]] = {}
     for dataset in plan.datasets:
@@ -452,7 +453,7 @@ def _find_dataset_groups(plan: Plan, task: str) -> dict[str, list[str]]:
     return {group: members for group, members in members_of.items() if len(members) > 1}
 
 
-def _task_datasets(plan: Plan, task: str) -> tuple[str, ...]:
+def _list_dataset_names_of_task(plan: Plan, task: str) -> tuple[str, ...]:
     return tuple(data.name for data in plan.datasets if any(part.task == task for part in data.tasks))
 
 
@@ -467,7 +468,7 @@ def _task_headline(
     """Mean over the parts of the task of the mean over the datasets (all) that have the part."""
     of_task = [record for record in records if (record.task, record.system) == (task, system)]
     by_dataset = {record.dataset: record for record in of_task if record.done}
-    expected = _task_datasets(plan, task) if datasets is None else datasets
+    expected = _list_dataset_names_of_task(plan, task) if datasets is None else datasets
     for name in expected:
         if name not in by_dataset:
             reason = next((cell.reason for cell in of_task if cell.dataset == name), "") or "not run yet"
@@ -548,11 +549,11 @@ def _overall_headline(
         protocol,
         [by_task[name][system] for name in protocol.paper],
         system,
-        f"mean of the {spell_count(len(protocol.paper))} tasks{_describe_suite_sets(plan)}",
+        f"mean of the {format_small_count_in_words(len(protocol.paper))} tasks{_describe_suite_sets(plan)}",
     )
 
 
-def _average_present_tasks(
+def _average_system_headline_over_tasks(
     protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, SystemHeadlineValue]], system: str
 ) -> SystemHeadlineValue | None:
     headlines = [by_task[name][system] for name in protocol.paper if name in by_task]

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures.clusters import compute_v_measure_from_counts
-from embassay.protocols.kernel.inputs import Columns, EvaluationContext, find_rows_with_nan
+from embassay.protocols.kernel.inputs import Columns, EvaluationContext, mask_rows_with_nan
 from embassay.records import HeadlineComponent, LabelledTexts, ResultRow, Score, SkippedItems, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import UNVARIED as UNVARIED
-from embassay.stats.resampling import are_replicates_constant, count_effective_groups, draw_resample_rows
+from embassay.stats.resampling import (
+    are_replicates_constant,
+    count_effective_groups,
+    iterate_resample_row_blocks,
+)
 
 ONE_SET = "texts of the only set"
 """What a clustering of one set is resampled over, in its method."""
@@ -119,7 +123,7 @@ def bootstrap_column_statistics(
 ) -> dict[str, Estimate]:
     """Several statistics of the same columns, as `estimate` would give each by itself, from the same draws:
     these are what takes long where there are many rows."""
-    lost = find_rows_with_nan(columns)
+    lost = mask_rows_with_nan(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
     units = None if groups is None else count_effective_groups(groups[~lost]) if n else 0
@@ -162,7 +166,7 @@ def bootstrap_v_measure_over_texts(
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
         # A million rows at a time, so that a large set does not fill the memory.
-        for block in draw_resample_rows(n, context.resamples, rng, most=1 + 10**6 // n)
+        for block in iterate_resample_row_blocks(n, context.resamples, rng, most=1 + 10**6 // n)
         for drawn in block
     ]
     draws = np.array([compute_v_measure_from_counts(table) for table in tables])
@@ -330,22 +334,22 @@ class Lost:
             f"(over {MOST_LOST:.0%}, so no score)"
         )
 
-    def note_undefined_similarities(
+    def note_items_with_undefined_similarity(
         self, similarity: NDArray[np.floating[Any]], *columns: Sequence[str]
     ) -> None:
         """Note the items whose similarity is NaN, (n,); `columns` are the texts that it compares, (n,) each."""
         for row in np.flatnonzero(np.isnan(similarity)).tolist():
             texts = (column[row] for column in columns)
-            self._note_lost_item(row, texts, "the similarity is not a number")
+            self._record_reason_of_lost_item(row, texts, "the similarity is not a number")
 
-    def note_unencoded_texts(self, texts: Iterable[str], first: int = 0) -> None:
+    def note_items_with_unencoded_text(self, texts: Iterable[str], first: int = 0) -> None:
         """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""
-        failures = _encoding_failures(self._system)
+        failures = _map_texts_to_encoding_errors(self._system)
         for row, text in enumerate(texts, first) if failures else ():
             if text in failures:
-                self._note_lost_item(row, (text,), "")
+                self._record_reason_of_lost_item(row, (text,), "")
 
-    def make_outcome_without_score(
+    def make_task_outcome_without_score(
         self, headline: str, items: Items, skipped: Iterable[SkippedItems] = (), *, reason: str = ""
     ) -> TaskOutcome:
         """The outcome of a task that lost too many."""
@@ -353,13 +357,13 @@ class Lost:
         row = make_undefined_score(headline, len(self._ids) - len(self._reasons), reason)
         return TaskOutcome((row,), {}, items.columns, (*skipped, *self.skipped))
 
-    def _note_lost_item(self, row: int, texts: Iterable[str], otherwise: str) -> None:
-        failures = _encoding_failures(self._system)
+    def _record_reason_of_lost_item(self, row: int, texts: Iterable[str], otherwise: str) -> None:
+        failures = _map_texts_to_encoding_errors(self._system)
         reasons = (failures[text] for text in texts if text in failures)
         self._reasons.setdefault(row, next(reasons, otherwise))
 
 
-def _encoding_failures(system: Similarity) -> dict[str, str]:
+def _map_texts_to_encoding_errors(system: Similarity) -> dict[str, str]:
     """What the system could not encode so far; a lexical metric has no such thing."""
     return dict(getattr(system, "failures", {}))
 

@@ -17,18 +17,22 @@ from embassay.contracts import CellPartExecutor, Similarity, Tokenizer
 from embassay.data import Dataset
 from embassay.data.shapes import check_mapping_targets
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_rows_over_datasets
+from embassay.protocols.kernel.comparisons import (
+    headline_table,
+    make_rows_and_comparisons_over_datasets,
+    make_standings,
+)
 from embassay.protocols.kernel.forecast import (
     TaskCostForecaster,
-    TaskEffort,
+    TaskWorkloadForForecast,
     count_vector_dimensions,
+    estimate_text_memory_bytes,
+    estimate_token_bytes_of_texts,
     replicate_bytes,
     sum_memory_footprint,
-    text_bytes,
-    token_bytes,
     vector_bytes,
 )
-from embassay.protocols.kernel.inputs import charge_calls_to_account, resolve_dataset_sources
+from embassay.protocols.kernel.inputs import charge_calls_to_account, write_frames_and_list_dataset_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     Plan,
@@ -38,7 +42,7 @@ from embassay.protocols.kernel.plan import (
     check_unique_dataset_names,
     choose_tasks_for_dataset,
     order_tasks,
-    plan_datasets,
+    plan_datasets_and_suites,
     plan_systems,
     plan_task,
 )
@@ -48,26 +52,26 @@ from embassay.protocols.kernel.request import (
     Options,
     RunArguments,
     TaskRequest,
+    choose_new_run_folder,
     convert_to_string_tuple,
     data_frames_folder,
     make_request_from_call,
-    make_run_folder,
 )
 from embassay.protocols.kernel.session import RunConclusions, SilentListener
 from embassay.protocols.kernel.tables import RunTable, check_table_name
 from embassay.records import LoadedDataset, ResultRow, TaskOutcome
-from embassay.registry import Registry, import_attribute, locate_error_in_package
+from embassay.registry import Registry, describe_error_place_in_package, import_attribute
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunCell, digest_json
 from embassay.runs.forecast import (
+    CallRecordingSimilarity,
     CellForecast,
     Hear,
-    RehearsalSimilarityStandIn,
     RunForecast,
     count_tokens_by_sample,
 )
 from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
-from embassay.systems.objects import register_system_objects
+from embassay.systems.objects import register_systems_and_list_specs
 from embassay.systems.own import Compared
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -160,7 +164,7 @@ def evaluate_cell(
         opened.prefetch_vectors(partial(rehearse_encoder_calls, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
         again = (
-            partial(_evaluate_headline_again, task, loaded.data, context)
+            partial(_evaluate_headline_without_resamples, task, loaded.data, context)
             if job.task in protocol.order_alone
             else None
         )
@@ -174,7 +178,9 @@ def evaluate_cell(
     return opened.add_usage_and_warnings(outcome, calls)
 
 
-def _evaluate_headline_again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
+def _evaluate_headline_without_resamples(
+    task: Task, data: Any, context: Any, system: Similarity
+) -> TaskOutcome:
     """The task once more, for its headline alone."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     return task.evaluate(system, data, briefly)
@@ -187,7 +193,7 @@ def rehearse_encoder_calls(protocol: TaskProtocol, name: str, data: Any, context
     if protocol.texts(task, data, context.options) > REHEARSED:
         return False
     briefly = replace(context, options=replace(context.options, resamples=1), spread=HERE)
-    task.evaluate(RehearsalSimilarityStandIn(hear), data, briefly)
+    task.evaluate(CallRecordingSimilarity(hear), data, briefly)
     return True
 
 
@@ -279,11 +285,15 @@ class TaskProtocol(EvaluationProtocol):
         columns = [column for _, column in fields.values()]
         n = sum(map(len, columns))
         parts = {
-            "texts": sum(map(text_bytes, columns)),
+            "texts": sum(map(estimate_text_memory_bytes, columns)),
             "replicates": replicate_bytes(n, 1, options.resamples),
         }
         dim = count_vector_dimensions(system)
-        parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
+        parts |= (
+            {"vectors": vector_bytes(n, dim)}
+            if dim
+            else {"tokens": sum(map(estimate_token_bytes_of_texts, columns))}
+        )
         return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
     def is_mean_of_defined_datasets(self, task: str) -> bool:
@@ -315,7 +325,7 @@ class TaskProtocol(EvaluationProtocol):
         self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
         """Draw a run's conclusions: headlines, overall score, comparisons of systems, and tables."""
-        summary, comparisons = summarise_rows_over_datasets(self, plan, records)
+        summary, comparisons = make_rows_and_comparisons_over_datasets(self, plan, records)
         tables, warnings = self._build_tables_safely(plan, [*rows, *summary])
         return RunConclusions(
             summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings
@@ -339,7 +349,8 @@ class TaskProtocol(EvaluationProtocol):
             after = f" after {list(tables)[-1]}" if tables else ""
             where = f"Writing the tables of {self.protocol_import_path} failed{after}"
             return list(tables.values()), (
-                f"{where}, {type(error).__name__}: {error}{locate_error_in_package(error, self.protocol_import_path)}",
+                f"{where}, {type(error).__name__}: "
+                f"{error}{describe_error_place_in_package(error, self.protocol_import_path)}",
             )
         return list(tables.values()), ()
 
@@ -365,12 +376,12 @@ class TaskProtocol(EvaluationProtocol):
         ("cl100k"), options. `max_usd` limits what the run may cost, earlier sessions in `out` included. UsageError when
         `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
         """
-        folder = Path(out) if out is not None else make_run_folder(self.name)
+        folder = Path(out) if out is not None else choose_new_run_folder(self.name)
         arguments.setdefault("options", self.options())
         request = make_request_from_call(
             self.request, self.run, arguments,
-            register_system_objects(systems, workers=workers), convert_to_string_tuple(tasks),
-            resolve_dataset_sources(datasets, data_frames_folder(folder))
+            register_systems_and_list_specs(systems, workers=workers), convert_to_string_tuple(tasks),
+            write_frames_and_list_dataset_sources(datasets, data_frames_folder(folder))
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -391,7 +402,7 @@ class TaskProtocol(EvaluationProtocol):
         systems = plan_systems(
             request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared
         )  # fmt: skip
-        datasets, suites = plan_datasets(
+        datasets, suites = plan_datasets_and_suites(
             request, self._list_requested_tasks(request), lambda source: self._plan_dataset(source, request)
         )
         check_unique_dataset_names(dataset.name for dataset in datasets)
@@ -491,14 +502,14 @@ class TaskProtocol(EvaluationProtocol):
 
     def _make_task_effort(
         self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer
-    ) -> TaskEffort:
+    ) -> TaskWorkloadForForecast:
         request, name = plan.request, planned.task
         loaded = self.load_task_data(request, source, name)
         fields = self.tasks.build(name).fields(loaded.data)
         texts, queries = self._select_first_field_texts(name, fields), fields.get("query", ((), ()))[1]
         tokens, _ = count_tokens_by_sample(texts, tokenizer)
         context = self.make_task_context(loaded, tokenizer, request.seed, request.options)
-        return TaskEffort(
+        return TaskWorkloadForForecast(
             name, loaded.dataset, planned.n, planned.texts,
             round(tokens * self.estimate_text_length_factor(name, context)),
             partial(rehearse_encoder_calls, self, name, loaded.data, context), texts, queries,

@@ -41,7 +41,7 @@ PARTNERS = 100
 
 
 @dataclass(frozen=True)
-class TaskEffort:
+class TaskWorkloadForForecast:
     """A task on a dataset, as its cost sees it.
 
     `rehearse` tells of the calls of an encoder, or gives False where there are too many to count: then `texts` and
@@ -97,13 +97,13 @@ class TaskCostForecaster:
         }
         self.speed: dict[str, float | None] = {}
 
-    def cells(self, work: TaskEffort) -> Iterator[CellForecast]:
+    def cells(self, work: TaskWorkloadForForecast) -> Iterator[CellForecast]:
         """The forecast cost of the work for every system, in their order."""
-        needs = self._count_encoder_workloads(work)
+        needs = self._estimate_workload_per_encoder(work)
         for system in self.planned:
             yield self._forecast_cell(work, system, needs)
 
-    def _count_encoder_workloads(self, work: TaskEffort) -> dict[str, EncoderWorkload]:
+    def _estimate_workload_per_encoder(self, work: TaskWorkloadForForecast) -> dict[str, EncoderWorkload]:
         """What each encoder needs for the work."""
         if not self.needs:
             return {}
@@ -111,17 +111,20 @@ class TaskCostForecaster:
         if work.again is None:
             return first
         round_ = self._rehearse_encoder_workloads(work, work.again)
-        return {name: _multiply_workload(round_[name], work.rounds, need) for name, need in first.items()}
+        return {
+            name: _add_repeated_round_workloads(round_[name], work.rounds, need)
+            for name, need in first.items()
+        }
 
     def _rehearse_encoder_workloads(
-        self, work: TaskEffort, rehearse: Callable[[Hear], bool]
+        self, work: TaskWorkloadForForecast, rehearse: Callable[[Hear], bool]
     ) -> dict[str, EncoderWorkload]:
-        def count_encoder_call(texts: Sequence[str], role: Any) -> None:
+        def add_encoder_call_to_forecast_needs(texts: Sequence[str], role: Any) -> None:
             for need in self.needs.values():
                 need.hear(texts, role)
 
         try:
-            heard = rehearse(count_encoder_call)
+            heard = rehearse(add_encoder_call_to_forecast_needs)
         except Exception:  # a plan must not stop a run; the cell itself will say what is wrong
             heard = False
         taken = {name: need.take_new_workload() for name, need in self.needs.items()}
@@ -134,14 +137,14 @@ class TaskCostForecaster:
         }
 
     def _forecast_cell(
-        self, work: TaskEffort, system: PlannedSystem, needs: dict[str, EncoderWorkload]
+        self, work: TaskWorkloadForForecast, system: PlannedSystem, needs: dict[str, EncoderWorkload]
     ) -> CellForecast:
         head = CellForecast(
             work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
             memory_bytes=self._estimate_memory(work, system)
         )  # fmt: skip
         if (need := needs.get(system.name)) is None:
-            seconds = self._estimate_metric_seconds(self.systems[system.name], work)
+            seconds = self._estimate_seconds_of_vectorless_system(self.systems[system.name], work)
             return replace(head, seconds=None if seconds is None else seconds * (1 + work.rounds))
         done = replace(
             head,
@@ -165,14 +168,14 @@ class TaskCostForecaster:
             assumed=True,
         )
 
-    def _estimate_memory(self, work: TaskEffort, system: PlannedSystem) -> int:
+    def _estimate_memory(self, work: TaskWorkloadForForecast, system: PlannedSystem) -> int:
         """What this process would hold at most if it did the work; 0 where that is not estimated."""
         opened = self.systems.get(system.name)
         if work.footprint is None or opened is None:
             return 0
         return (measure_resident_memory() or 0) + work.footprint(opened).bytes
 
-    def _measure_seconds_per_token(self, name: str, work: TaskEffort) -> float | None:
+    def _measure_seconds_per_token(self, name: str, work: TaskWorkloadForForecast) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
         if name not in self.speed:
             encoder = self.needs[name].encoder
@@ -183,12 +186,14 @@ class TaskCostForecaster:
             )
         return self.speed[name]
 
-    def _estimate_metric_seconds(self, system: Similarity, work: TaskEffort) -> float | None:
+    def _estimate_seconds_of_vectorless_system(
+        self, system: Similarity, work: TaskWorkloadForForecast
+    ) -> float | None:
         """How long a system without vectors takes for one round."""
-        if (trifle := _time_small_work(system, work)) is not None:
+        if (trifle := _estimate_seconds_of_small_work(system, work)) is not None:
             return trifle
         if work.kind == "search":
-            return self._search_seconds(system, work)
+            return self._measure_search_seconds_per_text(system, work)
         probes = [_sample_probe_texts(work.examples, size) for size in (PROBE, 6 * PROBE)]
         if work.kind == "distances":
             slope = self._measure_seconds_per_unit(
@@ -200,7 +205,9 @@ class TaskCostForecaster:
         )
         return None if slope is None else slope * work.texts
 
-    def _search_seconds(self, system: Similarity, work: TaskEffort) -> float | None:
+    def _measure_search_seconds_per_text(
+        self, system: Similarity, work: TaskWorkloadForForecast
+    ) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
         corpus = _sample_probe_texts(work.examples, 24 * PROBE)
         probes = [_sample_probe_texts(work.queries, size) for size in (1, PROBE)]
@@ -242,7 +249,7 @@ class TaskCostForecaster:
         return second / max(1, units(large))
 
 
-def _time_small_work(system: Similarity, work: TaskEffort) -> float | None:
+def _estimate_seconds_of_small_work(system: Similarity, work: TaskWorkloadForForecast) -> float | None:
     """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
     work, and for a metric that says nothing."""
     slope: float | None = getattr(system, "seconds_per_token", None)
@@ -253,7 +260,9 @@ def _time_small_work(system: Similarity, work: TaskEffort) -> float | None:
     return seconds if seconds < TRIFLE else None
 
 
-def _multiply_workload(need: EncoderWorkload, rounds: int, first: EncoderWorkload) -> EncoderWorkload:
+def _add_repeated_round_workloads(
+    need: EncoderWorkload, rounds: int, first: EncoderWorkload
+) -> EncoderWorkload:
     """A first round, and `rounds` others that need as much as `need` each."""
     if not rounds:
         return first
@@ -333,7 +342,7 @@ def pairwise_distance_bytes(texts: int) -> int:
     return 2 * texts * (texts - 1)
 
 
-def remembered_vector_bytes(texts: int, dim: int) -> int:
+def estimate_bytes_of_cached_vectors(texts: int, dim: int) -> int:
     """The bytes of so many vectors when encoded, remembered by their texts, and compared."""
     return vector_bytes(texts, dim) + texts * (4 * dim + _REMEMBERED)
 
@@ -341,16 +350,16 @@ def remembered_vector_bytes(texts: int, dim: int) -> int:
 def estimate_reading_bytes(texts: Sequence[str], copies: int = 3) -> int:
     """What the texts take while they are worked on: what lies in a file is read as often as it is asked for, and
     `copies` of it are there at once; what is in memory is there already."""
-    return 0 if isinstance(texts, tuple | list) else copies * text_bytes(texts)
+    return 0 if isinstance(texts, tuple | list) else copies * estimate_text_memory_bytes(texts)
 
 
-def text_bytes(texts: Sequence[str], n: int | None = None) -> int:
+def estimate_text_memory_bytes(texts: Sequence[str], n: int | None = None) -> int:
     """The bytes of `n` texts (by default all) as Python's strings, by a sample."""
     n = len(texts) if n is None else n
     return round(1.25 * n * _mean_size(sys.getsizeof(text) + 8 for text in sample_texts_evenly(texts)))
 
 
-def token_bytes(texts: Sequence[str], n: int | None = None) -> int:
+def estimate_token_bytes_of_texts(texts: Sequence[str], n: int | None = None) -> int:
     """The bytes of `n` texts (by default all) as tokens and bags of tokens."""
     n = len(texts) if n is None else n
     return round(1.25 * n * _PER_CHARACTER * _mean_size(map(len, sample_texts_evenly(texts))))

@@ -39,11 +39,13 @@ def find_item_groups(data: Any) -> Labels | None:
         case ScoredTextPairs() | LabelledTextPairs():
             return group_items_sharing_things([{*pair} for pair in zip(data.first, data.second, strict=True)])
         case RetrievalSet():
-            return group_items_sharing_things(list(_relevant_documents(data)), list(data.queries.texts))
+            return group_items_sharing_things(
+                list(_iterate_relevant_documents_per_query(data)), list(data.queries.texts)
+            )
     return None
 
 
-def _relevant_documents(data: RetrievalSet) -> Iterator[Collection[str]]:
+def _iterate_relevant_documents_per_query(data: RetrievalSet) -> Iterator[Collection[str]]:
     for query in data.queries.ids:
         yield {doc for doc, gain in data.qrels.get(query, {}).items() if gain > 0}
 
@@ -85,7 +87,10 @@ def group_items_sharing_things(shared: Sequence[Collection[str]], texts: Sequenc
     [0, 1, 0]
     """
     words_of = texts or [""] * len(shared)
-    alike = [tuple(_list_duplicate_keys(things, text)) for things, text in zip(shared, words_of, strict=True)]
+    alike = [
+        tuple(_list_keys_of_identical_items(things, text))
+        for things, text in zip(shared, words_of, strict=True)
+    ]
     often = Counter(thing for things in shared for thing in set(things))
     labels = np.empty(0, dtype=np.int64)
     # The most frequent things are dropped first; at 0 only items that are alike stay tied.
@@ -99,7 +104,7 @@ def group_items_sharing_things(shared: Sequence[Collection[str]], texts: Sequenc
     return None if len(labels) == len(set(labels.tolist())) else labels
 
 
-def _list_duplicate_keys(things: Collection[str], text: str) -> Iterator[Hashable]:
+def _list_keys_of_identical_items(things: Collection[str], text: str) -> Iterator[Hashable]:
     """What makes an item the double of another."""
     if things:
         yield ("all", *sorted(things))

@@ -46,7 +46,7 @@ from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
-def resolve_dataset_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
+def write_frames_and_list_dataset_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     """Names and paths of datasets as a caller gives them: strings and paths as they are; of frames (polars, pandas) and
     lists of dictionaries the JSON Lines file in `folder` that they are written to: `data-1.jsonl` and so on, or by the
     names of a mapping. A file that holds the same is left as it is.
@@ -59,14 +59,15 @@ def resolve_dataset_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     return tuple(
         str(source)
         if isinstance(source, str | Path)
-        else str(_write_frame_rows(source, folder / f"{name or f'data-{place}'}.jsonl"))
+        else str(_write_frame_rows_as_jsonl(source, folder / f"{name or f'data-{place}'}.jsonl"))
         for place, (name, source) in enumerate(named, 1)
     )
 
 
-def _write_frame_rows(frame: Any, path: Path) -> Path:
+def _write_frame_rows_as_jsonl(frame: Any, path: Path) -> Path:
     text = "".join(
-        json.dumps(_convert_row_to_json(row), ensure_ascii=False) + "\n" for row in _frame_rows(frame)
+        json.dumps(_convert_row_to_json_values(row), ensure_ascii=False) + "\n"
+        for row in _iterate_rows_of_any_frame(frame)
     )
     if not text:
         raise UsageError(
@@ -78,7 +79,7 @@ def _write_frame_rows(frame: Any, path: Path) -> Path:
     return path
 
 
-def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
+def _iterate_rows_of_any_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
     """The rows of a polars or pandas frame, a lazy one, a table of pyarrow, a relation of DuckDB or whatever else gives
     Arrow, a dataset of `datasets`, or a list."""
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
@@ -105,7 +106,7 @@ def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     )
 
 
-def _convert_row_to_json(row: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_row_to_json_values(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as JSON has it: numbers of numpy as Python's, what is missing as null."""
     return {str(key): _convert_value_to_json(value) for key, value in row.items()}
 
@@ -132,11 +133,11 @@ def open_request_dataset(request: DatasetRequest) -> Dataset:
 
 def open_embedding_cache(path: Path | None) -> EmbeddingCache:
     """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
-    return _open_cache_file(path or find_cache_folder() / EmbeddingCache.file)
+    return _open_embedding_cache(path or find_cache_folder() / EmbeddingCache.file)
 
 
 @lru_cache(maxsize=1)
-def _open_cache_file(file: Path) -> EmbeddingCache:
+def _open_embedding_cache(file: Path) -> EmbeddingCache:
     return EmbeddingCache.open(file)
 
 
@@ -163,7 +164,7 @@ def open_bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
     return encoders[0]
 
 
-class CachedSystem:
+class SystemWithCachedVectors:
     """A system whose encoder, where it has one, keeps its vectors in the cache and tells what it does."""
 
     def __init__(
@@ -182,7 +183,7 @@ class CachedSystem:
         self.encoders: list[CachedEncoder] = []
         self.memories: list[RememberedEncoder] = []
         journal = find_spending_journal(ledger)
-        kept = journal.note_texts_encoded if journal is not None else None
+        kept = journal.journal_encoded_text_count if journal is not None else None
 
         make = partial(open_bare_encoder, spec, tokenizer.name, seed)
 
@@ -212,15 +213,15 @@ class CachedSystem:
                     call for call in _rehearsed_calls(rehearse) if not memory.has_remembered_texts(*call)
                 )
 
-    def keep_vectors_in_memory(self, *rehearsals: Callable[[Hear], object]) -> None:
+    def encode_rehearsed_calls_into_memory(self, *rehearsals: Callable[[Hear], object]) -> None:
         """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
         encodes nothing."""
         for memory in self.memories:
             memory.forget()
             for rehearse in rehearsals:
-                memory.make_and_remember_calls(_rehearsed_calls(rehearse))
+                memory.encode_and_remember_calls(_rehearsed_calls(rehearse))
 
-    def switch_to_own_similarity(self) -> NamedVectorSimilarity | None:
+    def make_own_similarity_unless_cosine(self) -> NamedVectorSimilarity | None:
         """The same vectors, compared as the model says that its own are; None where that is by cosine."""
         if not isinstance(self.system, Cosine) or isinstance(self.system, NamedVectorSimilarity):
             return None
@@ -233,15 +234,15 @@ class CachedSystem:
         """What the cosine changes for a model that was made for another similarity: the headline by its own beside that
         of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
         length 1, whose order is the same, nothing is said."""
-        own = self.switch_to_own_similarity()
-        said = self.describe_own_similarities()
+        own = self.make_own_similarity_unless_cosine()
+        said = self.describe_models_forced_to_cosine()
         if own is None or evaluate is None or not said:
             return said
         values = (_find_headline_score(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
         return (f"{said[0]}: {headline} is {here}, but {there} with its own similarity",)
 
-    def describe_own_similarities(self) -> tuple[str, ...]:
+    def describe_models_forced_to_cosine(self) -> tuple[str, ...]:
         """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
         members of an ensemble too. Of vectors of length 1, whose order is the same, nothing is said."""
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
@@ -259,7 +260,9 @@ class CachedSystem:
         encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
         odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]
         odd += self.describe_cosine_effect(outcome, "", None) if compares else ()
-        nothing = self.encoders[0].conduct.no_score_reason if len(self.encoders) == 1 else ""
+        nothing = (
+            self.encoders[0].conduct.explain_why_vectors_give_no_score if len(self.encoders) == 1 else ""
+        )
         return replace(
             _remove_outcome_values(outcome, nothing) if nothing else outcome,
             counts={**outcome.counts, **self.counts(), **calls},
@@ -294,9 +297,9 @@ class EvaluationJob:
         ledger: Ledger | None = None,
         spread: CellPartExecutor = HERE,
         **how: Unpack[TextComparisonOptions],
-    ) -> CachedSystem:
+    ) -> SystemWithCachedVectors:
         """The system, opened for this cell."""
-        return CachedSystem(
+        return SystemWithCachedVectors(
             self.system, tokenizer=open_tokenizer(self.tokenizer), seed=self.seed, cache=self.cache,
             advance=advance, ledger=ledger, spread=spread, **how
         )  # fmt: skip
@@ -398,7 +401,7 @@ class EvaluationContext(ABC):
 
         Rows of NaN (lost items) are drawn too, and left out of the means.
         """
-        rng, n, lost = self.stream(purpose), self.resamples, find_rows_with_nan(columns)
+        rng, n, lost = self.stream(purpose), self.resamples, mask_rows_with_nan(columns)
         if groups is None and not lost.any():
             return resample_means(columns, n_resamples=n, rng=rng)
         # A last column counts who is there: dividing by its mean leaves the lost rows out.
@@ -410,7 +413,7 @@ class EvaluationContext(ABC):
             return means[:, :-1] / means[:, -1:]
 
 
-def find_rows_with_nan(columns: Columns) -> NDArray[np.bool_]:
+def mask_rows_with_nan(columns: Columns) -> NDArray[np.bool_]:
     """Which rows of (n, m) hold a NaN, (n,)."""
     return np.asarray(np.isnan(columns).any(axis=1))
 

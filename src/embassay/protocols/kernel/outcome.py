@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay import __version__
 from embassay.errors import DataError, UsageError
-from embassay.limits import parse_record_json, read_bounded_file
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, collect_system_facts
 from embassay.registry import import_attribute
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, collect_hardware_facts, list_package_versions
-from embassay.runs.memory import report_memory_against_promise
+from embassay.runs.memory import find_memory_use_and_promise
 from embassay.runs.spending import RunSpendingJournal
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PaperReference:
 
 
 @dataclass(frozen=True)
-class PaperCitation:
+class PaperCitedByReport:
     """A paper; `used` where a run of this report rests on it."""
 
     paper: PaperReference
@@ -105,14 +105,16 @@ PAPERS = {
 }
 
 
-def list_citations(kinds: Collection[str]) -> tuple[PaperCitation, ...]:
+def list_paper_citations(kinds: Collection[str]) -> tuple[PaperCitedByReport, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
-    cited = [PaperCitation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
+    cited = [
+        PaperCitedByReport(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}
+    ]
     return tuple(sorted(cited, key=lambda citation: not citation.used))
 
 
-def format_bibtex(protocols: Iterable[str]) -> str:
+def format_bibtex_of_protocols(protocols: Iterable[str]) -> str:
     """The entries of the papers behind runs of these protocols, for a `.bib` file; empty where none has a paper."""
     names = dict.fromkeys(name for name in protocols if name in PAPERS)
     return "\n\n".join(PAPERS[name].bibtex for name in names) + "\n" * bool(names)
@@ -144,19 +146,19 @@ def make_run_manifest(
             }
             for system in plan.systems
         ],
-        "datasets": [_make_manifest_dataset(dataset) for dataset in plan.datasets],
+        "datasets": [_make_manifest_entry_of_dataset(dataset) for dataset in plan.datasets],
         **({"suites": [suite.as_dict() for suite in plan.suites]} if plan.suites else {}),
         "hardware": collect_hardware_facts(),
         "versions": list_package_versions(),
         "resampling": RESAMPLING,
         "cells": [_make_manifest_cell(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
-        **({} if (memory := report_memory_against_promise()) is None else {"memory": memory}),
+        **({} if (memory := find_memory_use_and_promise()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 
 
-def make_file_run_manifest(
+def make_manifest_of_file_based_run(
     folder: RunFolder,
     protocol: str,
     command: str,
@@ -169,7 +171,7 @@ def make_file_run_manifest(
 ) -> Plain:
     """The manifest of a run that reads files, asks nobody and is done in one go; written anew it keeps its beginning
     and its earlier sessions."""
-    before, now = folder.read_manifest() or {}, current_utc_time()
+    before, now = folder.read_manifest() or {}, format_current_utc_time()
     return {
         "embassay": __version__,
         "protocol": protocol,
@@ -206,7 +208,7 @@ def list_run_sessions(previous: Mapping[str, Any], this: Plain, spending: RunSpe
     ]
 
 
-def describe_spending(spending: RunSpendingJournal, max_usd: float | None) -> Plain:
+def summarise_run_spending(spending: RunSpendingJournal, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
     by_system = spending.sum_spending_by_account()
@@ -220,7 +222,9 @@ def describe_spending(spending: RunSpendingJournal, max_usd: float | None) -> Pl
     }
 
 
-def current_utc_time(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
+def format_current_utc_time(
+    precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = ""
+) -> str:
     """Now, in UTC; not before the moment `since`, where the clock was put back meanwhile."""
     return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
@@ -243,7 +247,7 @@ def _make_manifest_cell(cell: RunCell, record: CellRecord | None) -> Plain:
     }
 
 
-def _make_manifest_dataset(dataset: PlannedDataset) -> Plain:
+def _make_manifest_entry_of_dataset(dataset: PlannedDataset) -> Plain:
     return {
         "name": dataset.name,
         "source": dataset.source,
@@ -325,7 +329,7 @@ class Run:
 
         if name == "overall":
             try:
-                return self._add_task_value_columns()
+                return self._make_ranks_with_task_values()
             except UsageError:  # a run of another kind
                 name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
@@ -334,7 +338,7 @@ class Run:
             raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {names}.")
         return pl.read_csv(path)
 
-    def _add_task_value_columns(self) -> pl.DataFrame:
+    def _make_ranks_with_task_values(self) -> pl.DataFrame:
         """`ranks()`, and a column of values per task."""
         import polars as pl
 
@@ -382,7 +386,11 @@ class Run:
     def _read_rank_ranges(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""
         path = self.path / "comparisons.json"
-        scopes = parse_record_json(read_bounded_file(path).decode("utf-8"))["scopes"] if path.exists() else {}
+        scopes = (
+            parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))["scopes"]
+            if path.exists()
+            else {}
+        )
         return {
             system: (low, high)
             for name, scope in scopes.items()
@@ -420,11 +428,11 @@ class Run:
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""
-        return render_terminal_view("run_view", self.path)
+        return render_terminal_view("make_run_terminal_blocks", self.path)
 
     def _repr_html_(self) -> str:
         """Show the run as HTML in a notebook, without times, which differ from run to run."""
-        return render_view_as_html("run_view", self.path)
+        return render_view_as_html("make_run_terminal_blocks", self.path)
 
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `SystemsComparison` of

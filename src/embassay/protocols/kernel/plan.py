@@ -17,7 +17,7 @@ from embassay.data.catalogue.suites import (
     DatasetSuite,
     SuiteMember,
     find_suite,
-    merge_suite_members,
+    merge_duplicate_suite_members,
     narrow_members_to_tasks,
 )
 from embassay.data.rows import find_nearest_name
@@ -25,7 +25,7 @@ from embassay.data.shapes import TASKS
 from embassay.data.sources import prefer_path_over_catalogue, split_tasks_from_spec
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
 from embassay.protocols.kernel.inputs import charge_calls_to_account, open_uncached_system
-from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_noun_count
+from embassay.protocols.kernel.tables import First, FormattedReportTable, RunTable, format_noun_count
 from embassay.records import LoadedDataset, SkippedItems
 from embassay.registry import Registry
 from embassay.runs.folder import RunCell
@@ -37,7 +37,7 @@ from embassay.systems.remote import Ledger, NoCallsLedger
 REFERENCES = ("constant", "random")
 
 
-class UnfitDataset(UsageError):
+class DatasetFitsNoTaskError(UsageError):
     """A dataset has the columns of none of the requested tasks."""
 
 
@@ -78,7 +78,7 @@ class PlannedDataset:
 
 
 @dataclass(frozen=True)
-class SuitePart:
+class SuiteDatasetInRun:
     """A dataset of a suite in a run: the set it counts as, the paper's name of it, its tasks, whether it is there, and
     what it lacks, for whatever reason; empty where it is whole."""
 
@@ -97,7 +97,7 @@ class PlannedSuite:
 
     name: str
     title: str
-    parts: tuple[SuitePart, ...]
+    parts: tuple[SuiteDatasetInRun, ...]
     within: Mapping[str, tuple[str, ...]]
 
     def count(self, task: str = "", within: str = "") -> tuple[int, int]:
@@ -119,7 +119,7 @@ class PlannedSuite:
         lacking = f" {', '.join(partly)} only in part." if partly else ""
         return f"{here} of {every} sets of {self.name}.{lacking}" if every else ""
 
-    def _select_suite_parts(self, task: str, within: str) -> list[SuitePart]:
+    def _select_suite_parts(self, task: str, within: str) -> list[SuiteDatasetInRun]:
         names = self.within.get(within)
         return [
             part
@@ -251,7 +251,7 @@ def choose_tasks_for_dataset(
     joined = [task for task in wanted if not lacking[task.name]]
     if not joined:
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
-        raise UnfitDataset(
+        raise DatasetFitsNoTaskError(
             f"The dataset {source!r} fits none of the requested tasks: {needs}.",
             mend=_advise_on_unfit_dataset(dataset),
         )
@@ -282,12 +282,13 @@ def _keep_tasks_of_dataset(
         raise UsageError(
             f"The dataset {source!r} is for {' and '.join(meant)}, but this run uses "
             f"{', '.join(task.name for task in wanted)}.",
-            mend=f"Leave it out, or use it for another task: -d '{_add_tasks_to_source(source, wanted[0].name)}'.",
+            mend="Leave it out, or use it for another task: -d "
+            f"'{_append_tasks_to_dataset_spec(source, wanted[0].name)}'.",
         )
     return fitting
 
 
-def _add_tasks_to_source(source: str, task: str) -> str:
+def _append_tasks_to_dataset_spec(source: str, task: str) -> str:
     place = split_tasks_from_spec(source)[0]
     return f"{place}{'&' if '?' in place else '?'}tasks={task}"
 
@@ -332,7 +333,7 @@ def collect_system_facts(system: PlannedSystem) -> dict[str, Any]:
 D = TypeVar("D", bound=PlannedDataset)
 
 
-def plan_datasets(
+def plan_datasets_and_suites(
     request: Any,
     asked: Sequence[str],
     plan: Callable[[str], D],
@@ -352,9 +353,11 @@ def plan_datasets(
         for source in dict.fromkeys(map(prefer_path_over_catalogue, request.datasets))
     }
     used = {
-        source: taken(suite).narrow_to_tasks(asked) for source, suite in named.items() if suite is not None
+        source: taken(suite).narrow_suite_to_tasks(asked)
+        for source, suite in named.items()
+        if suite is not None
     }
-    every = merge_suite_members(member for suite in used.values() for member in suite.members)
+    every = merge_duplicate_suite_members(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
     opened: dict[tuple[str, str] | str, D] = {}
     absent: dict[tuple[str, str], str] = {}
@@ -367,13 +370,13 @@ def plan_datasets(
             # Suites share members: each is opened once.
             if key in opened or key in absent:
                 continue
-            dataset, absent_for = _plan_member(places[key], plan, plain=plain)
+            dataset, absent_for = _plan_suite_member_or_explain(places[key], plan, plain=plain)
             if dataset is None:
                 absent[key] = absent_for
             else:
                 opened[key] = dataset
     planned = tuple(
-        _plan_suite(
+        _plan_dataset_suite(
             suite,
             {key: dataset for key, dataset in opened.items() if not isinstance(key, str)},
             absent,
@@ -384,7 +387,9 @@ def plan_datasets(
     return tuple(opened.values()), planned
 
 
-def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
+def _plan_suite_member_or_explain(
+    member: SuiteMember, plan: Callable[[str], D], *, plain: bool
+) -> tuple[D | None, str]:
     """The dataset of a member, or why it isn't there."""
     try:
         dataset = plan(member.spec(tasks=not plain))
@@ -394,14 +399,14 @@ def _plan_member(member: SuiteMember, plan: Callable[[str], D], *, plain: bool) 
             raise
         return None, error.briefly if isinstance(error, AbsentData) else error.what.rstrip(".")
     # A dataset of a suite may lack columns; one that the user named may not.
-    except UnfitDataset:
+    except DatasetFitsNoTaskError:
         if member.record is None:
             raise
         return None, "its tables lack columns that the task needs"
     return replace(dataset, group=member.group or dataset.group), ""
 
 
-def _plan_suite(
+def _plan_dataset_suite(
     suite: DatasetSuite,
     planned: Mapping[tuple[str, str], PlannedDataset],
     absent: Mapping[tuple[str, str], str],
@@ -412,10 +417,10 @@ def _plan_suite(
         key = member.dataset, member.split
         reason = absent.get(key, "")
         if key in planned:
-            reason = "; ".join(_describe_missing_parts(member, planned[key]))
+            reason = "; ".join(_describe_missing_languages_and_tasks(member, planned[key]))
         tasks = member.tasks or tuple(task.task for task in planned[key].tasks if key in planned)
         names[member.dataset] = name = planned[key].name if key in planned else member.dataset
-        parts.append(SuitePart(name, member.set, member.title, tasks, key in planned, reason))
+        parts.append(SuiteDatasetInRun(name, member.set, member.title, tasks, key in planned, reason))
     within = {
         name: tuple(
             names[member.dataset]
@@ -440,7 +445,7 @@ def check_suites_available(suites: Sequence[PlannedSuite]) -> None:
             )
 
 
-def _describe_missing_parts(member: SuiteMember, dataset: PlannedDataset) -> Iterator[str]:
+def _describe_missing_languages_and_tasks(member: SuiteMember, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
     warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
     # The words are those of data/catalogue/hub.py, which knows the languages.
@@ -450,7 +455,7 @@ def _describe_missing_parts(member: SuiteMember, dataset: PlannedDataset) -> Ite
 
 
 @dataclass(frozen=True)
-class SuiteNamedTable(RunTable):
+class TableWithPaperDatasetNames(RunTable):
     """A table of a run with the papers' names of the datasets, where people read it, and what of a suite is missing
     below it; as CSV it is what it was."""
 
@@ -465,7 +470,7 @@ class SuiteNamedTable(RunTable):
         """The table as CSV, the same as without suites."""
         return self.table.as_csv()
 
-    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> FormattedReportTable:
         """Renamed, and with a note for each suite."""
         table = self.table.format_table_for_printing(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}
@@ -474,7 +479,8 @@ class SuiteNamedTable(RunTable):
             row
             if isinstance(row, str)
             else [
-                _rename_dataset(cell, titles) if word else cell for cell, word in zip(row, words, strict=True)
+                _format_dataset_name_as_in_paper(cell, titles) if word else cell
+                for cell, word in zip(row, words, strict=True)
             ]
             for row in table.body
         ]
@@ -483,11 +489,11 @@ class SuiteNamedTable(RunTable):
         return replace(table, heads=[titles.get(head, head) for head in table.heads], body=body, note=note)
 
 
-def _rename_dataset(cell: str, titles: Mapping[str, str]) -> str:
+def _format_dataset_name_as_in_paper(cell: str, titles: Mapping[str, str]) -> str:
     """A dataset's name as the paper has it; what stands behind it, a language, is left away.
 
-    >>> _rename_dataset("sts17 en-en", {"sts17": "STS17"}), _rename_dataset("9 datasets", {"sts17": "STS17"})
-    ('STS17', '9 datasets')
+    >>> _format_dataset_name_as_in_paper("sts17 en-en", {"sts17": "STS17"}), _format_dataset_name_as_in_paper("9
+    datasets", {"sts17": "STS17"}) ('STS17', '9 datasets')
     """
     name, _, _ = cell.partition(" ")
     return titles.get(name, cell)
@@ -497,7 +503,7 @@ def add_suite_names_to_tables(
     tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]
 ) -> Sequence[RunTable]:
     """The tables of a run, told of its suites; as they are where it has none."""
-    return [SuiteNamedTable(table, suites) for table in tables] if suites else tables
+    return [TableWithPaperDatasetNames(table, suites) for table in tables] if suites else tables
 
 
 def describe_suite_availability(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
@@ -513,7 +519,7 @@ def _describe_local_sets(suite: PlannedSuite) -> str:
     return f"{told}; `embassay data fetch {suite.name}` fetches the other public ones."
 
 
-def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+def list_incomplete_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     """From a manifest: what a suite lacks, what follows, and the mend; nothing of one that is whole."""
     for told in suites:
         lacking = [part for part in told["parts"] if part["reason"]]

@@ -87,14 +87,14 @@ class EvaluationProtocol:
         """What the plan takes; with `measure`, systems on this machine may be timed."""
         raise NotImplementedError
 
-    def forecast_request_cost(
+    def forecast_run_cost(
         self, request: Any, ledger: Ledger | None = None, out: Path = Path()
     ) -> RunForecast:
         """What a request would take, less what `out` holds of it; nothing is sent, and nothing is kept.
 
         Datasets of the catalogue that are not on this machine are planned by the catalogue's figures.
         """
-        request, notes = _ensure_usable_tokenizer(request)
+        request, notes = _replace_unavailable_tokenizer(request)
         named = find_absent_datasets(request) if hasattr(request, "datasets") else {}
         if not named:
             return self._forecast_with_absent_datasets(request, ledger, out, [], notes)
@@ -237,7 +237,7 @@ STAND_IN = "wordllama"
 """The tokenizer that a plan counts with where the run's own is not to be had; it comes with the package."""
 
 
-def _ensure_usable_tokenizer(request: Any) -> tuple[Any, tuple[str, ...]]:
+def _replace_unavailable_tokenizer(request: Any) -> tuple[Any, tuple[str, ...]]:
     """The request as a plan can count its tokens, and what there is to say of that."""
     wanted = getattr(request, "tokenizer", "")
     if not wanted:

@@ -113,7 +113,9 @@ def estimate_judge_assisted_mean(
     )
 
 
-def measure_judge_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
+def measure_judge_bias_by_score(
+    people: Floats, judge: Floats, strata: Sequence[str] = ()
+) -> tuple[JudgeBias, ...]:
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
@@ -147,15 +149,15 @@ def forecast_gain_of_more_labels(
     return forecast_extra_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
-def forecast_gain_of_more_items(
+def forecast_difference_with_more_items(
     difference: float, half: float, n: int, tests: int = 1, steps: Sequence[int] = STEPS
 ) -> tuple[MoreLabelsOutlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
     like them would buy. Intervals are those of the difference alone, chances are with the correction."""
-    return forecast_difference_detection(abs(difference), half, n, 0.025 / max(tests, 1), steps)
+    return forecast_detection_with_more_items(abs(difference), half, n, 0.025 / max(tests, 1), steps)
 
 
-def forecast_difference_detection(
+def forecast_detection_with_more_items(
     distance: float, half: float, n: int, tail: float, steps: Sequence[int] = STEPS
 ) -> tuple[MoreLabelsOutlook, ...]:
     """What more items would achieve for a difference over `n` items, with `half` of its 95% interval, that is found

@@ -22,7 +22,7 @@ MOST_RESAMPLES = 1_000_000
 """The titles under which the help of a command shows options."""
 
 
-class OptionSpelling(TypedDict, total=False):
+class CommandLineOptionSettings(TypedDict, total=False):
     """How an option is written on a command line, where this doesn't follow from its field."""
 
     name: str
@@ -44,7 +44,7 @@ class OptionSpelling(TypedDict, total=False):
     """Makes the field's value of the text, or of the list of texts, that was written."""
 
 
-def option(default: Any, help: str, point: str = "", **written: Unpack[OptionSpelling]) -> Any:
+def option(default: Any, help: str, point: str = "", **written: Unpack[CommandLineOptionSettings]) -> Any:
     """A field that says all there is to say of an option, for the command line and the docs: its `help`, and the
     ambiguity of the paper that it settles, if any (`point`: A9). A class as `default` makes the value; MISSING is none.
     """
@@ -89,7 +89,7 @@ def split_comma_separated_names(entries: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for entry in entries for part in entry.split(",") if (name := part.strip()))
 
 
-def parse_column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+def parse_column_map_to_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
     """Parse a column map to sorted pairs, for a request that is a key."""
     return tuple(sorted(parse_column_map(entries).items()))
 
@@ -299,17 +299,17 @@ def check_option_values(options: Any) -> None:
             raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
 
 
-def make_run_folder(protocol: str) -> Path:
+def choose_new_run_folder(protocol: str) -> Path:
     """A new folder under `runs/`, named by the protocol and the time, and numbered where that is taken: two runs may
     begin within a second."""
     from datetime import datetime
 
     named = Path("runs") / f"{protocol}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
-    return next(place for place in chain([named], numbered) if not _is_run_folder_taken(place))
+    return next(place for place in chain([named], numbered) if not _is_run_folder_present(place))
 
 
-def _is_run_folder_taken(place: Path) -> bool:
+def _is_run_folder_present(place: Path) -> bool:
     return place.exists() or data_frames_folder(place).exists()
 
 

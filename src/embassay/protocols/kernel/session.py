@@ -18,10 +18,10 @@ from embassay.data.sources import split_tasks_from_spec
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import SystemStanding, find_possible_leaders, write_standings
 from embassay.protocols.kernel.outcome import (
-    current_utc_time,
-    describe_spending,
+    format_current_utc_time,
     list_run_sessions,
     make_run_manifest,
+    summarise_run_spending,
 )
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, add_suite_names_to_tables
 from embassay.protocols.kernel.tables import RunTable, write_tables
@@ -29,7 +29,7 @@ from embassay.records import ResultRow
 from embassay.runs.execution import LazyCellEngine, ProcessWorkers, Workers
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, format_value_as_json, write_json
 from embassay.runs.spending import RunSpendingJournal
-from embassay.systems.encoders.onnx_model import find_openvino_version
+from embassay.systems.encoders.onnx_model import parse_openvino_version_from_identity
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def open_run(
         # A folder that is there is held before its accounts are read.
         if out.exists():
             held.enter_context(folder.hold_folder_lock())
-        spending = RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))
+        spending = RunSpendingJournal(folder.spending_path, format_current_utc_time("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         with closing(spending):
             yield folder, RunAccounts(spending, ledger), held
@@ -126,7 +126,7 @@ def open_run(
 def open_spending_ledger(path: Path, max_usd: float | None) -> Iterator[Ledger]:
     """The ledger for what is asked of models outside of a run, limited by what all of it in this folder may cost; it is
     kept there."""
-    spending = RunSpendingJournal(RunFolder(path).spending_path, current_utc_time("milliseconds"))
+    spending = RunSpendingJournal(RunFolder(path).spending_path, format_current_utc_time("milliseconds"))
     with closing(spending):
         yield Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
 
@@ -162,7 +162,7 @@ def check_same_run_arguments(folder: RunFolder, request: Any) -> None:
         return
     # Through JSON as the manifest went: tuples are lists there, and no two numbers differ in their type.
     before, now = manifest["arguments"], json.loads(format_value_as_json(request.as_dict()))
-    grown = find_added_arguments(before, request)
+    grown = find_arguments_added_since_session(before, request)
     differing = [name for name in now if before.get(name) != now[name] and name not in grown]
     if differing:
         name = differing[0]
@@ -184,7 +184,7 @@ def _list_extendable_options(request: Any) -> tuple[str, ...]:
     return getattr(request, "GROWS", ())
 
 
-def find_added_arguments(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
+def find_arguments_added_since_session(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
     """What `request` adds to the arguments of an earlier session, where it may: names in the order of the request. An
     argument that also lost a name is not among them. No tasks mean every task."""
     added = {}
@@ -202,10 +202,11 @@ def read_previous_manifest(folder: RunFolder, systems: Sequence[PlannedSystem]) 
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
     before = {
-        row["name"]: find_openvino_version(row.get("identity", "")) for row in previous.get("systems", [])
+        row["name"]: parse_openvino_version_from_identity(row.get("identity", ""))
+        for row in previous.get("systems", [])
     }
     for row in systems:
-        now = find_openvino_version(row.identity)
+        now = parse_openvino_version_from_identity(row.identity)
         if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
@@ -262,7 +263,7 @@ class RunAttempt:
         spending = self.accounts.spending
         entry = {
             "started": spending.session,
-            "ended": current_utc_time(since=spending.session),
+            "ended": format_current_utc_time(since=spending.session),
             **self.counted(),
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
@@ -270,12 +271,12 @@ class RunAttempt:
             "name": self.folder.path.resolve().name,
             "status": status,
             "created": self.previous.get("created", spending.session),
-            "updated": current_utc_time(since=spending.session),
+            "updated": format_current_utc_time(since=spending.session),
             "command": self.command,
             **self.facts(),
             "sessions": list_run_sessions(self.previous, entry, spending),
             **({} if self.forecast is None else {"forecast": self.forecast}),
-            "spent": describe_spending(spending, self.accounts.ledger.max_usd),
+            "spent": summarise_run_spending(spending, self.accounts.ledger.max_usd),
             **self.extra,
         }
         return make_run_manifest(self.protocol.name, self.plan, self.records, now)
@@ -306,7 +307,11 @@ class CellRunAttempt(RunAttempt):
             list_files_read_by_cells(plan, folder if protocol.reads_folder else None),
             identities,
         )
-        self.added = find_added_arguments(self.previous["arguments"], plan.request) if self.previous else {}
+        self.added = (
+            find_arguments_added_since_session(self.previous["arguments"], plan.request)
+            if self.previous
+            else {}
+        )
         self.forecast = (not self.added and self.previous.get("forecast")) or {}
         self.whole = True
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
@@ -330,7 +335,7 @@ class CellRunAttempt(RunAttempt):
         self._read_finished_cells()
         waiting, seconds = (
             [cell for cell in self.plan.cells if cell.key not in self.records],
-            self._list_forecast_seconds(),
+            self._map_cells_to_forecast_seconds(),
         )
         if self.protocol.cheapest_first:
             waiting.sort(key=lambda cell: seconds.get(cell.key, math.inf))
@@ -375,7 +380,7 @@ class CellRunAttempt(RunAttempt):
             if record is not None and record.done:
                 self.records[cell.key] = record
 
-    def _list_forecast_seconds(self) -> dict[str, float]:
+    def _map_cells_to_forecast_seconds(self) -> dict[str, float]:
         """What was forecast for each cell, by key."""
         known = {
             (cell["task"], cell["dataset"], cell["system"]): cell["seconds"]

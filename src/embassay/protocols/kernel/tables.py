@@ -122,7 +122,7 @@ def format_noun_count(n: int, noun: str) -> str:
     return f"{n:,} {noun[:-1]}ies" if noun.endswith("y") else f"{n:,} {noun}s"
 
 
-def spell_count(n: int) -> str:
+def format_small_count_in_words(n: int) -> str:
     """A small count in words, for sentences; digits above twelve."""
     return _WORDS[n] if n < len(_WORDS) else format_count(n)
 
@@ -237,13 +237,13 @@ POINTS = MeasureFormat(100.0, 2, 1)
 """PTEB's points: a hundred times the measure."""
 
 
-def choose_measure_format(protocol: str) -> MeasureFormat:
+def choose_measure_format_of_protocol(protocol: str) -> MeasureFormat:
     """Choose how a protocol's values are printed: as points for PTEB, HTEB and HUME, else as scores."""
     return POINTS if protocol in ("pteb", "hteb", "hume") else SCORE
 
 
 @dataclass(frozen=True)
-class PrintedTable:
+class FormattedReportTable:
     """A table as people read it: headings, `aligns` with `l` for a column of words and `r` for one of numbers, and rows
     of written values. A row that is a text is the heading of those that follow; `first` are the places, by row and
     column, of who may be first by the tests of the run."""
@@ -270,7 +270,7 @@ class PrintedTable:
     def render_as_latex(self, name: str) -> str:
         r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
         note names the columns that are left out, as they hold no value."""
-        shown, empty = self._select_printed_columns()
+        shown, empty = self._split_printed_and_empty_columns()
         note = (
             f"{self.note} Left out because no system has a value: {', '.join(empty)}." if empty else self.note
         )
@@ -300,7 +300,7 @@ class PrintedTable:
             lines.append(r"\par\smallskip\footnotesize " + escape_latex(note.strip()))
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
-    def _select_printed_columns(self) -> tuple[list[int], list[str]]:
+    def _split_printed_and_empty_columns(self) -> tuple[list[int], list[str]]:
         """The places of the columns to print, and the headings of those that hold nothing but missing values; all where
         none holds more."""
         rows = [row for row in self.body if not isinstance(row, str)]
@@ -331,7 +331,7 @@ class RunTable(ABC):
         """The table as CSV with full precision, empty where there is no value."""
 
     @abstractmethod
-    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> FormattedReportTable:
         """Rounded. Who is `first` on the task of a column is marked there."""
 
     def format_table_as_markdown(self) -> str:
@@ -438,7 +438,7 @@ class ColumnTable(RunTable):
         """Full precision, empty where there is no value."""
         return format_csv_rows([[column.name for column in self.columns], *self.rows])
 
-    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> FormattedReportTable:
         """Rounded, `n/a` where there is no number."""
         del first  # its columns are measures
         body = [
@@ -446,7 +446,9 @@ class ColumnTable(RunTable):
             for row in self.rows
         ]
         aligns = "".join("l" if column.style == "text" else "r" for column in self.columns)
-        return PrintedTable(self.title, [column.name for column in self.columns], aligns, body, self.note)
+        return FormattedReportTable(
+            self.title, [column.name for column in self.columns], aligns, body, self.note
+        )
 
 
 Find = str | Sequence[str] | Callable[[Any], Any]
@@ -487,7 +489,7 @@ def whole_number_column(name: str, find: Find = "") -> ComputedColumn:
     return number_column(name, find, 0)
 
 
-def points_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
+def make_percentage_point_column(name: str, find: Find = "", style: Style = "number") -> ComputedColumn:
     """A fraction in points of 100."""
     return number_column(name, find, 1, style, 100)
 

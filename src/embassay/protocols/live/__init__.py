@@ -19,7 +19,7 @@ class RetrieverOption:
 
 
 @dataclass(frozen=True)
-class RetrieverRunRequest(TaskRequest):
+class TaskRequestWithRetrievers(TaskRequest):
     """The arguments of a run over tasks whose systems may be retrievers, too."""
 
     GROWS: ClassVar[tuple[str, ...]] = (*TaskRequest.GROWS, "retrievers")

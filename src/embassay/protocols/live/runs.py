@@ -27,8 +27,8 @@ from embassay.data.views import draw
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.session import SilentListener, open_spending_ledger
 from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically
-from embassay.systems.remote import Ledger, iterate_finished_jobs, redact_keys, wait_in_remote_loop
-from embassay.systems.retrievers import PassagesToServe, Retriever, RetrieverAnswer, open_retriever
+from embassay.systems.remote import Ledger, iterate_finished_jobs, redact_keys, run_in_remote_loop_and_wait
+from embassay.systems.retrievers import PassagesToServe, Retriever, TimedRetrieverAnswer, open_retriever
 
 AGAIN = 10
 """Questions that are asked a second time, to see whether a retriever answers twice alike."""
@@ -37,7 +37,7 @@ GIVE_UP = 5
 
 
 @dataclass(frozen=True)
-class LiveRetrieverRun:
+class LiveRetrieverRunOutcome:
     """A run as it was asked for: the `path` of its answers, `failed` question -> reason, the `seconds` of each answered
     request, and of `again` questions that were asked twice how many were answered in another way (`changed`). `price`
     is in US dollars a question, None where it is not known."""
@@ -102,7 +102,7 @@ class LiveRetrieverRun:
 
 
 @dataclass(frozen=True)
-class AskedQuestions:
+class QuestionsToAsk:
     """What retrievers are asked: id -> text, for `depth` documents each; `seed` draws those asked twice."""
 
     texts: Mapping[str, str]
@@ -113,13 +113,13 @@ class AskedQuestions:
 @contextmanager
 def ask_retrievers_for_runs(
     retrievers: Sequence[str | Retriever],
-    questions: AskedQuestions,
+    questions: QuestionsToAsk,
     out: Path | None,
     *,
     listener: SilentListener | None = None,
     max_usd: float | None = None,
     ledger: Ledger | None = None,
-) -> Iterator[tuple[LiveRetrieverRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRunOutcome, ...]]:
     """Ask the retrievers, given as `spec`, `name=spec` or themselves, one after another. Their answers are kept in the
     run's folder `out`, where asking again goes on; without one they are gone when the context is left. A run that has
     a `ledger` of its own gives it.
@@ -130,7 +130,7 @@ def ask_retrievers_for_runs(
         folder = out if out is not None else Path(held.enter_context(TemporaryDirectory(prefix="embassay-")))
         if ledger is None:
             ledger = held.enter_context(open_spending_ledger(folder, max_usd))
-        runs: list[LiveRetrieverRun] = []
+        runs: list[LiveRetrieverRunOutcome] = []
         for given in retrievers:
             with open_retriever_for_questions(given, questions.depth, ledger) as retriever:
                 if retriever.name in {run.name for run in runs}:
@@ -165,7 +165,7 @@ def open_retriever_for_questions(
     try:
         yield retriever
     finally:
-        wait_in_remote_loop(retriever.close)
+        run_in_remote_loop_and_wait(retriever.close)
 
 
 def parse_named_retriever(given: str) -> tuple[str, str]:
@@ -179,8 +179,8 @@ def parse_named_retriever(given: str) -> tuple[str, str]:
 
 
 def ask_all_questions(
-    retriever: Retriever, questions: AskedQuestions, path: Path, *, listener: SilentListener | None = None
-) -> LiveRetrieverRun:
+    retriever: Retriever, questions: QuestionsToAsk, path: Path, *, listener: SilentListener | None = None
+) -> LiveRetrieverRunOutcome:
     """Ask all questions that `path` holds no answer to, and some of them a second time.
 
     An answer is on the disk before the next is waited for. UsageError where `path` holds another retriever's answers,
@@ -189,10 +189,10 @@ def ask_all_questions(
     asked = _RetrieverAnswers(retriever, questions, path, listener or SilentListener())
     asked.check_same_retriever()
     failed = asked.ask_unanswered_questions()
-    again, changed = asked.ask_questions_again()
+    again, changed = asked.count_changed_answers_on_repeat()
     seconds = [row["seconds"] for row in asked.answers.values()]
     at_once = min(retriever.manners.concurrency, max(1, len(questions.texts)))
-    return LiveRetrieverRun(
+    return LiveRetrieverRunOutcome(
         retriever.name,
         path,
         questions.depth,
@@ -205,9 +205,9 @@ def ask_all_questions(
     )
 
 
-def try_retrievers(
+def describe_trial_of_retrievers(
     retrievers: Sequence[str],
-    questions: AskedQuestions,
+    questions: QuestionsToAsk,
     known: AnswerTextMatcher,
     served: PassagesToServe | None = None,
 ) -> Iterator[str]:
@@ -217,19 +217,21 @@ def try_retrievers(
     for given in retrievers:
         with open_retriever_for_questions(given, questions.depth, served=served) as retriever:
             yield f"\n{retriever.name}"
-            yield from try_question(retriever, query, question, known)
+            yield from describe_answer_to_trial_question(retriever, query, question, known)
             price = retriever.manners.price
             cost = "not known" if price is None else f"${price * len(questions.texts):,.4g}"
             yield f"  all {len(questions.texts):,} questions: cost {cost}"
 
 
-def try_question(retriever: Retriever, query: str, question: str, known: AnswerTextMatcher) -> Iterator[str]:
+def describe_answer_to_trial_question(
+    retriever: Retriever, query: str, question: str, known: AnswerTextMatcher
+) -> Iterator[str]:
     """What the retriever answers to one question, and which documents that is read as, in lines."""
-    answer = wait_in_remote_loop(lambda: retriever.ask(question))
+    answer = run_in_remote_loop_and_wait(lambda: retriever.ask(question))
     yield f"  answered in {_format_milliseconds(answer.seconds * 1000)}: {format_value_for_error(answer.value)[:200]}"
     with TemporaryDirectory(prefix="embassay-") as folder:
         path = Path(folder) / "answer.jsonl"
-        path.write_text(json.dumps(make_answer_row(query, question, answer)) + "\n", "utf-8")
+        path.write_text(json.dumps(convert_answer_to_json_row(query, question, answer)) + "\n", "utf-8")
         run = read_run_entries(path, known=known)
     documents = run.frame["doc"].to_list()
     ours = sum(name in known.document_ids for name in documents)
@@ -246,12 +248,14 @@ class _RetrieverAnswers:
     questions were asked twice, what came of that."""
 
     def __init__(
-        self, retriever: Retriever, questions: AskedQuestions, path: Path, listener: SilentListener
+        self, retriever: Retriever, questions: QuestionsToAsk, path: Path, listener: SilentListener
     ) -> None:
         self.retriever, self.questions, self.path = retriever, questions.texts, path
         self.depth, self.seed, self.listener = questions.depth, questions.seed, listener
         self.answers = {
-            row["query_id"]: row for row in _read_whole_lines(path) if row["query_id"] in questions.texts
+            row["query_id"]: row
+            for row in _read_complete_json_rows(path)
+            if row["query_id"] in questions.texts
         }
         self._kept = path.with_suffix(".asked.json")
 
@@ -286,14 +290,14 @@ class _RetrieverAnswers:
                     failed[query] = self._format_error_reason(answer)
                     self._check_any_answered(failed, answer, least=min(GIVE_UP, len(waiting)))
                     continue
-                row = make_answer_row(query, self.questions[query], answer)
+                row = convert_answer_to_json_row(query, self.questions[query], answer)
                 # ASCII: half of a surrogate pair in an answer is no UTF-8, and the reader knows what to do with it.
                 file.write((json.dumps(row, ensure_ascii=True) + "\n").encode())
                 file.flush()
                 self.answers[query] = row
         return failed
 
-    def ask_questions_again(self) -> tuple[int, int]:
+    def count_changed_answers_on_repeat(self) -> tuple[int, int]:
         """Of how many questions that were asked twice how many were answered in another way; one that fails the second
         time counts as alike. Of answers that are all there already it is known."""
         # Kept by how many were answered: a session that adds answers looks again.
@@ -305,7 +309,7 @@ class _RetrieverAnswers:
         changed = 0
         for query, answer in self._ask_questions_in_parallel(twice):
             if not isinstance(answer, ModelError):
-                row = make_answer_row(query, self.questions[query], answer)
+                row = convert_answer_to_json_row(query, self.questions[query], answer)
                 changed += _drop_timing_fields(row) != _drop_timing_fields(self.answers[query])
         outcome = {"answered": len(self.answers), "asked_twice": len(twice), "answered_otherwise": changed}
         self._write_retriever_facts({**kept, **outcome})
@@ -313,12 +317,12 @@ class _RetrieverAnswers:
 
     def _ask_questions_in_parallel(
         self, queries: Sequence[str]
-    ) -> Iterator[tuple[str, RetrieverAnswer | ModelError]]:
-        jobs = [partial(self._answer_question, self.questions[query]) for query in queries]
+    ) -> Iterator[tuple[str, TimedRetrieverAnswer | ModelError]]:
+        jobs = [partial(self._ask_retriever_or_return_error, self.questions[query]) for query in queries]
         for number, answer in iterate_finished_jobs(jobs, at_once=self.retriever.manners.concurrency):
             yield queries[number], answer
 
-    async def _answer_question(self, question: str) -> RetrieverAnswer | ModelError:
+    async def _ask_retriever_or_return_error(self, question: str) -> TimedRetrieverAnswer | ModelError:
         try:
             return await self.retriever.ask(question)
         except ModelError as error:
@@ -338,13 +342,13 @@ class _RetrieverAnswers:
 def find_live_answer_fault(value: Any) -> str:
     """Say why a value is no answer of a retriever; empty where it is one."""
     # As a row of the file, for it will be read from there.
-    row = make_answer_row("q", "", RetrieverAnswer(value, 0.0))
+    row = convert_answer_to_json_row("q", "", TimedRetrieverAnswer(value, 0.0))
     return find_engine_answer_fault(
         {key: part for key, part in row.items() if key not in ("query_id", "question", "seconds")}
     )
 
 
-def make_answer_row(query: str, question: str, answer: RetrieverAnswer) -> dict[str, Any]:
+def convert_answer_to_json_row(query: str, question: str, answer: TimedRetrieverAnswer) -> dict[str, Any]:
     """An answer as a line of the file: a list as documents, an object as what an engine gave, without what it says of
     the question, which stands there already."""
     head = {"query_id": query, "question": question, "seconds": round(answer.seconds, 6)}
@@ -365,7 +369,7 @@ def _drop_timing_fields(row: Mapping[str, Any]) -> dict[str, Any]:
 _CHANGING = {"seconds", "took", "time", "took_ms", "usage", "request_id", "requestId", "profile"}
 
 
-def _read_whole_lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_complete_json_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The whole lines of a file; what a kill left of the last one is cut off."""
     if not path.exists():
         return

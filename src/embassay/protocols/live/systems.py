@@ -24,16 +24,16 @@ from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
 from embassay.data.judged_runs import AnswerTextMatcher, rank_passages_by_question, read_run_entries
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.evaluation import TaskCellJob, TaskProtocol
-from embassay.protocols.kernel.inputs import CachedSystem, charge_calls_to_account
+from embassay.protocols.kernel.inputs import SystemWithCachedVectors, charge_calls_to_account
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import CellRunAttempt, SilentListener
-from embassay.protocols.live import RetrieverRunRequest
+from embassay.protocols.live import TaskRequestWithRetrievers
 from embassay.protocols.live.runs import (
-    AskedQuestions,
-    LiveRetrieverRun,
+    LiveRetrieverRunOutcome,
+    QuestionsToAsk,
     ask_all_questions,
+    describe_trial_of_retrievers,
     open_retriever_for_questions,
-    try_retrievers,
 )
 from embassay.records import TaskOutcome
 from embassay.runs.execution import HERE
@@ -45,8 +45,8 @@ from embassay.runs.folder import (
     write_file_atomically,
     write_json_lines,
 )
-from embassay.runs.forecast import CellForecast, RehearsalSimilarityStandIn, RunForecast
-from embassay.systems.remote import Ledger, redact_keys, wait_in_remote_loop
+from embassay.runs.forecast import CallRecordingSimilarity, CellForecast, RunForecast
+from embassay.systems.remote import Ledger, redact_keys, run_in_remote_loop_and_wait
 from embassay.systems.retrievers import PassagesToServe, Retriever
 from embassay.text import open_tokenizer
 
@@ -60,7 +60,7 @@ HALF = 0.5
 
 
 @dataclass(frozen=True)
-class TaskSearchRequest:
+class SearchQuestionsAndPassages:
     """What a task asks to be searched: the distinct questions, the passages, and how many of these are wanted."""
 
     questions: tuple[str, ...]
@@ -76,7 +76,7 @@ class TaskSearchRequest:
         """The passages as they are to be served, with the one that marks them."""
         texts = {f"p{place}": text for place, text in enumerate(self.passages, 1)}
         name = f"{slugify_name(dataset)}-{self.digest[:8]}"
-        return PassagesToServe(name, {**texts, self.mark: make_marker_text(self.digest)})
+        return PassagesToServe(name, {**texts, self.mark: make_marker_passage_text(self.digest)})
 
     @property
     def mark(self) -> str:
@@ -94,7 +94,7 @@ def digest_passages(passages: Sequence[str]) -> str:
     return total.hexdigest()
 
 
-def make_marker_text(digest: str) -> str:
+def make_marker_passage_text(digest: str) -> str:
     """The text of the passage that marks a collection; asked as a question, it finds itself."""
     return f"This passage marks the collection {digest[:12]}: a retriever that finds it searches this run's passages."
 
@@ -104,19 +104,19 @@ def make_question_id(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class SearchRehearsal(RehearsalSimilarityStandIn):
+class SearchRehearsal(CallRecordingSimilarity):
     """Stands in for a system, and notes what it is asked to search. Every list is in the order of the passages."""
 
     kind: Kind = KIND
 
     def __init__(self) -> None:
         super().__init__(lambda *_: None)
-        self.calls: list[TaskSearchRequest] = []
+        self.calls: list[SearchQuestionsAndPassages] = []
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """Note the search, and give the first k texts."""
         self.calls.append(
-            TaskSearchRequest(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus)))
+            SearchQuestionsAndPassages(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus)))
         )
         return super().search(queries, corpus, k)
 
@@ -174,7 +174,7 @@ class RetrieverListSystem:
 
 
 @dataclass(frozen=True)
-class KeptSearchAnswers:
+class RetrieverAnswersByQuestion:
     """What a retriever answered about a collection: question -> (place of a passage, score), best first, a place of -1
     for a document that is none of the passages; the questions that failed; and what is to be said."""
 
@@ -183,23 +183,23 @@ class KeptSearchAnswers:
     notes: tuple[str, ...] = ()
 
 
-def read_kept_search_answers(folder: Path, name: str, digest: str) -> KeptSearchAnswers:
+def read_kept_search_answers(folder: Path, name: str, digest: str) -> RetrieverAnswersByQuestion:
     """What is kept in a run's `folder`. ModelError where there is nothing."""
-    path = _make_answer_summary_path(folder, name, digest)
+    path = _make_retrieved_lists_path(folder, name, digest)
     if not path.exists():
         raise ModelError(f"{name} has not searched these passages yet.", mend="Run the same command again.")
     kept = json.loads(path.read_text("utf-8"))
     if kept["error"]:
         raise ModelError(kept["error"], mend="Run the same command to try again.")
     lists = {query: [tuple(hit) for hit in hits] for query, hits in kept["lists"].items()}
-    return KeptSearchAnswers(lists, kept["failed"], tuple(kept["notes"]))
+    return RetrieverAnswersByQuestion(lists, kept["failed"], tuple(kept["notes"]))
 
 
-def _make_answer_summary_path(folder: Path, name: str, digest: str) -> Path:
+def _make_retrieved_lists_path(folder: Path, name: str, digest: str) -> Path:
     return folder / RETRIEVED / f"{slugify_name(name)}-{digest[:8]}.lists.json"
 
 
-class _KeptListSystem(CachedSystem):
+class _CachedListSystemAdapter(SystemWithCachedVectors):
     """A list system where a cell expects one whose vectors are cached."""
 
     def __init__(self, system: RetrieverListSystem) -> None:
@@ -215,23 +215,23 @@ class _KeptListSystem(CachedSystem):
 
 
 @dataclass(frozen=True)
-class RetrieverListJob(TaskCellJob):
+class CachedRetrieverCellJob(TaskCellJob):
     """The job of a retriever's cell, which was asked before."""
 
     name: str
     identity: str
     folder: Path
 
-    def open_cached_system(self, *_: Any, **__: Any) -> CachedSystem:
+    def open_cached_system(self, *_: Any, **__: Any) -> SystemWithCachedVectors:
         """Open what the retriever answered as a system."""
-        return _KeptListSystem(RetrieverListSystem(self.name, self.identity, self.folder))
+        return _CachedListSystemAdapter(RetrieverListSystem(self.name, self.identity, self.folder))
 
 
 class RetrieverProtocol(TaskProtocol):
     """A protocol over tasks that are searches alone, so that a retriever can take part as a system."""
 
     reads_folder = True
-    request = RetrieverRunRequest
+    request = TaskRequestWithRetrievers
 
     def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Plan the run with the retrievers as systems; UsageError for two of one name."""
@@ -264,7 +264,9 @@ class RetrieverProtocol(TaskProtocol):
         kept = {name: getattr(job, name) for name in (entry.name for entry in fields(TaskCellJob))}
         return replace(
             cell,
-            job=RetrieverListJob(**kept, name=system.name, identity=system.identity, folder=self.folder.path),
+            job=CachedRetrieverCellJob(
+                **kept, name=system.name, identity=system.identity, folder=self.folder.path
+            ),
         )
 
     def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
@@ -298,7 +300,7 @@ class RetrieverProtocol(TaskProtocol):
                 for call in self._list_searches_of_dataset(plan, dataset):
                     served = call.prepare_served_passages(dataset.name)
                     write_served_passages(folder, served)
-                    collection = _RetrieverAndPassages(given, call, served, folder, plan.request.seed)
+                    collection = _RetrieverWithPassagesToServe(given, call, served, folder, plan.request.seed)
                     collection.ask(session.accounts.ledger, listener, self.live)
 
     def list_closing_manifest_fields(self, session: Any) -> Mapping[str, Any]:
@@ -307,9 +309,11 @@ class RetrieverProtocol(TaskProtocol):
         live = getattr(self, "live", {})
         return {**more, "retrievers": live} if live else more
 
-    def _list_searches_of_dataset(self, plan: Plan, dataset: PlannedDataset) -> list[TaskSearchRequest]:
+    def _list_searches_of_dataset(
+        self, plan: Plan, dataset: PlannedDataset
+    ) -> list[SearchQuestionsAndPassages]:
         """What the tasks search on a dataset, each collection of passages once with all its questions."""
-        calls: dict[str, TaskSearchRequest] = {}
+        calls: dict[str, SearchQuestionsAndPassages] = {}
         for planned in dataset.tasks:
             loaded = self.load_task_data(plan.request, dataset.source, planned.task)
             context = self.make_task_context(
@@ -322,9 +326,9 @@ class RetrieverProtocol(TaskProtocol):
             rehearsal = SearchRehearsal()
             self.tasks.build(planned.task).evaluate(rehearsal, loaded.data, briefly)
             for call in rehearsal.calls:
-                before = calls.get(call.digest, TaskSearchRequest((), call.passages, 0))
+                before = calls.get(call.digest, SearchQuestionsAndPassages((), call.passages, 0))
                 questions = tuple(dict.fromkeys((*before.questions, *call.questions)))
-                calls[call.digest] = TaskSearchRequest(
+                calls[call.digest] = SearchQuestionsAndPassages(
                     questions, call.passages, max(call.depth, before.depth)
                 )
         return list(calls.values())
@@ -342,11 +346,11 @@ class RetrieverProtocol(TaskProtocol):
                 served = call.prepare_served_passages(dataset.name)
                 place = out / SERVED / f"{served.name}.jsonl"
                 yield f"{len(call.passages):,} passages to serve; the run writes them to {place}"
-                asked = AskedQuestions(
+                asked = QuestionsToAsk(
                     {make_question_id(text): text for text in call.questions}, call.depth + 1
                 )
                 known = AnswerTextMatcher(served.texts, {})
-                yield from try_retrievers(request.retrievers, asked, known, served)
+                yield from describe_trial_of_retrievers(request.retrievers, asked, known, served)
 
 
 def _plan_retriever(given: str, retriever: Retriever) -> PlannedSystem:
@@ -367,11 +371,11 @@ def write_served_passages(folder: Path, served: PassagesToServe) -> Path:
 
 
 @dataclass(frozen=True)
-class _RetrieverAndPassages:
+class _RetrieverWithPassagesToServe:
     """A retriever and the passages that it is asked about."""
 
     given: str
-    call: TaskSearchRequest
+    call: SearchQuestionsAndPassages
     served: PassagesToServe
     folder: Path
     seed: int
@@ -381,14 +385,14 @@ class _RetrieverAndPassages:
         # One more than is wanted: the passage that marks the collection may be among them.
         with open_retriever_for_questions(self.given, self.call.depth + 1, ledger, self.served) as retriever:
             path = self.folder / RETRIEVED / f"{slugify_name(retriever.name)}-{self.served.name}.jsonl"
-            summary = _make_answer_summary_path(self.folder, retriever.name, self.call.digest)
+            summary = _make_retrieved_lists_path(self.folder, retriever.name, self.call.digest)
             texts = {make_question_id(text): text for text in self.call.questions}
             try:
                 with charge_calls_to_account(ledger, retriever.name):
-                    self._check_passages_served(retriever, path, texts)
+                    self._check_retriever_finds_served_passages(retriever, path, texts)
                     run = ask_all_questions(
                         retriever,
-                        AskedQuestions(texts, self.call.depth + 1, self.seed),
+                        QuestionsToAsk(texts, self.call.depth + 1, self.seed),
                         path,
                         listener=listener,
                     )
@@ -399,15 +403,17 @@ class _RetrieverAndPassages:
             live.setdefault(run.name, {})[self.served.name] = run.facts
             self._keep_ranked_lists(run, summary, texts)
 
-    def _check_passages_served(self, retriever: Retriever, path: Path, texts: Mapping[str, str]) -> None:
+    def _check_retriever_finds_served_passages(
+        self, retriever: Retriever, path: Path, texts: Mapping[str, str]
+    ) -> None:
         """UsageError unless the retriever finds the passage that marks the collection by its own text."""
         # What is answered already was asked of a retriever that had passed.
         answered = path.read_bytes().count(b"\n") if path.exists() else 0
         if answered >= len(texts):
             return
         marking = {self.call.mark, self.served.texts[self.call.mark]}
-        answer = wait_in_remote_loop(lambda: retriever.ask(self.served.texts[self.call.mark]))
-        if _contains_wanted_text(answer.value, marking.__contains__):
+        answer = run_in_remote_loop_and_wait(lambda: retriever.ask(self.served.texts[self.call.mark]))
+        if _contains_text_matching_predicate(answer.value, marking.__contains__):
             return
         place = self.folder / SERVED / f"{self.served.name}.jsonl"
         raise UsageError(
@@ -416,7 +422,9 @@ class _RetrieverAndPassages:
             "this again. A function can take them as an argument: find(question, k, corpus).",
         )
 
-    def _keep_ranked_lists(self, run: LiveRetrieverRun, summary: Path, texts: Mapping[str, str]) -> None:
+    def _keep_ranked_lists(
+        self, run: LiveRetrieverRunOutcome, summary: Path, texts: Mapping[str, str]
+    ) -> None:
         """Write the lists with places of passages; UsageError where most documents are none of them."""
         places = {f"p{place}": place - 1 for place in range(1, len(self.call.passages) + 1)}
         read = read_run_entries(run.path, known=AnswerTextMatcher(self.served.texts, {}))
@@ -451,13 +459,20 @@ class _RetrieverAndPassages:
         _write_answer_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")
 
 
-def _contains_wanted_text(value: Any, is_wanted: Callable[[str], bool]) -> bool:
+def _contains_text_matching_predicate(value: Any, is_wanted: Callable[[str], bool]) -> bool:
     """Whether a text within an answer is wanted."""
     if isinstance(value, str):
         return is_wanted(value)
     if isinstance(value, Mapping):
-        return any(map(partial(_contains_wanted_text, is_wanted=is_wanted), [*value.keys(), *value.values()]))
-    return isinstance(value, list) and any(map(partial(_contains_wanted_text, is_wanted=is_wanted), value))
+        return any(
+            map(
+                partial(_contains_text_matching_predicate, is_wanted=is_wanted),
+                [*value.keys(), *value.values()],
+            )
+        )
+    return isinstance(value, list) and any(
+        map(partial(_contains_text_matching_predicate, is_wanted=is_wanted), value)
+    )
 
 
 def _write_answer_summary(

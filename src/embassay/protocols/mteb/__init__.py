@@ -1,6 +1,6 @@
 """Results as MTEB publishes them: its files, its folders, and ordinary runs made of them."""
 
-from embassay.protocols.mteb.protocol import Imported, import_results, read_original_documents
+from embassay.protocols.mteb.protocol import Imported, import_results, read_imported_result_documents
 from embassay.protocols.mteb.survey import (
     Document,
     Fault,
@@ -19,7 +19,7 @@ __all__ = [
     "bundle_of",
     "import_results",
     "read_documents",
-    "read_original_documents",
+    "read_imported_result_documents",
     "split_bundle_into_documents",
     "write_result_files",
 ]

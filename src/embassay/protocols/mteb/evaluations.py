@@ -52,9 +52,9 @@ class _StatedScore:
     data: str
 
 
-def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) -> Iterator[Document]:
+def read_every_eval_ever_documents(body: Mapping[str, Any], where: Path, tell: Tell) -> Iterator[Document]:
     """The documents of a file, in the order of their first results. DataError for a file without a model or results."""
-    model, revision, evaluator = _read_model_owner(body, where)
+    model, revision, evaluator = _read_model_revision_and_evaluator(body, where)
     results = body["evaluation_results"]
     if not isinstance(results, list) or len(results) > _MOST:
         raise DataError(
@@ -71,11 +71,11 @@ def read_evaluation_documents(body: Mapping[str, Any], where: Path, tell: Tell) 
         if score is not None:
             tasks.setdefault(score.task, []).append(score)
     for task, scores in tasks.items():
-        document = Document(model, revision, _make_document_body(task, scores, tell), evaluator)
+        document = Document(model, revision, _make_mteb_result_json_body(task, scores, tell), evaluator)
         yield check_result_document(document, where)
 
 
-def _read_model_owner(body: Mapping[str, Any], where: Path) -> tuple[str, str, str]:
+def _read_model_revision_and_evaluator(body: Mapping[str, Any], where: Path) -> tuple[str, str, str]:
     """Model, revision, and who evaluated it: two evaluators of one model are two systems."""
     info, source = body.get("model_info"), body.get("source_metadata")
     model = info.get("id") or info.get("name") if isinstance(info, dict) else None
@@ -99,22 +99,22 @@ def _read_stated_score(result: Mapping[str, Any]) -> _StatedScore | None:
     raw = number_or_none(details.get("score"))
     if raw is None or not math.isfinite(raw):
         raise ValueError(f"the score is {details.get('score')!r}, not a number")
-    scale, rescaled = _find_score_scaling(metric)
+    scale, rescaled = _find_score_rescaling_function(metric)
     low, high, method = _find_score_interval(details, float(raw))
     if low is not None and high is not None:
         low, high = scale(low), scale(high)
     sizes = ((details.get("uncertainty") or {}).get("num_samples"), data.get("samples_number"))
-    n = next((size for size in map(_read_item_count, sizes) if size), 0)
+    n = next((size for size in map(_parse_item_count, sizes) if size), 0)
     parts = [own.get("method") or method, rescaled]
     return _StatedScore(
         _name_evaluated_task(result, data), _find_task_of_metric(metric),
         str(own.get("subset") or own.get("language") or "default"),
         _find_metric_name(metric), bool(metric.get("lower_is_better")), scale(float(raw)), (low, high), n,
-        "; ".join(part for part in parts if part), _parse_whole_number(own.get("seed")), _identify_data(data)
+        "; ".join(part for part in parts if part), _parse_whole_number(own.get("seed")), _digest_data_identity(data)
     )  # fmt: skip
 
 
-def _read_item_count(size: Any) -> int:
+def _parse_item_count(size: Any) -> int:
     return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
 
 
@@ -122,7 +122,7 @@ def _parse_whole_number(text: Any) -> int | None:
     return int(text) if isinstance(text, str) and text.isdecimal() else None
 
 
-def _find_score_scaling(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], str]:
+def _find_score_rescaling_function(metric: Mapping[str, Any]) -> tuple[Callable[[float], float], str]:
     """What takes a score to 0..1, and how that is told; the scores of metrics without bounds stay."""
     least, most = number_or_none(metric.get("min_score")), number_or_none(metric.get("max_score"))
     if least is None and most is None and str(metric.get("metric_unit")).lower() in _PERCENT:
@@ -183,7 +183,7 @@ def _find_metric_name(metric: Mapping[str, Any]) -> str:
     return str(named)
 
 
-def _identify_data(data: Mapping[str, Any]) -> str:
+def _digest_data_identity(data: Mapping[str, Any]) -> str:
     """What tells two sets of items apart: fingerprint, revision or item ids where stated, else the name alone."""
     details = data.get("additional_details") or {}
     known = {key: text for key, text in details.items() if key == "revision" or key.startswith("fingerprint")}
@@ -191,7 +191,7 @@ def _identify_data(data: Mapping[str, Any]) -> str:
     return digest_json([place, known, data.get("sample_ids"), data.get("hf_split")])
 
 
-def _make_document_body(task: str, scores: Sequence[_StatedScore], tell: Tell) -> dict[str, Any]:
+def _make_mteb_result_json_body(task: str, scores: Sequence[_StatedScore], tell: Tell) -> dict[str, Any]:
     subsets: dict[str, list[_StatedScore]] = {}
     for score in scores:
         subsets.setdefault(score.subset, []).append(score)

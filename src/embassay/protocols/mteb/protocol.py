@@ -26,10 +26,10 @@ from embassay.protocols.kernel.comparisons import (
     OVERALL,
     SystemHeadlineValue,
     SystemStanding,
-    compare_headlines,
+    compare_headlines_of_all_systems,
     write_standings,
 )
-from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.protocols.kernel.outcome import format_current_utc_time
 from embassay.protocols.mteb.survey import (
     BLOCK,
     MAIN,
@@ -37,17 +37,17 @@ from embassay.protocols.mteb.survey import (
     MAX_BYTES,
     MEND,
     Document,
-    DocumentSurvey,
     Fault,
     Plain,
     Progress,
+    ResultDocumentSurvey,
     SurveyReadingFindings,
     TaskDocumentCounts,
     are_same_json,
-    collect_model_facts,
-    format_json,
+    extract_model_facts_from_mteb_meta,
+    format_ascii_json,
     format_task_name,
-    has_stated_intervals,
+    is_from_every_eval_ever,
     is_printable_name,
     list_entry_languages,
     load_task_types,
@@ -75,9 +75,9 @@ Where = tuple[str, str, str, str, str, str, str]
 _NOT_SCORES = frozenset({"hf_subset", "languages", "mteb_version"})
 
 
-def make_result_rows(
+def make_rows_of_mteb_document(
     document: Document,
-    survey: DocumentSurvey,
+    survey: ResultDocumentSurvey,
     measures: Collection[str] = (),
     told: Callable[[str], None] | None = None,
 ) -> Iterator[ResultRow]:
@@ -90,7 +90,7 @@ def make_result_rows(
     task, system = survey.tasks[document.task], survey.system(document)
     wanted = () if ALL in measures else measures
     places = list(document.entries())
-    own = _find_own_score_rows(document, len(places))
+    own = _find_result_rows_behind_main_scores(document, len(places))
     mains: list[tuple[str, float | None, str]] = []
     # Two rows of one name would be one cell of every table.
     for (split, subset), there in _group_places_by_subset(places).items():
@@ -110,9 +110,9 @@ def make_result_rows(
                 ResultRow(*where, MAIN, None, 0, reason=f"published {times} times, with different values")
             ]
         else:
-            method = _describe_score_method(document, entry)
-            values = list(_read_entry_values(where, entry, wanted, method, own[there[0]]))
-        values = [_check_value_range(value, task.shares) for value in values]
+            method = _describe_published_score_source(document, entry)
+            values = list(_list_result_rows_of_mteb_entry(where, entry, wanted, method, own[there[0]]))
+        values = [_remove_value_out_of_range(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(
                 f"{split}{f', {subset}' if subset else ''}: {values[0].reason}; correct the file, or leave it out"
@@ -166,7 +166,7 @@ def _list_bounded_task_types() -> frozenset[str]:
     return frozenset(map(format_task_name, load_task_types().values())) - {"regression"}
 
 
-def _check_value_range(row: ResultRow, shares: int) -> ResultRow:
+def _remove_value_out_of_range(row: ResultRow, shares: int) -> ResultRow:
     """The row; without its value where that is none of its measure: in percent, it may be, or broken. `shares` counts
     the main scores of the task from -1 to 1: of a task that nobody knows they say whether its scores are such."""
     value = row.value
@@ -182,7 +182,7 @@ def _check_value_range(row: ResultRow, shares: int) -> ResultRow:
     return replace(row, value=None, ci_low=None, ci_high=None, reason=reason)
 
 
-def _read_entry_values(
+def _list_result_rows_of_mteb_entry(
     where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
 ) -> Iterator[ResultRow]:
     n = entry.get("n_items")
@@ -195,14 +195,14 @@ def _read_entry_values(
             number_or_none(raw) is None or not is_printable_name(name) or (wanted and name not in wanted)
         ):
             continue
-        value, reason = _read_score_value(raw)
+        value, reason = _parse_score_or_reason_for_none(raw)
         if name == MAIN and saved is not None:
-            yield _make_main_score_row(where, value, reason, saved)
+            yield _make_main_score_row_from_own_run(where, value, reason, saved)
             continue
         yield ResultRow(*where, name, value, n, method=method, reason=reason)
 
 
-def _read_score_value(raw: Any) -> tuple[float | None, str]:
+def _parse_score_or_reason_for_none(raw: Any) -> tuple[float | None, str]:
     if raw is None:
         return None, "published without a value"
     try:
@@ -213,12 +213,14 @@ def _read_score_value(raw: Any) -> tuple[float | None, str]:
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
 
 
-def _make_main_score_row(
+def _make_main_score_row_from_own_run(
     where: Where, value: float | None, reason: str, saved: Mapping[str, Any]
 ) -> ResultRow:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
     n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
-    low, high = (_read_score_value(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
+    low, high = (
+        _parse_score_or_reason_for_none(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high")
+    )
     method, said = (
         text if isinstance(text := saved.get(key), str) and is_printable_name(text) else ""
         for key in ("method", "reason")
@@ -228,7 +230,7 @@ def _make_main_score_row(
     )
 
 
-def _find_own_score_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
+def _find_result_rows_behind_main_scores(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
     """The row behind each entry's main score, where we wrote the file ourselves."""
     block = document.body.get(BLOCK)
     block = block if isinstance(block, dict) else {}
@@ -256,7 +258,7 @@ def _find_shared_language(mains: list[tuple[str, float | None, str]]) -> str:
     return langs.pop() if len(langs) == 1 else MANY
 
 
-def _describe_score_method(document: Document, entry: Plain) -> str:
+def _describe_published_score_source(document: Document, entry: Plain) -> str:
     version = _read_name_or_default(
         entry.get("mteb_version") or document.body.get("mteb_version"), "in an unknown version"
     )
@@ -322,7 +324,7 @@ class ScoreStandardError:
     n: int
 
 
-def make_mean_rows(scores: MainScores, survey: DocumentSurvey) -> Iterator[ResultRow]:
+def make_mean_rows(scores: MainScores, survey: ResultDocumentSurvey) -> Iterator[ResultRow]:
     """For every system and type of task the mean over its tasks, and `overall` over all: only where the system has them
     all, since means over other tasks do not compare."""
     for system in survey.systems():
@@ -342,7 +344,7 @@ UNPAIRED = (
 
 
 def make_mean_standings(
-    rows: Iterable[ResultRow], scores: MainScores, survey: DocumentSurvey
+    rows: Iterable[ResultRow], scores: MainScores, survey: ResultDocumentSurvey
 ) -> list[SystemStanding]:
     """The means as standings; with replicates, each system's by itself, where the files state intervals."""
     standings = []
@@ -361,22 +363,22 @@ def make_mean_standings(
     return standings
 
 
-def make_task_type_comparisons(standings: Sequence[SystemStanding]) -> Mapping[str, object]:
+def compare_systems_per_task_type(standings: Sequence[SystemStanding]) -> Mapping[str, object]:
     """What goes into comparisons.json: the order of systems on every type of task, and the ranks they may hold where
     every system states its interval, else why nothing is tested."""
     by_task: dict[str, list[SystemHeadlineValue]] = {}
     for standing in standings:
         by_task.setdefault(standing.task, []).append(standing.headline)
-    scopes = {task: _compare_published_scores(headlines) for task, headlines in by_task.items()}
+    scopes = {task: _compare_systems_by_published_scores(headlines) for task, headlines in by_task.items()}
     tested = any(scope["pairs"] for scope in scopes.values())
     method, correction = (UNPAIRED, CORRECTION) if tested else (WHY, "")
     return {"alpha": ALPHA, "correction": correction, "method": method, "scopes": scopes}
 
 
-def _compare_published_scores(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any]:
+def _compare_systems_by_published_scores(headlines: Sequence[SystemHeadlineValue]) -> dict[str, Any]:
     scored = [headline for headline in headlines if headline.value is not None]
     without = [headline for headline in scored if not len(headline.replicates)]
-    scope = compare_headlines(headlines)
+    scope = compare_headlines_of_all_systems(headlines)
     if not without:
         return scope
     some = f"no test: {len(without)} of {len(scored)} systems have no interval"
@@ -441,31 +443,35 @@ def import_results(
     files are counted, and told of in `faults.jsonl`. Raises DataError where nothing could be read, UsageError where
     `out` holds something else.
     """
-    folder, reading, survey = RunFolder(out), SurveyReadingFindings(), DocumentSurvey()
-    _check_import_folder(folder)
+    folder, reading, survey = RunFolder(out), SurveyReadingFindings(), ResultDocumentSurvey()
+    _check_folder_may_hold_import(folder)
     documents = read_documents(source, reading, max_bytes=max_bytes, progress=progress)
     first = next(documents, None)
     if first is None:
         raise _make_no_results_error(source, reading.faults)
     with folder.hold_folder_lock():
-        keep_all_documents(
-            out, _count_documents_in_survey(chain([first], documents), survey), reading.metas, reading.head
+        write_original_documents(
+            out, _add_documents_to_survey(chain([first], documents), survey), reading.metas, reading.head
         )
         rows, means, scores = _write_result_rows(folder, survey, measures, reading, progress)
         standings = make_mean_standings(means, scores, survey)
         write_standings(out, standings)
-        write_json(out / "comparisons.json", make_task_type_comparisons(standings))
-        _write_reading_faults(out / FAULTS, reading.faults)
+        write_json(out / "comparisons.json", compare_systems_per_task_type(standings))
+        _write_reading_faults_as_json_lines(out / FAULTS, reading.faults)
         folder.write_manifest(make_import_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
     warnings = tuple(
-        f"{name}: {what}" for name, task in survey.tasks.items() for what in _warn_of_differing_items(task)
+        f"{name}: {what}"
+        for name, task in survey.tasks.items()
+        for what in _list_item_mismatch_warnings(task)
     )
     return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults, warnings)
 
 
-def _count_documents_in_survey(documents: Iterable[Document], survey: DocumentSurvey) -> Iterator[Document]:
+def _add_documents_to_survey(
+    documents: Iterable[Document], survey: ResultDocumentSurvey
+) -> Iterator[Document]:
     for document in documents:
         survey.add(document)
         yield document
@@ -473,7 +479,7 @@ def _count_documents_in_survey(documents: Iterable[Document], survey: DocumentSu
 
 def _write_result_rows(
     folder: RunFolder,
-    survey: DocumentSurvey,
+    survey: ResultDocumentSurvey,
     measures: Collection[str],
     reading: SurveyReadingFindings,
     progress: Progress | None,
@@ -483,12 +489,12 @@ def _write_result_rows(
     # Row by row into a file beside: a clone of the public repository may not fit the memory.
     part = folder.results.with_name(".results.jsonl.part")
     with part.open("w", encoding="utf-8") as stream:
-        for place, document in enumerate(read_original_documents(folder.path)):
+        for place, document in enumerate(read_imported_result_documents(folder.path)):
             if progress is not None:
                 progress("writing rows", place, survey.documents)
             told = partial(_note_reading_fault, reading, f"{document.model}, {document.task}")
-            is_stated = has_stated_intervals(document)
-            for row in make_result_rows(document, survey, measures, told):
+            is_stated = is_from_every_eval_ever(document)
+            for row in make_rows_of_mteb_document(document, survey, measures, told):
                 scores.add(row, is_stated=is_stated)
                 stream.write(format_value_as_json(vars(row)) + "\n")
                 rows += 1
@@ -502,13 +508,13 @@ def _note_reading_fault(reading: SurveyReadingFindings, where: str, what: str) -
     reading.faults.append(Fault.of(where, what))
 
 
-def _write_reading_faults(path: Path, faults: Sequence[Fault]) -> None:
+def _write_reading_faults_as_json_lines(path: Path, faults: Sequence[Fault]) -> None:
     path.unlink(missing_ok=True)
     if faults:
         write_json_lines(path, map(vars, faults))
 
 
-def _check_import_folder(folder: RunFolder) -> None:
+def _check_folder_may_hold_import(folder: RunFolder) -> None:
     """An import may replace an import, and nothing else."""
     if folder.path.is_file():
         raise UsageError(f"{folder.path} is a file.", mend="Name a folder with --out.")
@@ -535,13 +541,13 @@ KIND = "published"
 def make_import_manifest(
     source: Path,
     out: Path,
-    survey: DocumentSurvey,
+    survey: ResultDocumentSurvey,
     reading: SurveyReadingFindings,
     measures: Sequence[str],
     command: str,
 ) -> Fields:
     """The manifest: a run without cells, since nothing was computed; its datasets are the tasks of MTEB."""
-    now = current_utc_time()
+    now = format_current_utc_time()
     return {
         "embassay": __version__,
         "protocol": PROTOCOL,
@@ -563,14 +569,20 @@ def make_import_manifest(
     }
 
 
-def _make_system_records(survey: DocumentSurvey, reading: SurveyReadingFindings) -> list[Fields]:
+def _make_system_records(survey: ResultDocumentSurvey, reading: SurveyReadingFindings) -> list[Fields]:
     return [
         {
-            "name": name, "kind": KIND, "identity": f"{owner[0]}@{owner[1]}",
-            "facts": {"kind": KIND, "revision": owner[1], **collect_model_facts(reading.metas.get(owner, {}))},
+            "name": name,
+            "kind": KIND,
+            "identity": f"{owner[0]}@{owner[1]}",
+            "facts": {
+                "kind": KIND,
+                "revision": owner[1],
+                **extract_model_facts_from_mteb_meta(reading.metas.get(owner, {})),
+            },
         }
         for name, owner in survey.systems().items()
-    ]  # fmt: skip
+    ]
 
 
 def _make_dataset_record(name: str, task: TaskDocumentCounts) -> Fields:
@@ -580,7 +592,7 @@ def _make_dataset_record(name: str, task: TaskDocumentCounts) -> Fields:
         "lang": task.lang,
         "fingerprint": _fingerprint_revisions(task.revisions),
         "split": task.split,
-        "tasks": {task.kind: {"n": 0, "skipped": [], "warnings": _list_task_warnings(task)}},
+        "tasks": {task.kind: {"n": 0, "skipped": [], "warnings": _list_differing_data_warnings(task)}},
     }
 
 
@@ -588,7 +600,7 @@ def _fingerprint_revisions(revisions: Counter[str]) -> str:
     return next(iter(revisions)) if len(revisions) == 1 else digest_json(sorted(revisions))
 
 
-def _warn_of_differing_items(task: TaskDocumentCounts) -> list[str]:
+def _list_item_mismatch_warnings(task: TaskDocumentCounts) -> list[str]:
     """Where systems of a task were not scored on the same items: their difference is of the items too."""
     warnings = []
     if len(task.sizes) > 1:
@@ -599,8 +611,8 @@ def _warn_of_differing_items(task: TaskDocumentCounts) -> list[str]:
     return warnings
 
 
-def _list_task_warnings(task: TaskDocumentCounts) -> list[str]:
-    warnings = _warn_of_differing_items(task)[:1] if len(task.sizes) > 1 else []
+def _list_differing_data_warnings(task: TaskDocumentCounts) -> list[str]:
+    warnings = _list_item_mismatch_warnings(task)[:1] if len(task.sizes) > 1 else []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
         warnings.append(f"scores come from {len(task.revisions)} versions of the data: {several}")
@@ -652,21 +664,21 @@ class AtomicDocumentWriter:
         self._part.unlink(missing_ok=True)
 
     def _write_json_line(self, line: Mapping[str, Any]) -> None:
-        self._stream.write((format_json(line) + "\n").encode("ascii"))
+        self._stream.write((format_ascii_json(line) + "\n").encode("ascii"))
 
 
-def read_original_documents(folder: Path) -> Iterator[Document]:
+def read_imported_result_documents(folder: Path) -> Iterator[Document]:
     """The documents that a run was imported from, in their order. DataError where the run has none, or broken ones."""
-    for line in _read_json_lines(folder / FILE):
+    for line in _read_gzipped_json_lines(folder / FILE):
         if "document" in line:
             yield Document(**line["document"])
 
 
-def load_original_metadata(folder: Path) -> ImportedMetadata:
+def load_imported_documents_metadata(folder: Path) -> ImportedMetadata:
     """Load the metadata that came with the imported documents."""
     metas: dict[Owner, Mapping[str, Any]] = {}
     head: Mapping[str, Any] = {}
-    for line in _read_json_lines(folder / FILE):
+    for line in _read_gzipped_json_lines(folder / FILE):
         if "meta" in line:
             model, revision, experiment = line["meta"]["owner"]
             metas[model, revision, experiment] = line["meta"]["body"]
@@ -674,7 +686,7 @@ def load_original_metadata(folder: Path) -> ImportedMetadata:
     return ImportedMetadata(metas, head)
 
 
-def keep_all_documents(
+def write_original_documents(
     folder: Path,
     documents: Iterable[Document],
     metas: Mapping[Owner, Mapping[str, Any]],
@@ -691,7 +703,7 @@ def keep_all_documents(
     keeper.close(metas, head)
 
 
-def _read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_gzipped_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:

@@ -149,10 +149,10 @@ def read_json_file(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         raise DataError("The file cannot be read as JSON", path=path, found=str(error), mend=MEND) from error
 
 
-def format_json(value: Any, *, indent: int | None = None) -> str:
+def format_ascii_json(value: Any, *, indent: int | None = None) -> str:
     """The same value as JSON in ASCII, every digit and NaN kept.
 
-    >>> format_json({"main_score": float("nan"), "map": 0.1})
+    >>> format_ascii_json({"main_score": float("nan"), "map": 0.1})
     '{"main_score": NaN, "map": 0.1}'
     """
     # ASCII, since a text may hold half a surrogate pair, which no encoding can write.
@@ -172,7 +172,7 @@ def load_task_types() -> Mapping[str, str]:
     return {name: kind for kind, names in types.items() for name in names.split()}
 
 
-def find_document_task_type(document: Document) -> str:
+def find_task_of_result_document(document: Document) -> str:
     """A document's type as a task of ours is called, `other` where nobody knows: what we wrote into it ourselves, what
     MTEB says of the task, or the category that a bundle gives."""
     block = document.body.get(BLOCK)
@@ -184,7 +184,7 @@ def find_document_task_type(document: Document) -> str:
             str(
                 (task if isinstance(task, str) else "")
                 or load_task_types().get(document.task)
-                or _find_record_category(block)
+                or _find_category_of_first_record(block)
                 or OTHER
             )
         )
@@ -192,7 +192,7 @@ def find_document_task_type(document: Document) -> str:
     )
 
 
-def _find_record_category(block: Mapping[str, object]) -> object:
+def _find_category_of_first_record(block: Mapping[str, object]) -> object:
     records = block.get("records")
     first = records[0] if isinstance(records, list) and records else None
     values = first.get("values") if isinstance(first, dict) else None
@@ -215,10 +215,10 @@ EXPERIMENTS = "experiments"
 _ASIDE = frozenset({META, "paths.json", "embassay.json"})
 
 
-def encode_model_folder(model: str) -> str:
+def make_folder_name_of_model(model: str) -> str:
     """The folder of a model, as mteb names it; a short hash is appended where more had to change.
 
-    >>> encode_model_folder("intfloat/e5 base"), encode_model_folder("st:./models/mine")
+    >>> make_folder_name_of_model("intfloat/e5 base"), make_folder_name_of_model("st:./models/mine")
     ('intfloat__e5_base', 'st_.__models__mine-82025bcc')
     """
     # mteb changes these two signs alone; what no file may be called is ours, with a hash against clashes.
@@ -236,13 +236,13 @@ def decode_model_folder(folder: str) -> str:
     return folder.replace("__", "/", 1)
 
 
-def build_results_path(model: str, revision: str, experiment: str = "") -> Path:
+def build_model_results_folder_path(model: str, revision: str, experiment: str = "") -> Path:
     """The folder of a model's results, below `results`."""
-    place = Path(encode_model_folder(model)) / slugify_name(revision)
+    place = Path(make_folder_name_of_model(model)) / slugify_name(revision)
     return place / EXPERIMENTS / slugify_name(experiment) if experiment else place
 
 
-def find_results_owner(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
+def find_model_of_results_folder(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
     """Model, revision and experiment of the results in a folder: by its `model_meta.json`, else by its path."""
     folder, experiment = folder.absolute(), ""
     if folder.parent.name == EXPERIMENTS:
@@ -286,16 +286,16 @@ def make_model_meta(name: str, revision: str, languages: Iterable[str], **known:
     }
 
 
-def make_published_name(system: str) -> str:
+def make_mteb_model_name(system: str) -> str:
     """A system's name as MTEB wants it, `organization/model`: ours where it names none.
 
-    >>> make_published_name("minilm"), make_published_name("intfloat/e5-base")
+    >>> make_mteb_model_name("minilm"), make_mteb_model_name("intfloat/e5-base")
     ('embassay/minilm', 'intfloat/e5-base')
     """
     return system if "/" in system else f"{OWNER}/{system}"
 
 
-def collect_model_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
+def extract_model_facts_from_mteb_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
     facts = {
@@ -344,7 +344,7 @@ def write_result_files(
     entries = 0
     for document in documents:
         owner = (document.model, document.revision, document.experiment)
-        path = out / RESULTS / build_results_path(*owner) / f"{slugify_name(document.task)}.json"
+        path = out / RESULTS / build_model_results_folder_path(*owner) / f"{slugify_name(document.task)}.json"
         if path in seen:
             raise UsageError(
                 f"{document.model} has two results for {document.task} in revision {document.revision}.",
@@ -358,7 +358,7 @@ def write_result_files(
         spoken.setdefault(owner, set())
     for owner, languages in spoken.items():
         meta = metas.get(owner) or make_model_meta(owner[0], owner[1], languages)
-        _write_json_file(out / RESULTS / build_results_path(*owner) / META, meta)
+        _write_json_file(out / RESULTS / build_model_results_folder_path(*owner) / META, meta)
     return WrittenResultCounts(out, len(seen), len(spoken), entries)
 
 
@@ -366,7 +366,7 @@ def _write_json_file(path: Path, body: Mapping[str, Any]) -> None:
     """Write a JSON file in one step, but without waiting for the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    part.write_text(format_json(body, indent=2) + "\n", encoding="ascii")
+    part.write_text(format_ascii_json(body, indent=2) + "\n", encoding="ascii")
     part.replace(path)
 
 
@@ -389,14 +389,16 @@ def split_bundle_into_documents(
     groups: dict[tuple[str, ...], list[tuple[int, Record]]] = {}
     for place, record in enumerate(records):
         try:
-            groups.setdefault(_read_record_owner(record, place, where), []).append((place, record))
+            groups.setdefault(_read_model_and_experiment_of_record(record, place, where), []).append(
+                (place, record)
+            )
         except DataError as error:
             if fault is None:
                 raise
             fault(error.message)
     for group in groups.values():
         try:
-            yield check_result_document(_join_records_to_document(group), where)
+            yield check_result_document(_make_mteb_document_of_records(group), where)
         except DataError as error:
             if fault is None:
                 raise
@@ -409,12 +411,12 @@ def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
         # Records that no bundle placed come last; the sort is stable, so in their own order.
         (place if place is not None else float("inf"), record)
         for document in documents
-        for place, record in _list_document_records(document)
+        for place, record in _iterate_result_document_entries(document)
     ]
     return [record for _, record in sorted(numbered, key=lambda record: record[0])]
 
 
-def _read_record_owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
+def _read_model_and_experiment_of_record(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
     if not isinstance(record, dict):
         raise DataError(f"Result {place + 1} is not an object", path=where, found=repr(record)[:60])
     for key in _TEXTS:
@@ -429,11 +431,11 @@ def _read_record_owner(record: Any, place: int, where: Path | None) -> tuple[str
     return record["model"], record["revision"], record["task"]
 
 
-def _join_records_to_document(group: Sequence[tuple[int, Record]]) -> Document:
+def _make_mteb_document_of_records(group: Sequence[tuple[int, Record]]) -> Document:
     first = group[0][1]
     scores: dict[str, list[dict[str, Any]]] = {}
     for _, record in group:
-        scores.setdefault(_read_record_split(record), []).append(_convert_record_to_entry(record))
+        scores.setdefault(_read_split_name(record), []).append(_convert_record_to_entry(record))
     body: dict[str, Any] = {
         "dataset_revision": first.get("dataset_revision"),
         "task_name": first["task"],
@@ -444,15 +446,15 @@ def _join_records_to_document(group: Sequence[tuple[int, Record]]) -> Document:
     }
     bare = Document(first["model"], first["revision"], body)
     # The records of a document come split by split.
-    ordered = [entry for split in scores for entry in group if _read_record_split(entry[1]) == split]
+    ordered = [entry for split in scores for entry in group if _read_split_name(entry[1]) == split]
     kept = [
-        _collect_extra_fields(place, record, _convert_entry_to_record(bare, split, entry))
+        _collect_differing_record_fields(place, record, _convert_entry_to_record(bare, split, entry))
         for (place, record), (split, entry) in zip(ordered, bare.entries(), strict=True)
     ]
     return Document(bare.model, bare.revision, {**body, BLOCK: {_RECORDS: kept}})
 
 
-def _read_record_split(record: Record) -> str:
+def _read_split_name(record: Record) -> str:
     split = record.get("split", "test")
     return split if isinstance(split, str) else "test"
 
@@ -483,7 +485,7 @@ def _convert_entry_to_record(document: Document, split: str, entry: Record) -> d
     }  # fmt: skip
 
 
-def _collect_extra_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
+def _collect_differing_record_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
     """What has to be known beside the entry: the record's place, its order of fields, and those that differ."""
     differ = {
         key: record[key] for key in record if key not in made or not are_same_json(made[key], record[key])
@@ -492,7 +494,7 @@ def _collect_extra_fields(place: int, record: Record, made: Record) -> dict[str,
     return {"place": place, **({} if usual else {"fields": list(record)}), "values": differ}
 
 
-def _list_document_records(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
+def _iterate_result_document_entries(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
     block = document.body.get(BLOCK)
     kept = block.get(_RECORDS) if isinstance(block, dict) else None
     entries = list(document.entries())
@@ -558,27 +560,27 @@ class TaskDocumentCounts:
         return next(iter(self.langs), "") if len(self.langs) < 2 else MANY
 
 
-def _read_document_revision(document: Document) -> str:
+def _read_dataset_revision(document: Document) -> str:
     name = document.body.get("dataset_revision")
     return name if isinstance(name, str) and is_printable_name(name) else ""
 
 
-def has_stated_intervals(document: Document) -> bool:
+def is_from_every_eval_ever(document: Document) -> bool:
     """Whether the document is of a file of Every Eval Ever, which may state intervals of scores without their items."""
     block = document.body.get(BLOCK)
     return isinstance(block, dict) and block.get("source") == EVALUATIONS
 
 
-def _read_stated_sizes(document: Document) -> list[int]:
+def _read_stated_item_counts(document: Document) -> list[int]:
     """How many items are behind the first main score of an evaluation; nothing where it does not say."""
-    rows = document.body[BLOCK].get("rows") if has_stated_intervals(document) else None
+    rows = document.body[BLOCK].get("rows") if is_from_every_eval_ever(document) else None
     first = rows[0] if isinstance(rows, list) and rows else None
     n = first.get("n") if isinstance(first, dict) else None
     return [n] if isinstance(n, int) and n > 0 else []
 
 
 @dataclass
-class DocumentSurvey:
+class ResultDocumentSurvey:
     """All documents, counted as they are read."""
 
     documents: int = 0
@@ -590,9 +592,11 @@ class DocumentSurvey:
         """Count a document in the survey."""
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
-        task = self.tasks.setdefault(document.task, TaskDocumentCounts(find_document_task_type(document)))
-        task.revisions[_read_document_revision(document)] += 1
-        task.sizes.update(_read_stated_sizes(document))
+        task = self.tasks.setdefault(
+            document.task, TaskDocumentCounts(find_task_of_result_document(document))
+        )
+        task.revisions[_read_dataset_revision(document)] += 1
+        task.sizes.update(_read_stated_item_counts(document))
         for split, entry in document.entries():
             task.splits[split] += 1
             task.langs.update(list_entry_languages(entry))
@@ -600,10 +604,10 @@ class DocumentSurvey:
             task.shares += main is not None and abs(main) <= 1
 
     def system(self, document: Document) -> str:
-        """What the document's system is called in a run; see `name_system`."""
-        return self.name_system(document.model, document.revision, document.experiment)
+        """What the document's system is called in a run; see `make_model_name_with_revision`."""
+        return self.make_model_name_with_revision(document.model, document.revision, document.experiment)
 
-    def name_system(self, model: str, revision: str, experiment: str) -> str:
+    def make_model_name_with_revision(self, model: str, revision: str, experiment: str) -> str:
         """The model's name; with its revision (and experiment) where the results are of more than one."""
         if len(self.versions[model]) == 1:
             return model
@@ -612,7 +616,7 @@ class DocumentSurvey:
     def systems(self) -> dict[str, tuple[str, str, str]]:
         """Every system's name with its model, revision and experiment, in order."""
         return {
-            self.name_system(model, *version): (model, *version)
+            self.make_model_name_with_revision(model, *version): (model, *version)
             for model, versions in self.versions.items()
             for version in versions
         }
@@ -683,12 +687,12 @@ def read_documents(
             progress("reading results", place, len(files))
         reading.files += 1
         try:
-            yield from _read_file_documents(path, reading, meta_of, max_bytes)
+            yield from _read_score_documents_in_file(path, reading, meta_of, max_bytes)
         except DataError as error:
             reading.faults.append(Fault.of(_relative_path(path, source), error.message))
 
 
-def _read_file_documents(
+def _read_score_documents_in_file(
     path: Path,
     reading: SurveyReadingFindings,
     meta_of: Callable[[Path], Mapping[str, Any] | None],
@@ -709,7 +713,7 @@ def _read_file_documents(
         yield from _collect_evaluation_documents(body, path, reading)
         return
     meta = meta_of(path.parent)
-    owner = find_results_owner(path.parent, meta)
+    owner = find_model_of_results_folder(path.parent, meta)
     document = check_result_document(Document(*owner[:2], body, owner[2]), path)
     if meta is not None:
         reading.metas[owner] = meta
@@ -719,9 +723,9 @@ def _read_file_documents(
 def _collect_evaluation_documents(
     body: Plain, path: Path, reading: SurveyReadingFindings
 ) -> Iterator[Document]:
-    from embassay.protocols.mteb.evaluations import read_evaluation_documents
+    from embassay.protocols.mteb.evaluations import read_every_eval_ever_documents
 
-    for document in read_evaluation_documents(
+    for document in read_every_eval_ever_documents(
         body, path, lambda what: reading.faults.append(Fault.of(str(path), what))
     ):
         owner = (document.model, document.revision, document.experiment, document.task)

@@ -27,17 +27,17 @@ from embassay.protocols.kernel.plan import (
     PlannedTask,
     check_unique_dataset_names,
     choose_tasks_for_dataset,
-    plan_datasets,
+    plan_datasets_and_suites,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.protocols.pteb.judging import (
     ANSWER_TOKENS,
     ModelRequestLoad,
-    ScoredPairsStep,
-    forecast_question_cost,
+    PlannedStepOnScoredPairs,
+    add_question_cost_to_forecast,
 )
-from embassay.protocols.pteb.options import RatingOptions
+from embassay.protocols.pteb.options import JudgeRatingOptions
 from embassay.protocols.pteb.paraphrasing import (
     PARAPHRASERS,
     LLMParaphraser,
@@ -45,14 +45,14 @@ from embassay.protocols.pteb.paraphrasing import (
     open_paraphrase_prompt,
     open_paraphraser,
 )
-from embassay.protocols.pteb.plan import ParaphraseSource
+from embassay.protocols.pteb.plan import ParaphraserWithPrompt
 from embassay.protocols.pteb.ratings import (
     Judge,
     JudgeRating,
+    JudgeRatingInstructions,
     JudgingMeasureEstimate,
     Pair,
-    RatingContext,
-    RatingInstructions,
+    RatingEvaluationContext,
     check_judge_specs,
     collect_chat_facts,
     estimate_share_of_ones,
@@ -63,9 +63,13 @@ from embassay.protocols.pteb.ratings import (
     rate_text_pairs,
 )
 from embassay.protocols.wordings import records
-from embassay.protocols.wordings.protocol import WordingWriter
-from embassay.protocols.wordings.records import ParaphraseOutcome, Paraphraser, ParaphraseSamplingOptions
-from embassay.protocols.wordings.records import SourceText as AskedText
+from embassay.protocols.wordings.protocol import ParaphraseSetFiller
+from embassay.protocols.wordings.records import (
+    ParaphraseOutcome,
+    Paraphraser,
+    ParaphraseSamplingAndRetryOptions,
+)
+from embassay.protocols.wordings.records import TextToParaphrase as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import list_texts_to_paraphrase, load_language_slices
 from embassay.records import SkippedItems, TaskOutcome, TextsWithParaphrases
@@ -107,7 +111,7 @@ class CandidateSelectionRule:
 
 
 @dataclass(frozen=True)
-class CandidateSelectionResult:
+class ParaphraserSelectionResult:
     """What the rule says: the name taken (empty: none), why, who is on the front, and why each other one is out."""
 
     selected: str
@@ -118,7 +122,7 @@ class CandidateSelectionResult:
 
 def select_paraphraser(
     candidates: Sequence[CandidateParaphraserMeans], rule: CandidateSelectionRule = CandidateSelectionRule()
-) -> CandidateSelectionResult:
+) -> ParaphraserSelectionResult:
     """Select a paraphraser among the candidates by the rule.
 
     >>> table_4 = [CandidateParaphraserMeans("gemma3-27b", 4.26, 0.81, 0.27),
@@ -127,29 +131,33 @@ def select_paraphraser(
     'gemma3-27b'
     """
     rejected = {
-        candidate.name: why for candidate in candidates if (why := _explain_unfit_candidate(candidate, rule))
+        candidate.name: why
+        for candidate in candidates
+        if (why := _explain_unfit_paraphraser_candidate(candidate, rule))
     }
     fit = [candidate for candidate in candidates if candidate.name not in rejected]
-    front = tuple(candidate.name for candidate in find_pareto_front(candidates))
+    front = tuple(candidate.name for candidate in select_undominated_paraphrasers(candidates))
     if not fit:
-        return CandidateSelectionResult("", "no candidate meets the rule", front, rejected)
-    most = max(_replace_missing_by_worst(candidate.edit_distance) for candidate in fit)
-    tied = [
-        candidate for candidate in fit if most - _replace_missing_by_worst(candidate.edit_distance) <= TIE
-    ]
+        return ParaphraserSelectionResult("", "no candidate meets the rule", front, rejected)
+    most = max(_require_known_value(candidate.edit_distance) for candidate in fit)
+    tied = [candidate for candidate in fit if most - _require_known_value(candidate.edit_distance) <= TIE]
     # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
     best = min(
         tied,
         key=lambda candidate: (
-            _compute_slowness(candidate),
-            -_replace_missing_by_worst(candidate.edit_distance),
+            _get_seconds_or_infinity(candidate),
+            -_require_known_value(candidate.edit_distance),
             candidate.name,
         ),
     )
-    return CandidateSelectionResult(best.name, _explain_chosen_candidate(best, fit, tied), front, rejected)
+    return ParaphraserSelectionResult(
+        best.name, _explain_chosen_paraphraser(best, fit, tied), front, rejected
+    )
 
 
-def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[CandidateParaphraserMeans]:
+def select_undominated_paraphrasers(
+    candidates: Sequence[CandidateParaphraserMeans],
+) -> list[CandidateParaphraserMeans]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
@@ -160,20 +168,22 @@ def find_pareto_front(candidates: Sequence[CandidateParaphraserMeans]) -> list[C
 
 
 def _dominates_candidate(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
-    first, second = _list_candidate_criteria(a), _list_candidate_criteria(b)
+    first, second = _list_candidate_criterion_values(a), _list_candidate_criterion_values(b)
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
-def _list_candidate_criteria(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
+def _list_candidate_criterion_values(candidate: CandidateParaphraserMeans) -> tuple[float, float, float]:
     """All of them larger for better."""
     return (
-        _replace_missing_by_worst(candidate.similarity),
-        _replace_missing_by_worst(candidate.edit_distance),
-        -_compute_slowness(candidate),
+        _require_known_value(candidate.similarity),
+        _require_known_value(candidate.edit_distance),
+        -_get_seconds_or_infinity(candidate),
     )
 
 
-def _explain_unfit_candidate(candidate: CandidateParaphraserMeans, rule: CandidateSelectionRule) -> str:
+def _explain_unfit_paraphraser_candidate(
+    candidate: CandidateParaphraserMeans, rule: CandidateSelectionRule
+) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
@@ -185,12 +195,12 @@ def _explain_unfit_candidate(candidate: CandidateParaphraserMeans, rule: Candida
     return ""
 
 
-def _explain_chosen_candidate(
+def _explain_chosen_paraphraser(
     best: CandidateParaphraserMeans,
     fit: Sequence[CandidateParaphraserMeans],
     tied: Sequence[CandidateParaphraserMeans],
 ) -> str:
-    distance = f"an edit distance of {_replace_missing_by_worst(best.edit_distance):.2f}"
+    distance = f"an edit distance of {_require_known_value(best.edit_distance):.2f}"
     if len(fit) == 1:
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
@@ -198,17 +208,17 @@ def _explain_chosen_candidate(
     return f"with {distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
 
 
-def _replace_missing_by_worst(value: float | None) -> float:
+def _require_known_value(value: float | None) -> float:
     assert value is not None
     return value
 
 
-def _compute_slowness(candidate: CandidateParaphraserMeans) -> float:
+def _get_seconds_or_infinity(candidate: CandidateParaphraserMeans) -> float:
     return math.inf if candidate.seconds is None else candidate.seconds
 
 
 @dataclass(frozen=True)
-class ParaphraserSelectionOptions(RatingOptions):
+class ParaphraserSelectionOptions(JudgeRatingOptions):
     """Options for selecting a paraphraser, which is step 2."""
 
     least_similarity: float = option(
@@ -234,7 +244,7 @@ class ParaphraserSelectionOptions(RatingOptions):
             )
 
     @property
-    def selection_rule(self) -> CandidateSelectionRule:
+    def candidate_selection_rule(self) -> CandidateSelectionRule:
         """The rule that selects."""
         return CandidateSelectionRule(self.least_similarity, self.least_edit_distance)
 
@@ -264,7 +274,7 @@ class ParaphraserSelectionRequest(request.RunRequest):
         (), "Another judge that checks the selection.", name="--cross-judge", group=SYSTEMS
     )
     prompt: str = option("default", "Prompt: default, variant1 to variant3, or a text file.", group=SYSTEMS)
-    generation: ParaphraseSamplingOptions = field(default_factory=ParaphraseSamplingOptions)
+    generation: ParaphraseSamplingAndRetryOptions = field(default_factory=ParaphraseSamplingAndRetryOptions)
     options: ParaphraserSelectionOptions = field(default_factory=ParaphraserSelectionOptions)
 
     def __post_init__(self) -> None:
@@ -286,7 +296,7 @@ PAIRS = "sts"
 
 
 @dataclass(frozen=True)
-class CandidateRatingJob:
+class ParaphraserRatingJob:
     """A cell: a candidate on a dataset, rated by a judge."""
 
     candidate: str
@@ -299,16 +309,16 @@ class ParaphraserSelectionPlan(planning.Plan):
     """A selection, as far as it is known: the candidates are its systems."""
 
     request: ParaphraserSelectionRequest
-    sources: tuple[ParaphraseSource, ...] = ()
+    sources: tuple[ParaphraserWithPrompt, ...] = ()
     judges: tuple[PlannedSystem, ...] = ()
     """The judge that decides, then the others."""
     longest: int = 0
 
     def list_texts_to_rewrite(self, dataset: PlannedDataset) -> list[AskedText]:
         """The distinct texts of a dataset, in the order of the data."""
-        return list_distinct_texts(self.request, dataset.source)
+        return list_distinct_dataset_texts(self.request, dataset.source)
 
-    def add_cross_check_cells(self, candidates: Sequence[str]) -> ParaphraserSelectionPlan:
+    def add_cells_of_other_judges(self, candidates: Sequence[str]) -> ParaphraserSelectionPlan:
         """The plan, and cells in which the other judges rate these candidates."""
         more = [
             _make_candidate_cell(self, candidate, dataset, judge, f"judge={judge.name}")
@@ -330,14 +340,16 @@ def make_plan(
     """
     check_mapping_targets(request.mapping)
     check_judge_specs([request.judge, *request.cross_judges])
-    datasets, suites = plan_datasets(
+    datasets, suites = plan_datasets_and_suites(
         request, (PAIRS,), lambda source: _plan_dataset(source, request), plain=True
     )
     check_unique_dataset_names(dataset.name for dataset in datasets)
-    texts = [asked.text for dataset in datasets for asked in list_distinct_texts(request, dataset.source)]
+    texts = [
+        asked.text for dataset in datasets for asked in list_distinct_dataset_texts(request, dataset.source)
+    ]
     longest = max((len(text.encode()) for text in texts), default=0)
     sources = _open_candidates(request, datasets, longest, answers, ledger)
-    candidates = [_plan_candidate(text, source, ledger) for text, source in sources.items()]
+    candidates = [_plan_candidate_paraphraser(text, source, ledger) for text, source in sources.items()]
     # A pair holds a text and a paraphrase that may be longer.
     judges = plan_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
     plan = ParaphraserSelectionPlan(
@@ -351,17 +363,17 @@ def make_plan(
     ]
     plan = replace(plan, cells=tuple(cells))
     everyone = [candidate.name for candidate in candidates]
-    return plan.add_cross_check_cells(everyone) if request.options.cross_check == "all" else plan
+    return plan.add_cells_of_other_judges(everyone) if request.options.cross_check == "all" else plan
 
 
-def list_distinct_texts(request: ParaphraserSelectionRequest, source: str) -> list[AskedText]:
+def list_distinct_dataset_texts(request: ParaphraserSelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
     parts = load_language_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
     asked = list_texts_to_paraphrase(PAIRS, parts, by_place=False)
     return list({(text.lang, text.text): text for text in asked}.values())
 
 
-def find_chat_model(paraphraser: Paraphraser) -> Any:
+def find_chat_model_of_paraphraser(paraphraser: Paraphraser) -> Any:
     """The language model that a paraphraser is; None for one that asks nobody."""
     return paraphraser.chat.model if isinstance(paraphraser, LLMParaphraser) else None
 
@@ -369,9 +381,9 @@ def find_chat_model(paraphraser: Paraphraser) -> Any:
 def _plan_dataset(source: str, request: ParaphraserSelectionRequest) -> PlannedDataset:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks_for_dataset(source, dataset, [ScoredPairsStep(TASK)])
+    choose_tasks_for_dataset(source, dataset, [PlannedStepOnScoredPairs(TASK)])
     parts = load_language_slices(PAIRS, how, request.limit, request.seed, "each")
-    n = len(list_distinct_texts(request, source))
+    n = len(list_distinct_dataset_texts(request, source))
     task = PlannedTask(
         TASK,
         n,
@@ -388,17 +400,17 @@ def _open_candidates(
     longest: int,
     answers: Path | None,
     ledger: Ledger | None,
-) -> dict[str, ParaphraseSource]:
+) -> dict[str, ParaphraserWithPrompt]:
     """Every candidate, opened, by its spec."""
     prompt = open_paraphrase_prompt(request.prompt)
-    opened: dict[str, ParaphraseSource] = {}
+    opened: dict[str, ParaphraserWithPrompt] = {}
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
             recorded=_collect_recorded_wordings(request, datasets), longest=longest
         )  # fmt: skip
         if paraphraser.name not in {source.name for source in opened.values()}:
-            opened[text] = ParaphraseSource("", paraphraser.name, paraphraser, prompt)
+            opened[text] = ParaphraserWithPrompt("", paraphraser.name, paraphraser, prompt)
     return opened
 
 
@@ -416,8 +428,10 @@ def _collect_recorded_wordings(
     }
 
 
-def _plan_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) -> PlannedSystem:
-    paraphraser, chat = source.paraphraser, find_chat_model(source.paraphraser)
+def _plan_candidate_paraphraser(
+    text: str, source: ParaphraserWithPrompt, ledger: Ledger | None
+) -> PlannedSystem:
+    paraphraser, chat = source.paraphraser, find_chat_model_of_paraphraser(source.paraphraser)
     if chat is None:
         entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
         facts: dict[str, Any] = {"summary": entry.summary}
@@ -453,7 +467,7 @@ def _make_candidate_cell(
             ],
         }
     )
-    job = CandidateRatingJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
+    job = ParaphraserRatingJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
     # A text is paraphrased and its paraphrase rated; for a second judge only rated.
     units = dataset.tasks[0].n * (1 if variant else 2)
     # All of them wait for the judge's server, whoever paraphrases.
@@ -463,10 +477,10 @@ def _make_candidate_cell(
 def forecast_selection_cost(plan: ParaphraserSelectionPlan) -> RunForecast:
     """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
     texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
-    return RunForecast(tuple(_forecast_cells(plan)))
+    return RunForecast(tuple(_forecast_paraphraser_selection_cells(plan)))
 
 
-def _forecast_cells(plan: ParaphraserSelectionPlan) -> Iterator[CellForecast]:
+def _forecast_paraphraser_selection_cells(plan: ParaphraserSelectionPlan) -> Iterator[CellForecast]:
     everyone = plan.request.options.cross_check == "all"
     for dataset in plan.datasets:
         asked = plan.list_texts_to_rewrite(dataset)
@@ -479,9 +493,9 @@ def _forecast_cells(plan: ParaphraserSelectionPlan) -> Iterator[CellForecast]:
 
 def _forecast_paraphrases(
     plan: ParaphraserSelectionPlan,
-    source: ParaphraseSource,
+    source: ParaphraserWithPrompt,
     dataset: PlannedDataset,
-    asked: Sequence[records.SourceText],
+    asked: Sequence[records.TextToParaphrase],
 ) -> CellForecast:
     head = CellForecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
     paraphraser = source.paraphraser
@@ -494,7 +508,7 @@ def _forecast_paraphrases(
         estimate_server_tokens([message.content for message in question.messages]) for question in questions
     )
     written = estimate_server_tokens([text.text for text in fresh])
-    return forecast_question_cost(
+    return add_question_cost_to_forecast(
         head, paraphraser.chat.model, ModelRequestLoad(len(asked), len(fresh), read, written)
     )
 
@@ -503,7 +517,7 @@ def _forecast_ratings(
     plan: ParaphraserSelectionPlan,
     judge: PlannedSystem,
     dataset: PlannedDataset,
-    asked: Sequence[records.SourceText],
+    asked: Sequence[records.TextToParaphrase],
     candidates: int,
 ) -> CellForecast:
     n = candidates * len(asked)
@@ -511,7 +525,7 @@ def _forecast_ratings(
     texts = estimate_server_tokens([text.text for text in asked])
     head = CellForecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return forecast_question_cost(
+    return add_question_cost_to_forecast(
         head, chat, ModelRequestLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
     )
 
@@ -527,15 +541,16 @@ def make_paraphrase_ids(paraphrases: Sequence[object]) -> tuple[str, ...]:
     return tuple(f"text-{i}" for i in range(len(paraphrases)))
 
 
-def select_pairs_to_rate(paraphrases: Sequence[ParaphraseOutcome]) -> list[Pair]:
+def select_usable_paraphrase_pairs(paraphrases: Sequence[ParaphraseOutcome]) -> list[Pair]:
     """The pairs of text and paraphrase that a judge sees: the usable ones, in their order."""
     return [(paraphrase.text, paraphrase.wording) for paraphrase in paraphrases if paraphrase.usable]
 
 
-def score_paraphraser_criteria(
-    paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingContext
+def score_paraphraser_by_criteria(
+    paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingEvaluationContext
 ) -> TaskOutcome:
-    """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `select_pairs_to_rate`.
+    """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of
+    `select_usable_paraphrase_pairs`.
 
     What has no usable paraphrase or no rating is left out and counted. Over 5% without a paraphrase there is no value
     at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and
@@ -545,22 +560,24 @@ def score_paraphraser_criteria(
     unusable = ["" if paraphrase.usable else paraphrase.outcome for paraphrase in paraphrases]
     unworded = group_lost_items_by_reason("texts without a paraphrase", ids, unusable)
     reason = explain_too_many_lost("texts had no usable paraphrase", len(paraphrases), unworded)
-    rated, unrated = average_similarity_ratings(paraphrases, ratings, context)
-    pairs = select_pairs_to_rate(paraphrases)
+    rated, unrated = estimate_mean_similarity_rating(paraphrases, ratings, context)
+    pairs = select_usable_paraphrase_pairs(paraphrases)
     texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
-    distances = _pad_unusable_with_nan(paraphrases, edit_distances(texts, wordings))
-    lengths = _pad_unusable_with_nan(paraphrases, [len(wording) / len(text) for text, wording in pairs])
-    seconds = _list_text_seconds(paraphrases)
+    distances = _spread_usable_values_over_all(paraphrases, edit_distances(texts, wordings))
+    lengths = _spread_usable_values_over_all(
+        paraphrases, [len(wording) / len(text) for text, wording in pairs]
+    )
+    seconds = _list_paraphrasing_seconds(paraphrases)
     figures = [
         rated,
-        estimate_mean_rating_measure("edit_distance", distances, context, NOTHING),
-        estimate_mean_rating_measure("seconds", seconds, context, "nothing was requested"),
-        estimate_mean_rating_measure("length_ratio", lengths, context, NOTHING),
+        estimate_mean_of_rated_texts("edit_distance", distances, context, NOTHING),
+        estimate_mean_of_rated_texts("seconds", seconds, context, "nothing was requested"),
+        estimate_mean_of_rated_texts("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
         figures = [JudgingMeasureEstimate(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
-    figures += _make_share_measures(paraphrases, ratings, context)
+    figures += _estimate_copied_and_lost_shares(paraphrases, ratings, context)
     items = Items()
     items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
     items.add(ids, distances, "edit_distance")
@@ -574,23 +591,23 @@ def score_paraphraser_criteria(
     )
 
 
-def score_judge_cross_check(
+def score_similarity_by_other_judge(
     paraphrases: Sequence[ParaphraseOutcome],
     ratings: Sequence[JudgeRating],
     judge: str,
-    context: RatingContext,
+    context: RatingEvaluationContext,
 ) -> TaskOutcome:
     """Score the similarity alone, as another judge sees it: variant `judge=NAME`."""
-    rated, unrated = average_similarity_ratings(paraphrases, ratings, context, f"judge={judge}")
+    rated, unrated = estimate_mean_similarity_rating(paraphrases, ratings, context, f"judge={judge}")
     ids, items = make_paraphrase_ids(paraphrases), Items()
     items.add(ids, _list_text_ratings(paraphrases, ratings), HEADLINE)
     return TaskOutcome((rated.score,), {HEADLINE: rated.component}, items.columns, unrated)
 
 
-def average_similarity_ratings(
+def estimate_mean_similarity_rating(
     paraphrases: Sequence[ParaphraseOutcome],
     ratings: Sequence[JudgeRating],
-    context: RatingContext,
+    context: RatingEvaluationContext,
     variant: str = "",
 ) -> tuple[JudgingMeasureEstimate, tuple[SkippedItems, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
@@ -606,11 +623,11 @@ def average_similarity_ratings(
     values = _list_text_ratings(paraphrases, ratings)
     if reason:
         return JudgingMeasureEstimate(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
-    return estimate_mean_rating_measure(HEADLINE, values, context, NOTHING, variant), lost
+    return estimate_mean_of_rated_texts(HEADLINE, values, context, NOTHING, variant), lost
 
 
-def estimate_mean_rating_measure(
-    measure: str, values: Floats, context: RatingContext, otherwise: str, variant: str = ""
+def estimate_mean_of_rated_texts(
+    measure: str, values: Floats, context: RatingEvaluationContext, otherwise: str, variant: str = ""
 ) -> JudgingMeasureEstimate:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
@@ -621,18 +638,20 @@ def estimate_mean_rating_measure(
     return JudgingMeasureEstimate(measure, variant, n, mean)
 
 
-def _make_share_measures(
-    paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingContext
+def _estimate_copied_and_lost_shares(
+    paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating], context: RatingEvaluationContext
 ) -> list[JudgingMeasureEstimate]:
     """How many texts came back as they were, and how many were lost on the way."""
     copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
     unrated = [float(rating.value is None) for rating in ratings]
     failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
-        estimate_share_of_ones("copied", _pad_unusable_with_nan(paraphrases, copied), context, NOTHING),
+        estimate_share_of_ones(
+            "copied", _spread_usable_values_over_all(paraphrases, copied), context, NOTHING
+        ),
         estimate_share_of_ones("failed", failed, context, NOTHING),
         estimate_share_of_ones(
-            "failed_ratings", _pad_unusable_with_nan(paraphrases, unrated), context, NOTHING
+            "failed_ratings", _spread_usable_values_over_all(paraphrases, unrated), context, NOTHING
         ),
     ]
 
@@ -643,19 +662,19 @@ def _count_paraphrase_outcomes(paraphrases: Sequence[ParaphraseOutcome]) -> dict
     return counts | {"further_attempts": sum(max(0, paraphrase.attempts - 1) for paraphrase in paraphrases)}
 
 
-def _list_text_seconds(paraphrases: Sequence[ParaphraseOutcome]) -> Floats:
+def _list_paraphrasing_seconds(paraphrases: Sequence[ParaphraseOutcome]) -> Floats:
     """How long every text took, failed ones too; NaN where nothing was asked for."""
     return np.array([paraphrase.seconds if paraphrase.seconds > 0 else np.nan for paraphrase in paraphrases])
 
 
 def _list_text_ratings(paraphrases: Sequence[ParaphraseOutcome], ratings: Sequence[JudgeRating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
-    return _pad_unusable_with_nan(
+    return _spread_usable_values_over_all(
         paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings]
     )
 
 
-def _pad_unusable_with_nan(
+def _spread_usable_values_over_all(
     paraphrases: Sequence[ParaphraseOutcome], of_usable: Sequence[float] | Floats
 ) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
@@ -665,7 +684,7 @@ def _pad_unusable_with_nan(
 
 
 @dataclass(frozen=True)
-class ParaphraserSelectionWork:
+class ParaphraserSelectionWorker:
     """The work of a selection in this process: the opened candidates are not opened again for every cell, and what
     they write is kept in the run's set at once. `answers` is the file of kept answers."""
 
@@ -675,7 +694,7 @@ class ParaphraserSelectionWork:
 
     def evaluate(
         self,
-        job: CandidateRatingJob,
+        job: ParaphraserRatingJob,
         advance: Callable[[int], None],
         *,
         ledger: Ledger | None = None,
@@ -688,25 +707,27 @@ class ParaphraserSelectionWork:
         dataset = next(dataset for dataset in self.plan.datasets if dataset.name == job.dataset)
         paraphrases = self._paraphrase_dataset(source, dataset, advance, ledger or Ledger())
         ratings, counts = self._rate_paraphrases(job, paraphrases, advance, ledger)
-        context = RatingContext(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
+        context = RatingEvaluationContext(
+            dataset.name, seed=self.plan.request.seed, options=self.plan.request.options
+        )
         judge = self.plan.judges[0]
         if job.judge.spec != judge.spec:
-            outcome = score_judge_cross_check(paraphrases, ratings, job.judge.open().name, context)
+            outcome = score_similarity_by_other_judge(paraphrases, ratings, job.judge.open().name, context)
         else:
-            outcome = score_paraphraser_criteria(paraphrases, ratings, context)
+            outcome = score_paraphraser_by_criteria(paraphrases, ratings, context)
         warnings = warn_of_self_judging(source, job.judge.open())
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
     def _paraphrase_dataset(
         self,
-        source: ParaphraseSource,
+        source: ParaphraserWithPrompt,
         dataset: PlannedDataset,
         advance: Callable[[int], None],
         ledger: Ledger,
     ) -> list[ParaphraseOutcome]:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
-        writer = WordingWriter(self.paraphrases, ledger, _WordedTextCounter(advance))
+        writer = ParaphraseSetFiller(self.paraphrases, ledger, _WordingProgressListener(advance))
         asked = tuple(self.plan.list_texts_to_rewrite(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
@@ -714,24 +735,24 @@ class ParaphraserSelectionWork:
 
     def _rate_paraphrases(
         self,
-        job: CandidateRatingJob,
+        job: ParaphraserRatingJob,
         paraphrases: list[ParaphraseOutcome],
         advance: Callable[[int], None],
         ledger: Ledger | None,
     ) -> tuple[list[JudgeRating], dict[str, int]]:
         request = self.plan.request
-        asking = RatingInstructions(load_similarity_judge_prompt().text, request.options, request.seed)
+        asking = JudgeRatingInstructions(load_similarity_judge_prompt().text, request.options, request.seed)
         with (
-            job.judge.open_with_kept_answers(ledger, self.answers) as chat,
+            job.judge.open_judge_with_cached_answers(ledger, self.answers) as chat,
             charge_calls_to_account(ledger, chat.name) as calls,
         ):
-            ratings = rate_text_pairs(chat, select_pairs_to_rate(paraphrases), asking, advance)
+            ratings = rate_text_pairs(chat, select_usable_paraphrase_pairs(paraphrases), asking, advance)
         return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
 
 
-def warn_of_self_judging(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
+def warn_of_self_judging(source: ParaphraserWithPrompt, judge: Any) -> tuple[str, ...]:
     """A warning where a candidate is judged by itself."""
-    chat = find_chat_model(source.paraphraser)
+    chat = find_chat_model_of_paraphraser(source.paraphraser)
     name = getattr(chat, "model", None)
     if name is None or name != getattr(judge, "model", None):
         return ()
@@ -740,7 +761,7 @@ def warn_of_self_judging(source: ParaphraseSource, judge: Any) -> tuple[str, ...
     )
 
 
-class _WordedTextCounter(SilentListener):
+class _WordingProgressListener(SilentListener):
     """Counts texts that are worded as progress of the cell."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:

@@ -132,10 +132,10 @@ _FREE = {"one", "first", "second"}
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+", re.UNICODE)
 
 
-def count_numbers(text: str) -> Counter[str]:
+def count_numbers_by_value(text: str) -> Counter[str]:
     """The numbers of a text by value, digits and English words alike; ``one``, ``first`` and ``second`` are none.
 
-    >>> sorted(count_numbers("a table for nine on August 21st at 5:30, twenty-two people"))
+    >>> sorted(count_numbers_by_value("a table for nine on August 21st at 5:30, twenty-two people"))
     ['21', '22', '30', '5', '9']
     """
     counts: Counter[str] = Counter()
@@ -186,17 +186,17 @@ def find_proper_names(text: str) -> frozenset[str]:
     return frozenset(kept) if len(kept) < 0.7 * max(1, len(words)) else frozenset()
 
 
-def find_lost_number_or_name(text: str, wording: str) -> str:
+def describe_lost_number_or_name(text: str, wording: str) -> str:
     """Which number or name of the text its wording has lost, or which number it has added; empty where neither.
 
     A name counts as kept where the wording holds it in any case, within another word too.
 
-    >>> find_lost_number_or_name("a table for nine in Osage City", "a table for 9 people in Osage")
+    >>> describe_lost_number_or_name("a table for nine in Osage City", "a table for 9 people in Osage")
     "the name 'city' is missing"
-    >>> find_lost_number_or_name("a table for nine", "a table for ten")
+    >>> describe_lost_number_or_name("a table for nine", "a table for ten")
     "the number '9' is missing"
     """
-    before, after = count_numbers(text), count_numbers(wording)
+    before, after = count_numbers_by_value(text), count_numbers_by_value(wording)
     if lost := sorted(set(before) - set(after)):
         return f"the number {lost[0]!r} is missing"
     folded = _keep_letters_and_digits(wording)

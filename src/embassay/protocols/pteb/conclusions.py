@@ -18,7 +18,7 @@ from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     SystemHeadlineValue,
     SystemStanding,
-    compare_headlines,
+    compare_headlines_of_all_systems,
 )
 from embassay.protocols.kernel.estimates import bootstrap_interval
 from embassay.protocols.kernel.session import RunConclusions, map_systems_to_kinds
@@ -27,33 +27,33 @@ from embassay.protocols.pteb.drops import (
     SCORES,
     ScoresInLengthBin,
     average_item_words,
-    count_words_by_dataset,
-    score_by_length,
+    score_original_and_runs_by_length,
+    summarise_words_per_text_by_dataset,
 )
-from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
+from embassay.protocols.pteb.plan import ParaphraserWithPrompt, PtebPlan
+from embassay.protocols.pteb.tables import PtebRunRowsAndComparisons, make_pteb_tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    PlannedWordedDataset,
-    RunGrowth,
+    AdaptiveRunSeeds,
+    PlannedDatasetToParaphrase,
     Seeds,
-    group_systems_by_method,
     make_standings_over_wordings,
+    map_systems_to_method_groups,
 )
 from embassay.protocols.wordings.records import make_wording_quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
-    RunLayout,
-    RunScoreLevels,
+    RunScoresAndDrops,
     SystemsOnTask,
     TaskInRun,
+    WordingRunSetup,
     WordingSourceInRun,
+    list_planned_systems_and_datasets,
     list_scopes_with_systems,
-    list_systems_and_datasets,
-    make_mixed_drop_rows,
+    make_mixed_model_drop_rows,
     make_original_row,
-    make_system_level_rows,
+    make_score_and_drop_rows,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import make_points_column
@@ -76,7 +76,7 @@ MOST = 5_000
 """Observations whose pairs are taken."""
 
 
-def compare_systems_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[str, Any]:
+def compare_systems_with_baseline(scores: RunScoresAndDrops, scope: SystemsOnTask) -> dict[str, Any]:
     """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
 
     A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
@@ -105,7 +105,9 @@ def compare_systems_with_baseline(scores: RunScoreLevels, scope: SystemsOnTask) 
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _test_difference_to_baseline(scores: RunScoreLevels, scope: SystemsOnTask, system: str) -> dict[str, Any]:
+def _test_difference_to_baseline(
+    scores: RunScoresAndDrops, scope: SystemsOnTask, system: str
+) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
     if not level.has_score:
@@ -151,7 +153,7 @@ def _correct_p_values(analyses: list[dict[str, Any]]) -> None:
         analysis["p_holm"] = adjusted
 
 
-def measure_rank_stability(scores: RunScoreLevels, scope: SystemsOnTask) -> dict[str, Any]:
+def measure_rank_stability_over_replicates(scores: RunScoresAndDrops, scope: SystemsOnTask) -> dict[str, Any]:
     """How stable the ranking of a scope is; systems without a score are left out, and two are needed (else `reason`).
 
     - `systems`, best PTEB score first; `original`, `pteb` their scores; `original_rank`, `rank` (1 = best; equal scores
@@ -189,7 +191,9 @@ def measure_rank_stability(scores: RunScoreLevels, scope: SystemsOnTask) -> dict
         "tau_low": tau_low,
         "tau_high": tau_high,
         **_summarise_taus("tau_runs", _compute_taus_between_runs(runs)),
-        **_summarise_taus("tau_sources", _compute_pairwise_taus(_average_scores_by_source(runs))),
+        **_summarise_taus(
+            "tau_sources", _compute_tau_of_every_two_orders(_average_scores_by_paraphrase_source(runs))
+        ),
         "reason": "",
     }
 
@@ -232,16 +236,18 @@ def _estimate_tau_interval(before: Floats | None, after: Floats | None) -> tuple
 def _compute_taus_between_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
     """Kendall's tau-b between every two runs of one source."""
     return [
-        tau for of_source in zip(*runs, strict=True) for tau in _compute_pairwise_taus(np.stack(of_source).T)
+        tau
+        for of_source in zip(*runs, strict=True)
+        for tau in _compute_tau_of_every_two_orders(np.stack(of_source).T)
     ]
 
 
-def _average_scores_by_source(runs: list[tuple[Floats, ...]]) -> Floats:
+def _average_scores_by_paraphrase_source(runs: list[tuple[Floats, ...]]) -> Floats:
     """The scores of the systems by source, (sources, systems)."""
     return np.array([[of_source.mean() for of_source in of_system] for of_system in runs]).T
 
 
-def _compute_pairwise_taus(orders: Floats) -> list[float]:
+def _compute_tau_of_every_two_orders(orders: Floats) -> list[float]:
     """Tau-b between every two rows of (orders, systems)."""
     return [float(kendall_tau(first, second)) for first, second in combinations(orders, 2)]
 
@@ -253,8 +259,8 @@ def _summarise_taus(name: str, taus: list[float]) -> dict[str, float | None]:
     return {name: mean, f"{name}_min": min(defined, default=None)}
 
 
-def summarise_pteb_run(
-    layout: RunLayout, records: Sequence[CellRecord]
+def make_pteb_summary_and_comparisons(
+    layout: WordingRunSetup, records: Sequence[CellRecord]
 ) -> tuple[list[ResultRow], dict[str, Any]]:
     """The summary rows of a PTEB run, and what `comparisons.json` holds.
 
@@ -280,14 +286,14 @@ def summarise_pteb_run(
     it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
     tables 7 and 14; `compare_systems_with_baseline`) and `rank_stability`, both by scope.
     """
-    scores = RunScoreLevels(layout, records)
+    scores = RunScoresAndDrops(layout, records)
     every = list(list_scopes_with_systems(layout))
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; PTEB score, with items and runs resampled",
         "scopes": {
-            scope.name: compare_headlines(
+            scope.name: compare_headlines_of_all_systems(
                 [scores.in_scope(scope.task, system).score for system in scope.systems]
             )
             for scope in every
@@ -296,33 +302,37 @@ def summarise_pteb_run(
             "system": layout.baseline_name,
             "scopes": {scope.name: compare_systems_with_baseline(scores, scope) for scope in every},
         },
-        "rank_stability": {scope.name: measure_rank_stability(scores, scope) for scope in every},
+        "rank_stability": {
+            scope.name: measure_rank_stability_over_replicates(scores, scope) for scope in every
+        },
     }
-    return list(_make_score_rows(scores)), comparisons
+    return list(_iterate_result_rows_of_all_levels(scores)), comparisons
 
 
-def make_pteb_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[SystemStanding]:
+def make_pteb_standings(layout: WordingRunSetup, records: Sequence[CellRecord]) -> Iterator[SystemStanding]:
     """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
 
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
-    scores = RunScoreLevels(layout, records)
+    scores = RunScoresAndDrops(layout, records)
     return make_standings_over_wordings(layout, scores, scores.scopes_with_headline)
 
 
 def summarise_original_scores(
-    layout: RunLayout, records: Sequence[CellRecord]
+    layout: WordingRunSetup, records: Sequence[CellRecord]
 ) -> tuple[list[ResultRow], dict[str, Any], list[SystemStanding]]:
     """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
     `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
-    scores = RunScoreLevels(layout, records)
+    scores = RunScoresAndDrops(layout, records)
     every = list(list_scopes_with_systems(layout))
     compare = {
-        scope.name: compare_headlines([scores.original(scope.task, system) for system in scope.systems])
+        scope.name: compare_headlines_of_all_systems(
+            [scores.original(scope.task, system) for system in scope.systems]
+        )
         for scope in every
     }
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
-    group = group_systems_by_method(layout)
+    group = map_systems_to_method_groups(layout)
     standing = [
         SystemStanding(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes_with_headline
@@ -341,15 +351,15 @@ def summarise_original_scores(
 
 
 def _list_original_scores(
-    scores: RunScoreLevels, task: str, system: str
+    scores: RunScoresAndDrops, task: str, system: str
 ) -> Iterator[tuple[str, SystemHeadlineValue]]:
     """The original score on each dataset of a task (or overall, on none), then over them."""
     for dataset in () if task == OVERALL else scores.layout.list_task_datasets(task):
-        yield dataset.name, scores.find_original_on_dataset(task, dataset.name, system)
+        yield dataset.name, scores.find_original_score_on_dataset(task, dataset.name, system)
     yield "", scores.original(task, system)
 
 
-def _make_score_rows(scores: RunScoreLevels) -> Iterator[ResultRow]:
+def _iterate_result_rows_of_all_levels(scores: RunScoresAndDrops) -> Iterator[ResultRow]:
     layout = scores.layout
     for task in layout.tasks:
         for dataset in layout.list_task_datasets(task.name):
@@ -357,41 +367,43 @@ def _make_score_rows(scores: RunScoreLevels) -> Iterator[ResultRow]:
             for system in layout.systems:
                 for label in scores.labels:
                     level = scores.on_dataset(task.name, dataset.name, system.name, label)
-                    yield from make_system_level_rows(layout, task.name, task.headline, level, label, dataset)
+                    yield from make_score_and_drop_rows(
+                        layout, task.name, task.headline, level, label, dataset
+                    )
                 for lang in languages:
                     level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
-                    yield from make_system_level_rows(
+                    yield from make_score_and_drop_rows(
                         layout, task.name, task.headline, level, "", dataset, lang
                     )
     for name, headline in scores.scopes_with_headline:
         for system in layout.systems:
             for label in scores.labels:
                 level = scores.in_scope(name, system.name, label)
-                yield from make_system_level_rows(layout, name, headline, level, label)
+                yield from make_score_and_drop_rows(layout, name, headline, level, label)
             yield make_original_row(layout, name, headline, scores.original(name, system.name))
-            yield from make_mixed_drop_rows(scores, name, system.name)
+            yield from make_mixed_model_drop_rows(scores, name, system.name)
 
 
 def conclude_run(
     plan: PtebPlan,
     folder: RunFolder,
-    sources: Sequence[ParaphraseSource],
+    sources: Sequence[ParaphraserWithPrompt],
     seeds: Seeds,
     records: Sequence[CellRecord],
     rows: Sequence[ResultRow],
 ) -> RunConclusions:
     """Draw the conclusions of a run: summary rows, comparisons of systems and all tables."""
     layout = collect_run_systems_and_seeds(plan, sources, seeds)
-    summary, comparisons = summarise_pteb_run(layout, records)
+    summary, comparisons = make_pteb_summary_and_comparisons(layout, records)
     quality = list(_make_paraphrase_quality_rows(plan, folder, sources, seeds))
     every = [*rows, *quality, *summary]
-    given = PtebRunRows(
+    given = PtebRunRowsAndComparisons(
         every,
         map_systems_to_kinds(plan),
         comparisons,
-        words=count_words_by_dataset(_list_texts_to_paraphrase(plan)),
+        words=summarise_words_per_text_by_dataset(_list_texts_to_paraphrase(plan)),
         lengths=bin_drops_by_length(plan, folder, sources, seeds, records),
-        seconds=_sum_sts_seconds(records),
+        seconds=_average_sts_run_seconds(records),
         peaks=_find_sts_memory_peaks(records),
         suites=_find_paper_suites(plan),
     )
@@ -424,41 +436,47 @@ def conclude_run_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> 
 
 def build_paraphrasing_record(
     folder: RunFolder,
-    sources: Sequence[ParaphraseSource],
-    growth: RunGrowth,
-    datasets: Sequence[PlannedWordedDataset],
+    sources: Sequence[ParaphraserWithPrompt],
+    growth: AdaptiveRunSeeds,
+    datasets: Sequence[PlannedDatasetToParaphrase],
 ) -> dict[str, Any]:
     """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
     stored set was written for other data."""
-    paraphrases = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
+    paraphrases = ParaphraseSet.open_or_create_in_folder(folder.path / PARAPHRASES)
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [mismatch for source in sources for mismatch in _find_mismatched_datasets(source, datasets)],
+        "warnings": [
+            mismatch for source in sources for mismatch in _list_paraphraser_data_mismatches(source, datasets)
+        ],
         "sources": [
             {
                 "name": source.name,
                 "label": source.label,
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
-                **_build_paraphraser_record(paraphrases, source),
+                **_build_paraphraser_prompt_record(paraphrases, source),
                 "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
-                "outcomes": paraphrases.count_outcomes_by_dataset_and_seed(source.name) if source.name in paraphrases.sources else {},
+                "outcomes": paraphrases.count_outcomes_by_dataset_and_seed(source.name)
+                if source.name in paraphrases.sources
+                else {},
             }
             for source in sources
-        ]
-    }  # fmt: skip
+        ],
+    }
 
 
-def _find_mismatched_datasets(
-    source: ParaphraseSource, datasets: Sequence[PlannedWordedDataset]
+def _list_paraphraser_data_mismatches(
+    source: ParaphraserWithPrompt, datasets: Sequence[PlannedDatasetToParaphrase]
 ) -> list[str]:
     compare = getattr(source.paraphraser, "describe_data_mismatches", None)
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
-def _build_paraphraser_record(paraphrases: ParaphraseSet, source: ParaphraseSource) -> dict[str, Any]:
+def _build_paraphraser_prompt_record(
+    paraphrases: ParaphraseSet, source: ParaphraserWithPrompt
+) -> dict[str, Any]:
     """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
     sampling."""
     kept = paraphrases.sources.get(source.name)
@@ -468,14 +486,14 @@ def _build_paraphraser_record(paraphrases: ParaphraseSet, source: ParaphraseSour
 
 
 def _make_paraphrase_quality_rows(
-    plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraserWithPrompt], seeds: Seeds
 ) -> list[ResultRow]:
-    paraphrases = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
+    paraphrases = ParaphraseSet.open_or_create_in_folder(folder.path / PARAPHRASES)
     results: list[ResultRow] = []
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
-                if paraphrases.has_run(source.name, dataset.name, seed):
+                if paraphrases.has_all_wordings_of_run(source.name, dataset.name, seed):
                     rows = paraphrases.rows(source.name, dataset.name, seed)
                     name, variant = source.paraphraser.name, source.variant(seed)
                     results += make_wording_quality_rows(
@@ -496,7 +514,7 @@ def _list_texts_to_paraphrase(plan: PtebPlan) -> dict[str, list[str]]:
     }
 
 
-def _sum_sts_seconds(records: Sequence[CellRecord]) -> dict[str, float]:
+def _average_sts_run_seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     """How long each system took for one run of the STS datasets (table 8): the mean over the runs, of each summed."""
     by_system: dict[str, dict[str, list[float]]] = {}
     for record in records:
@@ -518,12 +536,12 @@ def _find_sts_memory_peaks(records: Sequence[CellRecord]) -> dict[str, int]:
 
 
 def collect_run_systems_and_seeds(
-    plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Mapping[tuple[str, str], tuple[int, ...]]
-) -> RunLayout:
+    plan: PtebPlan, sources: Sequence[ParaphraserWithPrompt], seeds: Mapping[tuple[str, str], tuple[int, ...]]
+) -> WordingRunSetup:
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
     request = plan.request
-    return RunLayout(
-        *list_systems_and_datasets(plan),
+    return WordingRunSetup(
+        *list_planned_systems_and_datasets(plan),
         tuple(TaskInRun(name, task_named(name).headline, task_named(name).vectors) for name in plan.tasks),
         tuple(
             WordingSourceInRun(
@@ -552,7 +570,7 @@ VALUES = {
 def bin_drops_by_length(
     plan: PtebPlan,
     folder: RunFolder,
-    sources: Sequence[ParaphraseSource],
+    sources: Sequence[ParaphraserWithPrompt],
     seeds: Seeds,
     records: Sequence[CellRecord],
 ) -> dict[tuple[str, str, str], Sequence[ScoresInLengthBin]]:
@@ -573,7 +591,7 @@ def bin_drops_by_length(
     return by_place
 
 
-def list_tasks_scored_per_text(plan: PtebPlan) -> Iterator[tuple[str, PlannedWordedDataset]]:
+def list_tasks_scored_per_text(plan: PtebPlan) -> Iterator[tuple[str, PlannedDatasetToParaphrase]]:
     """Every task with a score per text, and its datasets."""
     for dataset in plan.datasets:
         for task in dataset.tasks:
@@ -582,7 +600,7 @@ def list_tasks_scored_per_text(plan: PtebPlan) -> Iterator[tuple[str, PlannedWor
 
 
 def _average_words_per_item(
-    plan: PtebPlan, name: str, dataset: PlannedWordedDataset
+    plan: PtebPlan, name: str, dataset: PlannedDatasetToParaphrase
 ) -> dict[tuple[str, str], float]:
     """(language or "", item) -> the mean number of words of the texts it is scored by."""
     parts = plan.parts(dataset, name)
@@ -590,12 +608,12 @@ def _average_words_per_item(
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(name).texts(part.data):
-            for item in find_items_scored_by_text(place):
+            for item in list_item_ids_of_text_place(place):
                 texts.setdefault((lang, item), []).append(written)
     return dict(zip(texts, average_item_words(list(texts.values())).tolist(), strict=True))
 
 
-def find_items_scored_by_text(place: str) -> tuple[str, ...]:
+def list_item_ids_of_text_place(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
     # An id may hold a colon itself: both readings are tried, and only the true one is an item.
@@ -613,12 +631,12 @@ def _bin_items_by_length(
         return None
     runs = [read_item_values(folder, where, variant, measure) for variant in variants]
     golds = read_item_values(folder, where, ORIGINAL, gold) if gold else None
-    return score_by_length(
+    return score_original_and_runs_by_length(
         SCORES[where[0]],
         np.array([words[key] for key in keys]),
-        make_value_column(original, keys),
-        [make_value_column(run, keys) for run in runs],
-        make_value_column(golds, keys) if golds is not None else None,
+        make_value_array_for_items(original, keys),
+        [make_value_array_for_items(run, keys) for run in runs],
+        make_value_array_for_items(golds, keys) if golds is not None else None,
     )
 
 
@@ -637,6 +655,8 @@ def read_item_values(
     }
 
 
-def make_value_column(values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> Floats:
+def make_value_array_for_items(
+    values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]
+) -> Floats:
     """The values of these items, (n,), NaN where there is none."""
     return np.array([values.get(key, np.nan) for key in keys], dtype=np.float64)

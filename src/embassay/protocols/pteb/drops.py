@@ -25,12 +25,12 @@ from embassay.protocols.wordings.records import (
     OTHER,
     Outcome,
     ParaphraseOutcome,
-    find_language_group,
+    classify_language_as_english_or_other,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.records import ResultRow, SkippedItems
 from embassay.stats import Estimate, percentile_interval, resample_means
-from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
+from embassay.stats.resampling import count_draws_of_each_row, iterate_resample_row_blocks
 
 HEADLINES: Mapping[str, str] = {
     "sts": "spearman",
@@ -94,28 +94,28 @@ def measure_score_drops(
             divided.add((row.task, row.dataset))
         if row.variant == "original" and row.measure == HEADLINES[row.task]:
             originals[key] = row
-        elif row.measure == "delta" and _is_run_of_source(row.variant, source):
+        elif row.measure == "delta" and _is_paraphrase_variant_of_source(row.variant, source):
             cells.setdefault(key, []).append(row)
     kept = {key: rows for key, rows in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)}
     return _average_drops(kept, originals)
 
 
-def parse_paraphrase_source(variant: str) -> str:
+def parse_source_from_variant(variant: str) -> str:
     """The paraphraser or prompt of a variant of a cell; empty where a run has one.
 
-    >>> parse_paraphrase_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
+    >>> parse_source_from_variant("paraphrase:by=ollama:gemma3:27b,seed=1337")
     'by=ollama:gemma3:27b'
     """
     return variant.removeprefix(_PREFIX).rpartition(_SEED)[0].rstrip(",")
 
 
-def is_paraphrase_run(variant: str) -> bool:
+def is_paraphrase_run_variant(variant: str) -> bool:
     """Whether the variant is that of a run on paraphrases."""
     return variant.startswith(_PREFIX) and _SEED in variant
 
 
-def _is_run_of_source(variant: str, source: str | None) -> bool:
-    return is_paraphrase_run(variant) and source in (None, parse_paraphrase_source(variant))
+def _is_paraphrase_variant_of_source(variant: str, source: str | None) -> bool:
+    return is_paraphrase_run_variant(variant) and source in (None, parse_source_from_variant(variant))
 
 
 def _average_drops(
@@ -205,8 +205,10 @@ def contrast_drop_groups(
     # Datasets of both sides are drawn together, so that the difference is paired where they share them.
     places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
     # Sums and counts, not means: a resample draws datasets, which may have cells in one group or both.
-    sums = np.hstack([_sum_deltas_by_place(left, places), _sum_deltas_by_place(right, places)])
-    means = _resample_sums(sums, seed)
+    sums = np.hstack(
+        [_sum_deltas_by_task_and_dataset(left, places), _sum_deltas_by_task_and_dataset(right, places)]
+    )
+    means = _bootstrap_means_of_drop_sums(sums, seed)
     with np.errstate(invalid="ignore"):
         draws = means[:, 0] / means[:, 1] - means[:, 2] / means[:, 3]
     return DropGroupContrast(
@@ -216,7 +218,7 @@ def contrast_drop_groups(
 
 def _average_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> MeanDropOfGroup:
     places = list(dict.fromkeys(drop.place for drop in members))
-    means = _resample_sums(_sum_deltas_by_place(members, places), seed)
+    means = _bootstrap_means_of_drop_sums(_sum_deltas_by_task_and_dataset(members, places), seed)
     return MeanDropOfGroup(
         name,
         _make_delta_estimate(_average_delta(members), means[:, 0] / means[:, 1], len(members), len(places)),
@@ -224,11 +226,13 @@ def _average_drop_group(name: str, members: Sequence[ScoreDrop], seed: int) -> M
     )
 
 
-def _resample_sums(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def _bootstrap_means_of_drop_sums(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     return resample_means(sums, n_resamples=RESAMPLES, rng=make_seeded_generator(seed, "bootstrap", "drops"))
 
 
-def _sum_deltas_by_place(members: Sequence[ScoreDrop], places: Sequence[str]) -> NDArray[np.float64]:
+def _sum_deltas_by_task_and_dataset(
+    members: Sequence[ScoreDrop], places: Sequence[str]
+) -> NDArray[np.float64]:
     """Sum and count of the deltas of every place, (places, 2)."""
     rows = {place: row for row, place in enumerate(places)}
     sums = np.zeros((len(places), 2))
@@ -293,20 +297,31 @@ class DropsByLanguage:
 
 def analyse_drops_by_language(drops: Sequence[ScoreDrop], *, seed: int = SEED) -> DropsByLanguage:
     """The drops of `measure_score_drops(rows, by_language=True)` by language."""
-    stated = [drop for drop in drops if find_language_group(drop.lang)]
-    unknown = [f"{drop.system} {drop.place}" for drop in drops if not find_language_group(drop.lang)]
+    stated = [drop for drop in drops if classify_language_as_english_or_other(drop.lang)]
+    unknown = [
+        f"{drop.system} {drop.place}"
+        for drop in drops
+        if not classify_language_as_english_or_other(drop.lang)
+    ]
     groups = {
-        place: {find_language_group(drop.lang) for drop in stated if drop.place == place}
+        place: {classify_language_as_english_or_other(drop.lang) for drop in stated if drop.place == place}
         for place in {drop.place for drop in stated}
     }
     shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return DropsByLanguage(
         group_score_drops(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
         group_score_drops(
-            stated, lambda drop: find_language_group(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed
+            stated,
+            lambda drop: classify_language_as_english_or_other(drop.lang),
+            (ENGLISH, OTHER, BOTH),
+            seed=seed,
         ),
-        contrast_drop_groups(stated, lambda drop: find_language_group(drop.lang), ENGLISH, OTHER, seed=seed),
-        contrast_drop_groups(shared, lambda drop: find_language_group(drop.lang), ENGLISH, OTHER, seed=seed),
+        contrast_drop_groups(
+            stated, lambda drop: classify_language_as_english_or_other(drop.lang), ENGLISH, OTHER, seed=seed
+        ),
+        contrast_drop_groups(
+            shared, lambda drop: classify_language_as_english_or_other(drop.lang), ENGLISH, OTHER, seed=seed
+        ),
         (SkippedItems("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
 
@@ -335,7 +350,7 @@ class DropsAgainstOriginal:
     caution: str = CAUTION
 
 
-def compare_drops_with_original(
+def relate_drops_to_original_scores(
     drops: Sequence[ScoreDrop],
     *,
     high: float = HIGH,
@@ -351,7 +366,7 @@ def compare_drops_with_original(
         place = int(np.searchsorted(edges, drop.original, side="right")) - 1
         return names[min(max(place, 0), len(names) - 1)]
 
-    def name_score_side(drop: ScoreDrop) -> str:
+    def describe_side_of_original_score(drop: ScoreDrop) -> str:
         return "above" if drop.original > high else "not above"
 
     correlation = spearman([drop.original for drop in drops], [drop.delta for drop in drops])
@@ -359,13 +374,13 @@ def compare_drops_with_original(
         tuple(drops),
         group_score_drops(drops, name_score_bin, names, seed=seed),
         high,
-        contrast_drop_groups(drops, name_score_side, "above", "not above", seed=seed),
+        contrast_drop_groups(drops, describe_side_of_original_score, "above", "not above", seed=seed),
         float(correlation),
     )
 
 
 @dataclass(frozen=True)
-class WordsPerText:
+class DatasetWordStatistics:
     """White-space words per text of one dataset; every text counts as often as it stands there."""
 
     dataset: str
@@ -375,17 +390,21 @@ class WordsPerText:
     most: int
 
 
-def count_words_by_dataset(texts: Mapping[str, Sequence[str]]) -> tuple[WordsPerText, ...]:
+def summarise_words_per_text_by_dataset(
+    texts: Mapping[str, Sequence[str]],
+) -> tuple[DatasetWordStatistics, ...]:
     """Table 1 from the texts of every dataset; a dataset without texts is left out."""
     rows = []
     for dataset, its in texts.items():
         counts = [count_words(text) for text in its]
         if counts:
-            rows.append(WordsPerText(dataset, len(counts), fmean(counts), median(counts), max(counts)))
+            rows.append(
+                DatasetWordStatistics(dataset, len(counts), fmean(counts), median(counts), max(counts))
+            )
     return tuple(rows)
 
 
-def average_words_over_datasets(counts: Sequence[WordsPerText]) -> float | None:
+def average_words_over_datasets(counts: Sequence[DatasetWordStatistics]) -> float | None:
     """The last row of table 1: the plain mean over datasets; None where there is none."""
     return fmean(count.mean for count in counts) if counts else None
 
@@ -440,7 +459,7 @@ class ScoresInLengthBin:
     reason: str = ""
 
 
-def score_by_length(
+def score_original_and_runs_by_length(
     score: Score,
     words: Floats,
     original: Floats,
@@ -476,7 +495,7 @@ def score_by_length(
     )
 
 
-class _MissingScore(Exception):
+class _MissingScoreError(Exception):
     """The error that there is no score, for the reason given."""
 
 
@@ -490,7 +509,7 @@ def _make_length_bin(
         everything = _score_kept_items(score, original, ~np.isnan(original))
         after = [_score_kept_items(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
         before = [_score_kept_items(score, original, mask) for mask in kept]
-    except _MissingScore as reason:
+    except _MissingScoreError as reason:
         return ScoresInLengthBin(label, n, None, None, None, lost, str(reason))
     value = float(np.mean(after) - np.mean(before))
     interval = percentile_interval(resample_deltas(score, original, runs, kept, seed))
@@ -502,10 +521,10 @@ def _make_length_bin(
 
 def _score_kept_items(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
     if kept.sum() < FEWEST_TEXTS:
-        raise _MissingScore(f"{int(kept.sum())} items are too few for a score")
+        raise _MissingScoreError(f"{int(kept.sum())} items are too few for a score")
     value = float(score(values, kept[None, :].astype(np.int64))[0])
     if np.isnan(value):
-        raise _MissingScore("the measure is undefined on these items")
+        raise _MissingScoreError("the measure is undefined on these items")
     return value
 
 
@@ -519,8 +538,8 @@ def resample_deltas(
     """The delta on resamples of the items, the same of all runs, (resamples,)."""
     rng, n = make_seeded_generator(seed, "bootstrap", "length"), len(original)
     parts = []
-    for rows in draw_resample_rows(n, RESAMPLES, rng, most=_COUNTS // n):
-        counts = count_drawn_rows(rows)
+    for rows in iterate_resample_row_blocks(n, RESAMPLES, rng, most=_COUNTS // n):
+        counts = count_draws_of_each_row(rows)
         # Runs that lost the same items, most often none, share the original's scores.
         before: dict[bytes, Floats] = {}
         deltas = []
@@ -576,7 +595,7 @@ class DropsAgainstDistance:
     missing: tuple[SkippedItems, ...]
 
 
-def compare_drops_with_distance(rows: Iterable[ResultRow]) -> DropsAgainstDistance:
+def pair_drops_with_edit_distances(rows: Iterable[ResultRow]) -> DropsAgainstDistance:
     """The drop of every system, dataset and source against the source's edit distance there.
 
     The distances are the rows of the task `paraphrases`; languages count by their texts. What has no distance or no
@@ -587,12 +606,12 @@ def compare_drops_with_distance(rows: Iterable[ResultRow]) -> DropsAgainstDistan
     intervals = {
         (row.variant, row.task, row.dataset, row.system): (row.ci_low, row.ci_high)
         for row in rows
-        if row.measure == "delta" and not is_paraphrase_run(row.variant) and not row.subset
+        if row.measure == "delta" and not is_paraphrase_run_variant(row.variant) and not row.subset
     }
     points, without = [], []
     missing: list[SkippedItems] = []
     for source in dict.fromkeys(
-        parse_paraphrase_source(row.variant) for row in rows if is_paraphrase_run(row.variant)
+        parse_source_from_variant(row.variant) for row in rows if is_paraphrase_run_variant(row.variant)
     ):
         by_item = measure_score_drops(rows, source=source)
         missing += by_item.missing
@@ -608,23 +627,29 @@ def compare_drops_with_distance(rows: Iterable[ResultRow]) -> DropsAgainstDistan
             )
     if without:
         missing.append(SkippedItems("no edit distance", len(without), tuple(without[:5])))
-    return DropsAgainstDistance(tuple(points), _correlate_drops_and_distances(points), tuple(missing))
+    return DropsAgainstDistance(
+        tuple(points), _correlate_drop_with_distance_by_system(points), tuple(missing)
+    )
 
 
 def _average_edit_distances(rows: Sequence[ResultRow]) -> dict[tuple[str, str], tuple[float, int]]:
     """(source, dataset) -> mean edit distance and the wordings behind it."""
     sums: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        if row.task == "paraphrases" and row.measure == "edit_distance" and is_paraphrase_run(row.variant):
+        if (
+            row.task == "paraphrases"
+            and row.measure == "edit_distance"
+            and is_paraphrase_run_variant(row.variant)
+        ):
             if row.value is None or not row.dataset:
                 continue
-            total = sums.setdefault((parse_paraphrase_source(row.variant), row.dataset), [0.0, 0.0])
+            total = sums.setdefault((parse_source_from_variant(row.variant), row.dataset), [0.0, 0.0])
             total[0] += row.value * row.n
             total[1] += row.n
     return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
 
 
-def _correlate_drops_and_distances(
+def _correlate_drop_with_distance_by_system(
     points: Sequence[DropAtEditDistance],
 ) -> tuple[tuple[str, float, int], ...]:
     correlations = []
@@ -674,9 +699,11 @@ def draw_texts_with_wordings(
     tables = {run: _index_paraphrases_by_text(paraphrases) for run, paraphrases in runs.items()}
     first, *others = tables.values() or [{}]
     shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
-    drawn = _draw_readable_texts(shared, count, seed)
+    drawn = _draw_texts_preferring_readable(shared, count, seed)
     return tuple(
-        TextWithWordings(*key, _collect_wordings_of_text(key, tables)) for key in shared if key in drawn
+        TextWithWordings(*key, _list_wordings_with_edit_distances(key, tables))
+        for key in shared
+        if key in drawn
     )
 
 
@@ -689,7 +716,9 @@ def _index_paraphrases_by_text(
     return table
 
 
-def _draw_readable_texts(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
+def _draw_texts_preferring_readable(
+    texts: Sequence[tuple[str, str]], count: int, seed: int
+) -> set[tuple[str, str]]:
     low, high = WORDS
     readable = [key for key in texts if low <= count_words(key[0]) <= high]
     others = [key for key in texts if not low <= count_words(key[0]) <= high]
@@ -699,7 +728,7 @@ def _draw_readable_texts(texts: Sequence[tuple[str, str]], count: int, seed: int
     return set(chosen)
 
 
-def _collect_wordings_of_text(
+def _list_wordings_with_edit_distances(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], ParaphraseOutcome]]
 ) -> tuple[WordingInRun, ...]:
     in_runs = [(run, table[key]) for run, table in tables.items()]

@@ -22,14 +22,14 @@ from embassay.measures import edit_distances
 from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.pteb.conclusions import (
     VALUES,
-    find_items_scored_by_text,
+    list_item_ids_of_text_place,
     list_tasks_scored_per_text,
-    make_value_column,
+    make_value_array_for_items,
     read_item_values,
 )
 from embassay.protocols.pteb.drops import FEWEST_TEXTS, SCORES, Score, resample_deltas, score_resamples
-from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedWordedDataset, Seeds
+from embassay.protocols.pteb.plan import ParaphraserWithPrompt, PtebPlan
+from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedDatasetToParaphrase, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import make_signed_points_column
@@ -51,7 +51,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class RewordedDatasetItems:
+class RewordedItemScores:
     """The items of one dataset: how far each is reworded, the mean over its texts and runs (0 to 1), its value as it is
     and in every run, and its gold where the score needs one; each (n,), NaN where there is none."""
 
@@ -63,7 +63,7 @@ class RewordedDatasetItems:
 
 
 @dataclass(frozen=True)
-class DistanceBinLosses:
+class FreshnessLossesByDistance:
     """What both kinds lose at one distance, as fractions, from `old` and `fresh` items; None with a `reason` where
     either is too few."""
 
@@ -83,14 +83,14 @@ class ExcessLossOfOldTexts:
     weighed by how many items it rests on, with its 95% interval (NaN where nothing varies); None with a `reason` where
     no bin has both."""
 
-    bins: tuple[DistanceBinLosses, ...]
+    bins: tuple[FreshnessLossesByDistance, ...]
     difference: Estimate | None
     reason: str = ""
     replicates: Floats | None = None
     """Of the difference, the same resamples for all systems on the same items."""
 
 
-def subtract_untrained_excess(
+def subtract_untrained_excess_loss(
     trained: ExcessLossOfOldTexts, untrained: Sequence[ExcessLossOfOldTexts]
 ) -> Estimate | None:
     """The excess of a trained system minus the mean of those that learnt nothing, with its 95% interval: what these
@@ -113,8 +113,8 @@ def subtract_untrained_excess(
 
 def measure_excess_loss_of_old(
     score: Score,
-    old: Sequence[RewordedDatasetItems],
-    fresh: Sequence[RewordedDatasetItems],
+    old: Sequence[RewordedItemScores],
+    fresh: Sequence[RewordedItemScores],
     *,
     edges: Sequence[float] = EDGES,
     seed: int = 1337,
@@ -131,7 +131,8 @@ def measure_excess_loss_of_old(
             mend="Name some, but not all, of the datasets with --fresh.",
         )
     bins = tuple(
-        _compare_losses_in_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf))
+        _compare_losses_in_distance_bin(score, old, fresh, ends, seed)
+        for ends in pairwise((-np.inf, *edges, np.inf))
     )
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
@@ -148,23 +149,25 @@ def measure_excess_loss_of_old(
     return ExcessLossOfOldTexts(bins, difference, replicates=replicates)
 
 
-def _compare_losses_in_bin(
+def _compare_losses_in_distance_bin(
     score: Score,
-    old: Sequence[RewordedDatasetItems],
-    fresh: Sequence[RewordedDatasetItems],
+    old: Sequence[RewordedItemScores],
+    fresh: Sequence[RewordedItemScores],
     ends: tuple[float, float],
     seed: int,
-) -> DistanceBinLosses:
+) -> FreshnessLossesByDistance:
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
-    first, second = (_measure_kind_loss_in_bin(score, texts, ends, seed) for texts in (old, fresh))
+    first, second = (
+        _measure_loss_of_kind_in_distance_bin(score, texts, ends, seed) for texts in (old, fresh)
+    )
     if first.replicates is None or second.replicates is None:
         reason = f"old or fresh texts have fewer than {FEWEST_TEXTS} items or no score"
-        return DistanceBinLosses(label, first.n, second.n, reason=reason)
+        return FreshnessLossesByDistance(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
-    return DistanceBinLosses(label, first.n, second.n, first.loss, second.loss, replicates)
+    return FreshnessLossesByDistance(label, first.n, second.n, first.loss, second.loss, replicates)
 
 
-class DatasetKindLossInBin(NamedTuple):
+class DatasetKindScoreLossInBin(NamedTuple):
     """What the datasets of one kind lose in a bin, with replicates; None where no dataset has a score."""
 
     n: int
@@ -172,24 +175,26 @@ class DatasetKindLossInBin(NamedTuple):
     replicates: Floats | None = None
 
 
-def _measure_kind_loss_in_bin(
-    score: Score, texts: Sequence[RewordedDatasetItems], ends: tuple[float, float], seed: int
-) -> DatasetKindLossInBin:
+def _measure_loss_of_kind_in_distance_bin(
+    score: Score, texts: Sequence[RewordedItemScores], ends: tuple[float, float], seed: int
+) -> DatasetKindScoreLossInBin:
     parts = [
-        part for dataset in texts if (part := _measure_dataset_loss(score, dataset, ends, seed)) is not None
+        part
+        for dataset in texts
+        if (part := _measure_loss_in_distance_bin(score, dataset, ends, seed)) is not None
     ]
     n = sum(part.n for part in parts)
     if not n:
-        return DatasetKindLossInBin(0)
+        return DatasetKindScoreLossInBin(0)
     weights = np.array([part.n / n for part in parts])
     losses = np.array([part.loss for part in parts])
     replicates = weights @ np.stack([part.replicates for part in parts if part.replicates is not None])
-    return DatasetKindLossInBin(n, float(weights @ losses), replicates)
+    return DatasetKindScoreLossInBin(n, float(weights @ losses), replicates)
 
 
-def _measure_dataset_loss(
-    score: Score, texts: RewordedDatasetItems, ends: tuple[float, float], seed: int
-) -> DatasetKindLossInBin | None:
+def _measure_loss_in_distance_bin(
+    score: Score, texts: RewordedItemScores, ends: tuple[float, float], seed: int
+) -> DatasetKindScoreLossInBin | None:
     members = (texts.distance > ends[0]) & (texts.distance <= ends[1]) & ~np.isnan(texts.original)
     original = texts.original[members]
     runs = [run[members] for run in texts.runs]
@@ -206,7 +211,7 @@ def _measure_dataset_loss(
     # A stream of its own, so that bins and datasets vary independently.
     stream = int.from_bytes(draw_random_bytes(4, seed, "freshness", texts.name, f"{ends[0]:g}"))
     replicates = -resample_deltas(scored, original, runs, kept, stream)
-    return DatasetKindLossInBin(int(members.sum()), loss, replicates)
+    return DatasetKindScoreLossInBin(int(members.sum()), loss, replicates)
 
 
 def _score_kept_items(scored: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
@@ -214,7 +219,7 @@ def _score_kept_items(scored: partial[Floats], values: Floats, kept: NDArray[np.
 
 
 def average_rewording_distances(
-    plan: PtebPlan, task: str, dataset: PlannedWordedDataset, wordings: Sequence[Mapping[str, str]]
+    plan: PtebPlan, task: str, dataset: PlannedDatasetToParaphrase, wordings: Sequence[Mapping[str, str]]
 ) -> dict[tuple[str, str], float]:
     """(language or "", item) -> how far its texts are reworded, the mean over texts and runs; `wordings` are those of
     each run by text. An item of which no text is reworded has none."""
@@ -224,7 +229,7 @@ def average_rewording_distances(
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(task).texts(part.data):
             known = [(written, run[written]) for run in wordings if written in run]
-            for item in find_items_scored_by_text(place):
+            for item in list_item_ids_of_text_place(place):
                 pairs.setdefault((lang, item), []).extend(known)
     return {key: _average_edit_distance(own) for key, own in pairs.items() if own}
 
@@ -233,7 +238,7 @@ def _average_edit_distance(pairs: Sequence[tuple[str, str]]) -> float:
     return float(edit_distances([pair[0] for pair in pairs], [pair[1] for pair in pairs]).mean())
 
 
-class FreshnessTableRow(NamedTuple):
+class FreshnessLossTableRow(NamedTuple):
     """The losses of a system on a task at one distance, or over all distances that both kinds have."""
 
     task: str
@@ -251,7 +256,7 @@ class FreshnessTableRow(NamedTuple):
 def make_freshness_tables(
     plan: PtebPlan,
     folder: RunFolder,
-    sources: Sequence[ParaphraseSource],
+    sources: Sequence[ParaphraserWithPrompt],
     seeds: Seeds,
     records: Sequence[CellRecord],
 ) -> Iterator[ColumnTable]:
@@ -285,7 +290,7 @@ def find_fresh_datasets(plan: PtebPlan) -> frozenset[str]:
     return frozenset(by_name[name] for name in plan.request.fresh)
 
 
-class ParaphrasedDataset(NamedTuple):
+class DatasetParaphraseDistances(NamedTuple):
     """A dataset of a task: how far each of its items is reworded, and the variants of its runs."""
 
     dataset: str
@@ -296,17 +301,17 @@ class ParaphrasedDataset(NamedTuple):
 def _list_freshness_rows(
     plan: PtebPlan,
     folder: RunFolder,
-    sources: Sequence[ParaphraseSource],
+    sources: Sequence[ParaphraserWithPrompt],
     seeds: Seeds,
     records: Sequence[CellRecord],
     names: frozenset[str],
-) -> Iterator[FreshnessTableRow]:
+) -> Iterator[FreshnessLossTableRow]:
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
     kinds_of = {system.name: system.kind for system in plan.systems if system.kind != "reference"}
-    for task, datasets in _measure_reworded_datasets(plan, folder, sources, seeds).items():
+    for task, datasets in _measure_rewording_distance_by_task(plan, folder, sources, seeds).items():
         by_system: dict[str, ExcessLossOfOldTexts] = {}
         for system in kinds_of:
-            kinds: dict[bool, list[RewordedDatasetItems]] = {False: [], True: []}
+            kinds: dict[bool, list[RewordedItemScores]] = {False: [], True: []}
             for reworded in datasets:
                 where = (task, reworded.dataset, system)
                 if all((*where, variant) in done for variant in (ORIGINAL, *reworded.variants)):
@@ -318,41 +323,43 @@ def _list_freshness_rows(
                 )
         untrained = [excess for system, excess in by_system.items() if kinds_of[system] == "classical"]
         for system, excess in by_system.items():
-            beyond = subtract_untrained_excess(excess, untrained) if kinds_of[system] == "embedding" else None
+            beyond = (
+                subtract_untrained_excess_loss(excess, untrained) if kinds_of[system] == "embedding" else None
+            )
             yield from _make_freshness_rows(task, system, excess, beyond)
 
 
-def _measure_reworded_datasets(
-    plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> dict[str, list[ParaphrasedDataset]]:
+def _measure_rewording_distance_by_task(
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraserWithPrompt], seeds: Seeds
+) -> dict[str, list[DatasetParaphraseDistances]]:
     """Measure how far the items of datasets are reworded, for each task with a score per text."""
-    by_task: dict[str, list[ParaphrasedDataset]] = {}
+    by_task: dict[str, list[DatasetParaphraseDistances]] = {}
     for task, dataset in list_tasks_scored_per_text(plan):
         distances = average_rewording_distances(
             plan, task, dataset, _read_wordings(folder, sources, seeds, dataset.name)
         )
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
-        by_task.setdefault(task, []).append(ParaphrasedDataset(dataset.name, distances, variants))
+        by_task.setdefault(task, []).append(DatasetParaphraseDistances(dataset.name, distances, variants))
     return by_task
 
 
 def _read_wordings(
-    folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds, dataset: str
+    folder: RunFolder, sources: Sequence[ParaphraserWithPrompt], seeds: Seeds, dataset: str
 ) -> list[dict[str, str]]:
     """The usable wordings of each run, by text."""
-    paraphrases = ParaphraseSet.create_in_folder(folder.path / PARAPHRASES)
+    paraphrases = ParaphraseSet.open_or_create_in_folder(folder.path / PARAPHRASES)
     runs = []
     for source in sources:
         for seed in seeds[source.name, dataset]:
-            if paraphrases.has_run(source.name, dataset, seed):
+            if paraphrases.has_all_wordings_of_run(source.name, dataset, seed):
                 rows = paraphrases.rows(source.name, dataset, seed)
                 runs.append({row.text: row.wording for row in rows if row.usable})
     return runs
 
 
 def _read_reworded_items(
-    folder: RunFolder, where: tuple[str, str, str], reworded: ParaphrasedDataset
-) -> RewordedDatasetItems:
+    folder: RunFolder, where: tuple[str, str, str], reworded: DatasetParaphraseDistances
+) -> RewordedItemScores:
     """The items of a cell that are reworded, with their values."""
     measure, gold = VALUES[where[0]]
     original = read_item_values(folder, where, ORIGINAL, measure)
@@ -360,24 +367,27 @@ def _read_reworded_items(
     keys = [key for key in original if key in reworded.distances]
     golds = read_item_values(folder, where, ORIGINAL, gold) if gold else None
     runs = (read_item_values(folder, where, variant, measure) for variant in reworded.variants)
-    return RewordedDatasetItems(
-        reworded.dataset, make_value_column(reworded.distances, keys), make_value_column(original, keys),
-        tuple(make_value_column(run, keys) for run in runs), None if golds is None else make_value_column(golds, keys)
-    )  # fmt: skip
+    return RewordedItemScores(
+        reworded.dataset,
+        make_value_array_for_items(reworded.distances, keys),
+        make_value_array_for_items(original, keys),
+        tuple(make_value_array_for_items(run, keys) for run in runs),
+        None if golds is None else make_value_array_for_items(golds, keys),
+    )
 
 
 def _make_freshness_rows(
     task: str, system: str, excess: ExcessLossOfOldTexts, beyond: Estimate | None
-) -> Iterator[FreshnessTableRow]:
+) -> Iterator[FreshnessLossTableRow]:
     for part in excess.bins:
         difference = None
         if part.replicates is not None and part.old_loss is not None and part.fresh_loss is not None:
             ends = percentile_interval(part.replicates)
             difference = Estimate(part.old_loss - part.fresh_loss, *ends, part.old + part.fresh, METHOD)
-        yield FreshnessTableRow(
+        yield FreshnessLossTableRow(
             task, system, part.label, part.old, part.fresh, part.old_loss, part.fresh_loss, difference, part.reason
         )  # fmt: skip
     old, fresh = (sum(getattr(part, side) for part in excess.bins) for side in ("old", "fresh"))
-    yield FreshnessTableRow(
+    yield FreshnessLossTableRow(
         task, system, "all", old, fresh, None, None, excess.difference, excess.reason, beyond
     )

@@ -36,9 +36,9 @@ from embassay.protocols.kernel.comparisons import (
     METHOD,
     SystemHeadlineValue,
     average_headline_components,
-    compare_headlines,
+    compare_headlines_of_all_systems,
+    scale_strata_by_part_weights,
     stack_replicates,
-    weight_resampled_strata,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
@@ -46,7 +46,7 @@ from embassay.protocols.kernel.plan import (
     PlannedSystem,
     check_unique_dataset_names,
     choose_tasks_for_dataset,
-    plan_datasets,
+    plan_datasets_and_suites,
     plan_task,
 )
 from embassay.protocols.kernel.request import DatasetRequest, make_request_from_call
@@ -58,24 +58,24 @@ from embassay.protocols.kernel.tables import (
     text,
     whole_number_column,
 )
-from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
+from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeEvaluationRequest, JudgingRunOptions
 from embassay.protocols.pteb.paraphrasing import Prompt, load_similarity_judge_prompt
 from embassay.protocols.pteb.ratings import (
     ERROR,
     FAILED,
     HEADLINE,
-    GoldPairs,
     Judge,
+    JudgeRatingInstructions,
     Pair,
     PairRatingStep,
+    PairsWithGoldAndLength,
     Range,
-    RatingContext,
-    RatingInstructions,
+    RatingEvaluationContext,
     check_judge_specs,
     compute_wilson_interval,
-    find_gold_range,
+    find_gold_range_with_warning,
     format_text_pair,
-    parse_gold_ranges,
+    parse_gold_score_ranges,
     plan_judges,
     rate_text_pairs,
     score_agreement,
@@ -100,23 +100,23 @@ class RatingSetup:
 
 
 @dataclass(frozen=True)
-class JudgeJob:
+class PairRatingJob:
     """All that a worker needs to have a judge rate the pairs of a dataset."""
 
     by: RatingSetup
     dataset: DatasetRequest
     limit: int | None
     seed: int
-    options: JudgeOptions
+    options: JudgingRunOptions
 
     @property
-    def asking(self) -> RatingInstructions:
+    def asking(self) -> JudgeRatingInstructions:
         """The instructions by which its pairs are rated."""
-        return RatingInstructions(self.by.prompt.text, self.options, self.seed)
+        return JudgeRatingInstructions(self.by.prompt.text, self.options, self.seed)
 
 
 def evaluate_judging_cell(
-    job: JudgeJob,
+    job: PairRatingJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
@@ -127,13 +127,13 @@ def evaluate_judging_cell(
     del spread
     pairs = load_scored_pairs(job.dataset, job.limit, job.seed)
     with (
-        job.by.judge.open_with_kept_answers(ledger, job.by.cache) as chat,
+        job.by.judge.open_judge_with_cached_answers(ledger, job.by.cache) as chat,
         opening.charge_calls_to_account(ledger, chat.name) as calls,
     ):
         ratings = rate_text_pairs(chat, list_text_pairs(pairs.data), job.asking, advance)
-    context = RatingContext(pairs.loaded.dataset, seed=job.seed, options=job.options)
+    context = RatingEvaluationContext(pairs.loaded.dataset, seed=job.seed, options=job.options)
     outcome = score_agreement(
-        ratings, GoldPairs.of(pairs.data, pairs.langs, *job.by.gold), job.options, context
+        ratings, PairsWithGoldAndLength.of(pairs.data, pairs.langs, *job.by.gold), job.options, context
     )
     answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
@@ -145,7 +145,7 @@ def list_text_pairs(data: ScoredTextPairs) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class ScoredDatasetPairs:
+class ScoredPairsOfDataset:
     """The scored pairs of a dataset, and the language of each, (n,)."""
 
     loaded: LoadedDataset[ScoredTextPairs]
@@ -158,7 +158,7 @@ class ScoredDatasetPairs:
 
 
 @lru_cache(maxsize=2)
-def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> ScoredDatasetPairs:
+def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> ScoredPairsOfDataset:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
     dataset = opening.open_request_dataset(request)
     parts = {
@@ -174,7 +174,7 @@ def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> 
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
         warnings=tuple(dict.fromkeys(warning for part in parts.values() for warning in part.warnings)),
     )
-    return ScoredDatasetPairs(whole, langs)
+    return ScoredPairsOfDataset(whole, langs)
 
 
 def _concatenate_scored_pairs(parts: Sequence[ScoredTextPairs]) -> ScoredTextPairs:
@@ -189,7 +189,7 @@ TASK = "judge"
 
 
 @dataclass(frozen=True)
-class ScoredPairsStep:
+class PlannedStepOnScoredPairs:
     """A step that needs scored pairs, as planning knows tasks."""
 
     name: str
@@ -200,11 +200,13 @@ class ScoredPairsStep:
 class JudgingPlan(planning.Plan):
     """A judge run: the judges are its systems, and all get the same prompt."""
 
-    request: JudgeRequest
+    request: JudgeEvaluationRequest
     prompt: Prompt = field(kw_only=True)
 
 
-def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None) -> JudgingPlan:
+def make_plan(
+    request: JudgeEvaluationRequest, cache: Path | None = None, ledger: Ledger | None = None
+) -> JudgingPlan:
     """Open every judge and dataset, and cut the work into cells, one per judge and dataset.
 
     Raises UsageError for a dataset without scored pairs, for scores outside their range, and for a judge whose price
@@ -212,16 +214,16 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     """
     check_mapping_targets(request.mapping)
     check_judge_specs(request.systems)
-    prompt, ranges = load_similarity_judge_prompt(), parse_gold_ranges(request.gold)
+    prompt, ranges = load_similarity_judge_prompt(), parse_gold_score_ranges(request.gold)
     gold: dict[str, Range] = {}
 
     def plan_judged_dataset(source: str) -> PlannedDataset:
-        dataset, gold[dataset.name] = _plan_dataset(source, request, ranges)
+        dataset, gold[dataset.name] = _plan_dataset_with_gold_range(source, request, ranges)
         return dataset
 
-    datasets, suites = plan_datasets(request, ("sts",), plan_judged_dataset, plain=True)
+    datasets, suites = plan_datasets_and_suites(request, ("sts",), plan_judged_dataset, plain=True)
     check_unique_dataset_names(dataset.name for dataset in datasets)
-    longest = max((_measure_longest_pair(dataset, request) for dataset in datasets), default=0)
+    longest = max((_count_bytes_of_longest_pair(dataset, request) for dataset in datasets), default=0)
     judges = plan_judges(request.systems, longest, ledger)
     cells = [
         _make_judging_cell(
@@ -236,20 +238,20 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt, suites=suites)
 
 
-def _measure_longest_pair(dataset: PlannedDataset, request: JudgeRequest) -> int:
+def _count_bytes_of_longest_pair(dataset: PlannedDataset, request: JudgeEvaluationRequest) -> int:
     """The UTF-8 bytes of the longest pair."""
     data = load_scored_pairs(request.dataset(dataset.source), request.limit, request.seed).data
     return max(len(format_text_pair(*pair).encode("utf-8", "replace")) for pair in list_text_pairs(data))
 
 
-def _plan_dataset(
-    source: str, request: JudgeRequest, ranges: Mapping[str, Range]
+def _plan_dataset_with_gold_range(
+    source: str, request: JudgeEvaluationRequest, ranges: Mapping[str, Range]
 ) -> tuple[PlannedDataset, Range]:
     how = request.dataset(source)
     dataset = opening.open_request_dataset(how)
-    choose_tasks_for_dataset(source, dataset, [ScoredPairsStep(TASK)])
+    choose_tasks_for_dataset(source, dataset, [PlannedStepOnScoredPairs(TASK)])
     loaded = load_scored_pairs(how, request.limit, request.seed).loaded
-    gold, warning = find_gold_range(ranges, source, dataset.name, loaded.data.scores)
+    gold, warning = find_gold_range_with_warning(ranges, source, dataset.name, loaded.data.scores)
     task = plan_task(TASK, loaded, len, 2 * len(loaded.data))
     if warning:
         task = replace(task, warnings=(*task.warnings, warning))
@@ -257,7 +259,7 @@ def _plan_dataset(
 
 
 def _make_judging_cell(
-    request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: RatingSetup
+    request: JudgeEvaluationRequest, judge: PlannedSystem, dataset: PlannedDataset, how: RatingSetup
 ) -> RunCell:
     key = digest_json(
         {
@@ -272,7 +274,7 @@ def _make_judging_cell(
             "options": request.options.as_dict(),
         }
     )
-    job = JudgeJob(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
+    job = PairRatingJob(how, request.dataset(dataset.source), request.limit, request.seed, request.options)
     return RunCell(TASK, dataset.name, judge.name, key, dataset.tasks[0].n, job, remote=True)
 
 
@@ -297,16 +299,22 @@ def forecast_judging_cost(plan: JudgingPlan) -> RunForecast:
     for cell in plan.cells:
         pairs = list_text_pairs(load_scored_pairs(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = CellForecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        costs.append(forecast_rating_cost(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
+        costs.append(
+            add_rating_cost_to_forecast(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache)
+        )
     return RunForecast(tuple(costs))
 
 
-def forecast_rating_cost(
-    head: CellForecast, judge: Judge, pairs: Sequence[Pair], asking: RatingInstructions, cache: Path | None
+def add_rating_cost_to_forecast(
+    head: CellForecast,
+    judge: Judge,
+    pairs: Sequence[Pair],
+    asking: JudgeRatingInstructions,
+    cache: Path | None,
 ) -> CellForecast:
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
-    with judge.open_with_kept_answers(None, cache) as chat:
+    with judge.open_judge_with_cached_answers(None, cache) as chat:
         questions = [
             question for pair in distinct if not chat.is_answer_cached(question := asking.question(pair))
         ]
@@ -314,10 +322,10 @@ def forecast_rating_cost(
         estimate_server_tokens([message.content for message in question.messages]) for question in questions
     )
     asked = ModelRequestLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
-    return forecast_question_cost(head, judge.open(), asked)
+    return add_question_cost_to_forecast(head, judge.open(), asked)
 
 
-def forecast_question_cost(head: CellForecast, chat: Any, asked: ModelRequestLoad) -> CellForecast:
+def add_question_cost_to_forecast(head: CellForecast, chat: Any, asked: ModelRequestLoad) -> CellForecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
@@ -340,14 +348,16 @@ Records = Mapping[tuple[str, str], CellRecord]
 """By judge and dataset."""
 
 
-def summarise_judges(
+def make_judge_rows_and_comparison(
     plan: JudgingPlan, records: Sequence[CellRecord]
 ) -> tuple[list[ResultRow], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     by_cell = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _combine_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
+    over = {
+        judge.name: _combine_judge_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems
+    }
     rows = [
-        _make_component_row(plan, "", name, headline)
+        _make_judge_result_row(plan, "", name, headline)
         for names in over.values()
         for name, headline in names.items()
     ]
@@ -357,23 +367,23 @@ def summarise_judges(
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
-        "scopes": {TASK: compare_headlines([names[HEADLINE] for names in over.values()])},
+        "scopes": {TASK: compare_headlines_of_all_systems([names[HEADLINE] for names in over.values()])},
     }
     return rows, comparisons
 
 
-def list_component_names(records: Records) -> list[str]:
+def list_headline_component_names(records: Records) -> list[str]:
     """The names of all components, those of a correlation, of its bins, of the error and of its bins."""
     some = next((record for record in records.values() if record.done), None)
     return list(some.components) if some is not None else [HEADLINE]
 
 
-def _combine_figures_over_datasets(
+def _combine_judge_figures_over_datasets(
     plan: JudgingPlan, records: Records, judge: str
 ) -> dict[str, SystemHeadlineValue]:
     """Every figure of a judge over the datasets."""
     datasets = [dataset.name for dataset in plan.datasets]
-    names = list_component_names(records)
+    names = list_headline_component_names(records)
     for name in datasets:
         record = records.get((judge, name))
         if record is None or not record.done:
@@ -396,7 +406,7 @@ def _combine_figure_over_datasets(
         return SystemHeadlineValue.none(judge, next(iter(parts.values())).reason)
     several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
-        whole = _average_items_of_components(list(values.values()))
+        whole = _average_components_over_items(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
         return SystemHeadlineValue.of(judge, whole, f"pairs of {several}, {method}")
     whole = average_headline_components(list(values.values()))
@@ -406,14 +416,14 @@ def _combine_figure_over_datasets(
     return SystemHeadlineValue.of(judge, whole, method)
 
 
-def _average_items_of_components(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
+def _average_components_over_items(parts: Sequence[HeadlineComponent]) -> HeadlineComponent:
     """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
     n = np.array([part.n for part in parts], dtype=np.float64)
     values = np.array([part.value for part in parts], dtype=np.float64)
     shares = n / n.sum()
     replicates = shares @ stack_replicates(parts).reshape(len(n), -1)
     return HeadlineComponent(
-        float(values @ shares), int(n.sum()), replicates, strata=weight_resampled_strata(parts, shares)
+        float(values @ shares), int(n.sum()), replicates, strata=scale_strata_by_part_weights(parts, shares)
     )
 
 
@@ -422,7 +432,7 @@ def _make_rows_over_judges(
 ) -> Iterator[ResultRow]:
     """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
     judges = [judge.name for judge in plan.systems]
-    names = [name for name in list_component_names(records) if name.startswith(HEADLINE)]
+    names = [name for name in list_headline_component_names(records) if name.startswith(HEADLINE)]
     for dataset in plan.datasets:
         cells = {judge: records.get((judge, dataset.name)) for judge in judges}
         for name in names:
@@ -432,9 +442,9 @@ def _make_rows_over_judges(
                 else _make_missing_component(cell)
                 for judge, cell in cells.items()
             }
-            yield _make_component_row(plan, dataset.name, name, _average_component_over_judges(parts))
+            yield _make_judge_result_row(plan, dataset.name, name, _average_component_over_judges(parts))
     for name in names:
-        yield _make_component_row(
+        yield _make_judge_result_row(
             plan,
             "",
             name,
@@ -457,7 +467,7 @@ def _average_component_over_judges(parts: Mapping[str, HeadlineComponent]) -> Sy
     return SystemHeadlineValue.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
-def _make_component_row(
+def _make_judge_result_row(
     plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadlineValue
 ) -> ResultRow:
     measure, _, variant = figure.partition(" ")
@@ -494,7 +504,7 @@ class JudgingRows:
         row = self._rows.get((system, dataset, measure, variant))
         return 0 if row is None else row.n
 
-    def list_bin_variants(self, measure: str) -> list[str]:
+    def list_bin_variants_of_measure(self, measure: str) -> list[str]:
         """The variants of the measure, in their order."""
         variants = (variant for _, _, name, variant in self._rows if name == measure and variant)
         return list(dict.fromkeys(variants))
@@ -530,7 +540,7 @@ class DatasetOrMean(NamedTuple):
     dataset: str
 
 
-def _list_datasets_and_mean(look: JudgingRows) -> list[DatasetOrMean]:
+def _list_dataset_names_and_average(look: JudgingRows) -> list[DatasetOrMean]:
     return [*(DatasetOrMean(name, name) for name in look.datasets), DatasetOrMean("Average", "")]
 
 
@@ -540,7 +550,7 @@ def _make_spearman_by_judge_table(look: JudgingRows) -> ColumnTable:
         make_points_column(judge, partial(_find_judge_correlation, look, judge)) for judge in look.judges
     )
     return ColumnTable.of(
-        "pteb_table2", title, _list_datasets_and_mean(look), text("Dataset", "label"), *judges
+        "pteb_table2", title, _list_dataset_names_and_average(look), text("Dataset", "label"), *judges
     )
 
 
@@ -559,7 +569,7 @@ def _make_judges_by_size_table(look: JudgingRows, sizes: dict[str, float]) -> Co
 
 def _make_error_by_gold_table(look: JudgingRows) -> ColumnTable:
     title = "PTEB figure 3: mean absolute error of ratings by gold score (both 0 to 5), all datasets"
-    columns = _make_columns_of_bins(look, ERROR, lambda judge: (judge, ""))
+    columns = _iterate_columns_of_measure_per_bin(look, ERROR, lambda judge: (judge, ""))
     return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
 
@@ -569,18 +579,18 @@ def _make_spearman_by_words_table(look: JudgingRows) -> ColumnTable:
         f"PTEB figure 4: Spearman correlation x 100 by mean words per pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
-    columns = _make_columns_of_bins(look, HEADLINE, lambda scope: (system, scope.dataset))
+    columns = _iterate_columns_of_measure_per_bin(look, HEADLINE, lambda scope: (system, scope.dataset))
     return ColumnTable.of(
-        "judge_by_words", title, _list_datasets_and_mean(look), text("Dataset", "label"), *columns
+        "judge_by_words", title, _list_dataset_names_and_average(look), text("Dataset", "label"), *columns
     )
 
 
-def _make_columns_of_bins(
+def _iterate_columns_of_measure_per_bin(
     look: JudgingRows, measure: str, find: Callable[[Any], tuple[str, str]]
 ) -> Iterator[ComputedColumn]:
     """The value of every bin and of all of them, and the pairs in every bin, of the system and the dataset that `find`
     says."""
-    bins = {label: label.partition("=")[2] for label in look.list_bin_variants(measure)}
+    bins = {label: label.partition("=")[2] for label in look.list_bin_variants_of_measure(measure)}
     factor = 100 if measure == HEADLINE else 1
     # The variant of all pairs is the empty one.
     for label, name in {**bins, "": "all"}.items():
@@ -607,12 +617,16 @@ def judge(
 ) -> Run:
     """Have language models rate pairs with gold scores, resuming what is unfinished in `out`.
 
-    Further arguments are those of `JudgeRequest`: mapping, split, limit, seed (1337), gold, options. `cache` is the
-    file of the answers, by default the user's. Raises UsageError when `out` holds a run of other arguments,
+    Further arguments are those of `JudgeEvaluationRequest`: mapping, split, limit, seed (1337), gold, options. `cache`
+    is the file of the answers, by default the user's. Raises UsageError when `out` holds a run of other arguments,
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = make_request_from_call(
-        JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(dataset) for dataset in datasets)
+        JudgeEvaluationRequest,
+        judge,
+        arguments,
+        tuple(judges),
+        datasets=tuple(str(dataset) for dataset in datasets),
     )
     return JudgingProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
@@ -623,7 +637,7 @@ class JudgingProtocol(PairRatingStep):
     evaluate = staticmethod(evaluate_judging_cell)
 
     def plan_run(
-        self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None
+        self, request: JudgeEvaluationRequest, cache: Path | None = None, ledger: Ledger | None = None
     ) -> JudgingPlan:
         """Plan a run with one cell per judge and dataset."""
         return make_plan(request, cache, ledger)
@@ -638,7 +652,7 @@ class JudgingProtocol(PairRatingStep):
         del plan, record
         return HEADLINE
 
-    def format_python_call(self, request: JudgeRequest, out: Path) -> str:
+    def format_python_call(self, request: JudgeEvaluationRequest, out: Path) -> str:
         """Format the call of `embassay.pteb.judge` that makes the run."""
         return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
@@ -651,18 +665,18 @@ class JudgingProtocol(PairRatingStep):
         for dataset in plan.datasets:
             for task in dataset.tasks:
                 self.folder.write_texts_once(
-                    task.task, dataset.name, partial(_list_pair_texts, plan, dataset.source)
+                    task.task, dataset.name, partial(_make_columns_of_pair_texts, plan, dataset.source)
                 )
 
     def draw_conclusions(
         self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
         """Draw the run's conclusions: means over datasets, and which judges can be told apart."""
-        summary, comparisons = summarise_judges(plan, records)
+        summary, comparisons = make_judge_rows_and_comparison(plan, records)
         return RunConclusions(summary, comparisons, tuple(make_judging_tables([*rows, *summary])))
 
 
-def _list_pair_texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
+def _make_columns_of_pair_texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
     request = plan.request
     data = load_scored_pairs(request.dataset(source), request.limit, request.seed).data
     n = len(data)

@@ -22,7 +22,7 @@ from embassay.protocols.kernel.request import (
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import (
     OnFailure,
-    ParaphraseSamplingOptions,
+    ParaphraseSamplingAndRetryOptions,
     RewordingRepeatOptions,
     check_run_counts,
 )
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RatingOptions:
+class JudgeRatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
     judge_temperature: float = option(
@@ -68,7 +68,7 @@ class RatingOptions:
 
 
 @dataclass(frozen=True)
-class JudgeOptions(RatingOptions):
+class JudgingRunOptions(JudgeRatingOptions):
     """The options of a judging run, step 1 of PTEB."""
 
     gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, from 0 to 5.", point="A5")
@@ -112,7 +112,7 @@ JUDGE_VERSION = 2
 
 
 @dataclass(frozen=True)
-class JudgeRequest(request.RunRequest):
+class JudgeEvaluationRequest(request.RunRequest):
     """The arguments of a judge run; `systems` are the judges. `gold` are ranges of gold scores, see `gold.py`."""
 
     systems: tuple[str, ...] = option(
@@ -123,7 +123,7 @@ class JudgeRequest(request.RunRequest):
         (), "Range of the gold scores, such as 1-5 or sick=1-5. Default: the catalogue's range, or 0-5.",
         value="[DATASET=]LOW-HIGH", group=DATA
     )  # fmt: skip
-    options: JudgeOptions = field(default_factory=JudgeOptions)
+    options: JudgingRunOptions = field(default_factory=JudgingRunOptions)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -173,7 +173,7 @@ class Request(request.RunRequest):
     )
     last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
-    generation: ParaphraseSamplingOptions = field(default_factory=ParaphraseSamplingOptions)
+    generation: ParaphraseSamplingAndRetryOptions = field(default_factory=ParaphraseSamplingAndRetryOptions)
     options: PtebOptions = field(default_factory=PtebOptions)
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
@@ -232,7 +232,7 @@ class Request(request.RunRequest):
 
 
 @dataclass(frozen=True)
-class RatingStudyPool:
+class RatingStudyPoolOptions:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
     source: str = option("", "Paraphraser to use, if the set has several.", group=DATA)

@@ -17,12 +17,20 @@ from typing import Any
 import numpy as np
 
 from embassay.contracts import ChatMessage, ChatModel, Completion
-from embassay.data.language import can_identify_language, explain_language_mismatch
+from embassay.data.language import can_identify_language, explain_why_languages_of_texts_differ
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import read_packaged_prompt
-from embassay.protocols.pteb.checks import explain_wording_as_answer, find_lost_number_or_name, is_near_copy
+from embassay.protocols.pteb.checks import (
+    describe_lost_number_or_name,
+    explain_wording_as_answer,
+    is_near_copy,
+)
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.wordings.protocol import LLMTextRewriter, UnlimitedRunsWriter, WordingDraw
+from embassay.protocols.wordings.protocol import (
+    LLMTextRewriter,
+    UnlimitedRunsParaphraser,
+    WordingRequestResult,
+)
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
@@ -30,17 +38,17 @@ from embassay.protocols.wordings.records import (
     Outcome,
     ParaphraseOutcome,
     Paraphraser,
-    ParaphraseSamplingOptions,
-    SourceText,
+    ParaphraseSamplingAndRetryOptions,
+    TextToParaphrase,
 )
 from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_mark_added_by_wording
-from embassay.protocols.wordings.sets import RecordedWordings, open_stored_source
+from embassay.protocols.wordings.sets import DatasetOwnParaphrases, open_stored_source
 from embassay.randomness import make_seeded_generator
 from embassay.records import TextsWithParaphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
 from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatQuestion
-from embassay.systems.chat import CHAT_MODELS, fit_chat_model_to_context, open_chat
+from embassay.systems.chat import CHAT_MODELS, fit_chat_without_thinking_to_context, open_chat
 from embassay.systems.chat.answers import strip_tagged_blocks
 from embassay.systems.remote.ledger import Ledger
 
@@ -126,7 +134,7 @@ def open_paraphraser(
     text: str,
     *,
     prompt: Prompt | None = None,
-    generation: ParaphraseSamplingOptions = ParaphraseSamplingOptions(),  # noqa: B008 - frozen
+    generation: ParaphraseSamplingAndRetryOptions = ParaphraseSamplingAndRetryOptions(),  # noqa: B008 - frozen
     ledger: Ledger | None = None,
     cache: Path | None = None,
     recorded: Mapping[str, TextsWithParaphrases] | None = None,
@@ -164,7 +172,7 @@ def open_paraphraser(
 def _open_model_paraphraser(
     text: str,
     prompt: Prompt,
-    generation: ParaphraseSamplingOptions,
+    generation: ParaphraseSamplingAndRetryOptions,
     ledger: Ledger | None,
     cache: Path | None,
     longest: int,
@@ -175,13 +183,13 @@ def _open_model_paraphraser(
 
 
 def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
-    from embassay.systems.models import suggest_chat_model_name
+    from embassay.systems.models import describe_fix_for_unknown_chat_model
 
     names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
     near = get_close_matches(name, names, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
-        mend=suggest_chat_model_name(text)
+        mend=describe_fix_for_unknown_chat_model(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Available: {', '.join(names)}.",
     )
@@ -189,7 +197,7 @@ def _make_unknown_paraphraser_error(name: str, text: str) -> UsageError:
 
 @PARAPHRASERS.register("recorded", "the paraphrases in the dataset's own `paraphrases` column")
 def _open_recorded_paraphraser(recorded: Mapping[str, TextsWithParaphrases]) -> Paraphraser:
-    return RecordedWordings(recorded)
+    return DatasetOwnParaphrases(recorded)
 
 
 @PARAPHRASERS.register("stored", "a set from an earlier run, replayed exactly: stored:FOLDER")
@@ -200,7 +208,7 @@ def _open_stored_paraphrases(target: str, name: str, source: str = "") -> Paraph
 
 
 @PARAPHRASERS.register("copied", "the unchanged text (control)")
-def _open_copier() -> Paraphraser:
+def _make_copying_paraphraser() -> Paraphraser:
     return CopyingParaphraser()
 
 
@@ -212,7 +220,7 @@ def _open_permuting_paraphraser(name: str, target: str = "", source: str = "") -
     return PermutingParaphraser(name, open_stored_source(name, target, source) if target else None)
 
 
-class _ControlParaphraser(UnlimitedRunsWriter):
+class _ControlParaphraser(UnlimitedRunsParaphraser):
     """A paraphraser used as a control: free, with any number of runs."""
 
     name: str
@@ -231,7 +239,7 @@ class CopyingParaphraser(_ControlParaphraser):
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -240,7 +248,7 @@ class CopyingParaphraser(_ControlParaphraser):
     ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """Give every text as its own paraphrase."""
         for position, text in enumerate(asked):
-            yield position, _make_paraphrase(text, text.text, seed)
+            yield position, _make_paraphrase_outcome(text, text.text, seed)
         hear(len(asked))
 
 
@@ -260,7 +268,7 @@ class PermutingParaphraser(_ControlParaphraser):
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,
@@ -285,14 +293,14 @@ class PermutingParaphraser(_ControlParaphraser):
             rng = make_seeded_generator(seed, "permuted", text.place, text.text)
             yield (
                 position,
-                _make_paraphrase(
+                _make_paraphrase_outcome(
                     text, _permute_words(text.text, rng, model.wording if model else None), seed
                 ),
             )
         hear(len(asked))
 
 
-def _make_paraphrase(asked: SourceText, wording: str, seed: int) -> ParaphraseOutcome:
+def _make_paraphrase_outcome(asked: TextToParaphrase, wording: str, seed: int) -> ParaphraseOutcome:
     blank = not asked.text.strip()
     same = wording.strip() == asked.text.strip()
     outcome: Outcome = "copied" if same and not blank else "ok"
@@ -361,7 +369,9 @@ def find_model_licence(spec: str) -> str:
 class LLMParaphraser(LLMTextRewriter):
     """A paraphraser that asks the language model `chat` with a prompt."""
 
-    def __init__(self, chat: CachedChatModel, prompt: Prompt, generation: ParaphraseSamplingOptions) -> None:
+    def __init__(
+        self, chat: CachedChatModel, prompt: Prompt, generation: ParaphraseSamplingAndRetryOptions
+    ) -> None:
         super().__init__(chat, generation.retries)
         self.prompt, self.generation = prompt, generation
 
@@ -377,7 +387,7 @@ class LLMParaphraser(LLMTextRewriter):
         facts = self.described(licence=find_model_licence(self.name), sampling=self.generation.as_dict())
         return {**facts, "language_check": checked}
 
-    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> ChatQuestion:
+    def question(self, asked: TextToParaphrase, seed: int, attempt: int = 0) -> ChatQuestion:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
         multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
         messages = [
@@ -391,21 +401,21 @@ class LLMParaphraser(LLMTextRewriter):
             attempt,
         )
 
-    def is_text_free_of_cost(self, asked: SourceText, seed: int) -> bool:
+    def is_text_free_of_cost(self, asked: TextToParaphrase, seed: int) -> bool:
         """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
         return not asked.text.strip() or self.chat.is_answer_cached(self.question(asked, seed))
 
-    async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
+    async def reword(self, asked: TextToParaphrase, seed: int) -> ParaphraseOutcome:
         """The outcome of rewording one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
-        def judge_draw(answer: Completion) -> WordingDraw:
-            verdict = check_paraphrase_answer(
+        def convert_answer_to_wording_draw(answer: Completion) -> WordingRequestResult:
+            verdict = make_paraphrase_verdict_of_answer(
                 asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning
             )
-            return WordingDraw(verdict.wording, verdict.outcome, verdict.reason)
+            return WordingRequestResult(verdict.wording, verdict.outcome, verdict.reason)
 
-        drawn = await self.draw(partial(self.question, asked, seed), judge_draw)
+        drawn = await self.draw(partial(self.question, asked, seed), convert_answer_to_wording_draw)
         rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
         return ParaphraseOutcome(
             asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
@@ -418,10 +428,10 @@ def adapt_chat_for_rewording(chat: ChatModel, prompt: Prompt, longest: int) -> C
     of up to `longest` UTF-8 bytes whole."""
     instructions = len(prompt.compose_system_message(multilingual=True).encode())
     # Tokenizers of language models make a token of two bytes or more, whatever the language; the answer is as long.
-    return fit_chat_model_to_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
+    return fit_chat_without_thinking_to_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
 
 
-def _make_text_seed(asked: SourceText, seed: int) -> int:
+def _make_text_seed(asked: TextToParaphrase, seed: int) -> int:
     """The run's seed; for a text that has a place, one derived from both."""
     if not asked.place:
         return seed
@@ -458,7 +468,7 @@ def compute_answer_length_limit(text: str, *, strict: bool = False) -> int:
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
 
 
-def check_paraphrase_answer(
+def make_paraphrase_verdict_of_answer(
     text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
 ) -> ParaphraseVerdict:
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
@@ -469,9 +479,9 @@ def check_paraphrase_answer(
     adds a number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text
     again, but for case, spaces and punctuation, is `copied`, and usable.
 
-    >>> check_paraphrase_answer("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
+    >>> make_paraphrase_verdict_of_answer("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
     'A crimson fox was running.'
-    >>> check_paraphrase_answer("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
+    >>> make_paraphrase_verdict_of_answer("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
     'refused'
     """
     # Half a character, which servers can send as JSON, can be in no file.
@@ -492,10 +502,10 @@ def check_paraphrase_answer(
         )
     if mark := find_mark_added_by_wording(REFUSAL, text, wording):
         return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
-    if fault := explain_language_mismatch(text, wording, lang):
+    if fault := explain_why_languages_of_texts_differ(text, wording, lang):
         return ParaphraseVerdict("wrong language", reason=fault)
     if meaning and (fault := explain_wording_as_answer(text, wording)):
         return ParaphraseVerdict("answered", reason=fault)
-    if meaning and (fault := find_lost_number_or_name(text, wording)):
+    if meaning and (fault := describe_lost_number_or_name(text, wording)):
         return ParaphraseVerdict("slot lost", reason=fault)
     return ParaphraseVerdict("ok", wording)

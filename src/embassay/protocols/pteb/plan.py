@@ -14,7 +14,7 @@ from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.plan import (
     check_unique_dataset_names,
     order_tasks,
-    plan_datasets,
+    plan_datasets_and_suites,
     plan_systems,
 )
 from embassay.protocols.pteb.options import Request
@@ -26,15 +26,15 @@ from embassay.protocols.pteb.paraphrasing import (
 )
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.wordings.protocol import (
-    PlannedWordedDataset,
+    PlannedDatasetToParaphrase,
     Seeds,
     WordedPlan,
     check_baseline_is_evaluated,
     make_reworded_cell,
-    make_wordings_lookup,
-    open_and_count_dataset,
+    make_wording_run_reference,
+    plan_dataset_with_text_counts,
 )
-from embassay.protocols.wordings.records import Paraphraser, SourceText
+from embassay.protocols.wordings.records import Paraphraser, TextToParaphrase
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_registered_task, list_texts_to_paraphrase
@@ -55,18 +55,18 @@ class PtebPlan(WordedPlan):
     version: ClassVar[int] = VERSION
     request: Request
 
-    def list_texts_to_rewrite(self, dataset: PlannedWordedDataset) -> list[SourceText]:
+    def list_texts_to_rewrite(self, dataset: PlannedDatasetToParaphrase) -> list[TextToParaphrase]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
         texts = (
             asked
             for planned_task in dataset.tasks
-            for asked in _list_texts_of_task(
+            for asked in _list_task_texts_to_paraphrase(
                 self.request, planned_task.task, self.parts(dataset, planned_task.task)
             )
         )
         return list({(text.lang, text.text, text.place): text for text in texts}.values())
 
-    def collect_recorded_wordings(self) -> dict[str, TextsWithParaphrases]:
+    def collect_dataset_paraphrases(self) -> dict[str, TextsWithParaphrases]:
         """The wordings that datasets bring themselves."""
         opened = {
             data.name: opening.open_request_dataset(self.request.dataset(data.source))
@@ -93,13 +93,13 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     check_baseline_is_evaluated(request.baseline, systems)
     wanted, texts = (
         order_tasks(request.tasks or TASK_NAMES, TASK_NAMES),
-        partial(_list_texts_of_task, request),
+        partial(_list_task_texts_to_paraphrase, request),
     )
-    datasets, suites = plan_datasets(
-        request, wanted, lambda source: open_and_count_dataset(source, request, texts)
+    datasets, suites = plan_datasets_and_suites(
+        request, wanted, lambda source: plan_dataset_with_text_counts(source, request, texts)
     )
     check_unique_dataset_names(dataset.name for dataset in datasets)
-    _check_last_seed_datasets(request, datasets)
+    _check_last_seeds_name_run_datasets(request, datasets)
     plan = PtebPlan(
         request,
         tuple(systems),
@@ -113,9 +113,9 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     return replace(plan, cells=tuple(plan.plan_original_cells()))
 
 
-def _list_texts_of_task(
+def _list_task_texts_to_paraphrase(
     request: Request, name: str, parts: tuple[LoadedDataset[Any], ...]
-) -> Iterator[SourceText]:
+) -> Iterator[TextToParaphrase]:
     kept, by_place = find_registered_task(name).unworded(request.options), request.seed_per == "text"
     return list_texts_to_paraphrase(name, parts, by_place=by_place, unworded=kept)
 
@@ -124,7 +124,7 @@ def add_cells_of_reworded_runs(
     plan: PtebPlan,
     folder: RunFolder,
     paraphrases: ParaphraseSet,
-    sources: tuple[ParaphraseSource, ...],
+    sources: tuple[ParaphraserWithPrompt, ...],
     seeds: Seeds,
 ) -> PtebPlan:
     """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
@@ -133,12 +133,14 @@ def add_cells_of_reworded_runs(
     for original in originals:
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
-                run = make_wordings_lookup(paraphrases, source, original.dataset, seed, plan.request)
+                run = make_wording_run_reference(paraphrases, source, original.dataset, seed, plan.request)
                 cells.append(make_reworded_cell(original, source.variant(seed), run, folder))
     return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
-def _check_last_seed_datasets(request: Request, datasets: Sequence[PlannedWordedDataset]) -> None:
+def _check_last_seeds_name_run_datasets(
+    request: Request, datasets: Sequence[PlannedDatasetToParaphrase]
+) -> None:
     names = [dataset.name for dataset in datasets]
     for name, _ in request.last_seeds:
         if name not in names:
@@ -152,7 +154,7 @@ CONTROL = "permuted"
 
 
 @dataclass(frozen=True)
-class ParaphraseSource:
+class ParaphraserWithPrompt:
     """A paraphraser with a prompt. `label` tells several sources of a run apart (`by=NAME`, `prompt=NAME`); `name` is
     what the run's set of paraphrases calls it."""
 
@@ -187,7 +189,7 @@ def open_paraphrase_sources(
     longest: int,
     *,
     ledger: Ledger | None = None,
-) -> tuple[ParaphraseSource, ...]:
+) -> tuple[ParaphraserWithPrompt, ...]:
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""
     prompts = [open_paraphrase_prompt(name) for name in request.prompts]
@@ -203,10 +205,10 @@ def open_paraphrase_sources(
             parts = [f"by={paraphraser.name}"] if len(request.paraphrasers) > 1 else []
             parts += [f"prompt={prompt.name}"] if len(prompts) > 1 else []
             name = paraphraser.name if len(prompts) == 1 else f"{paraphraser.name} {prompt.name}"
-            opened.append(ParaphraseSource(",".join(parts), name, paraphraser, prompt))
+            opened.append(ParaphraserWithPrompt(",".join(parts), name, paraphraser, prompt))
     if request.control:
         opened.append(
-            ParaphraseSource(
+            ParaphraserWithPrompt(
                 f"by={CONTROL}", CONTROL, PermutingParaphraser(CONTROL, opened[0].paraphraser), prompts[0]
             )
         )

@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from embassay.data import open_dataset
-from embassay.protocols.kernel.inputs import resolve_dataset_sources
+from embassay.protocols.kernel.inputs import write_frames_and_list_dataset_sources
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.request import data_frames_folder, make_request_from_call, make_run_folder
+from embassay.protocols.kernel.request import (
+    choose_new_run_folder,
+    data_frames_folder,
+    make_request_from_call,
+)
 from embassay.protocols.kernel.session import (
     CellRunAttempt,
     RunConclusions,
@@ -29,7 +33,7 @@ from embassay.protocols.pteb.freshness import find_fresh_datasets, make_freshnes
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import (
-    ParaphraseSource,
+    ParaphraserWithPrompt,
     PtebPlan,
     add_cells_of_reworded_runs,
     make_plan,
@@ -37,32 +41,32 @@ from embassay.protocols.pteb.plan import (
 )
 from embassay.protocols.pteb.validity.conclusions import (
     RatedRun,
-    make_valid_change_rows,
     make_valid_change_table,
+    make_validity_checked_change_rows,
 )
 from embassay.protocols.pteb.validity.sheet import (
     RatingSheetLine,
     collect_sheet_ratings,
-    draw_rating_units,
     make_blank_rating_sheet,
+    order_rating_units_randomly,
     read_rating_sheet,
 )
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    RunGrowth,
+    AdaptiveRunSeeds,
+    ParaphraseSetFiller,
     Seeds,
     WordedProtocol,
-    WordingWriter,
     forecast_evaluation_costs,
 )
-from embassay.protocols.wordings.records import SourceText
+from embassay.protocols.wordings.records import TextToParaphrase
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import ResultRow
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
-from embassay.systems.objects import register_system_objects
+from embassay.systems.objects import register_systems_and_list_specs
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_server_tokens
 
@@ -89,10 +93,14 @@ def run(
     Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when `max_usd` is reached: what is
     finished is kept.
     """
-    folder = Path(out) if out is not None else make_run_folder("pteb")
-    sources = resolve_dataset_sources(datasets, data_frames_folder(folder))
+    folder = Path(out) if out is not None else choose_new_run_folder("pteb")
+    sources = write_frames_and_list_dataset_sources(datasets, data_frames_folder(folder))
     if paraphraser is None:
-        without = None if arguments.get("original_only") else _find_unparaphrased_dataset(sources, arguments)
+        without = (
+            None
+            if arguments.get("original_only")
+            else _find_first_dataset_lacking_paraphrases(sources, arguments)
+        )
         if without is not None:
             warnings.warn(
                 f"No paraphraser was given and {without} has no paraphrases, so only original texts get scores. "
@@ -101,7 +109,7 @@ def run(
             arguments["original_only"] = True
         paraphraser = () if arguments.get("original_only") else "recorded"
     request = make_request_from_call(
-        Request, run, arguments, register_system_objects(systems, workers=workers),
+        Request, run, arguments, register_systems_and_list_specs(systems, workers=workers),
         datasets=sources, paraphrasers=(paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     )  # fmt: skip
     return PtebProtocol().carry_out(
@@ -109,7 +117,9 @@ def run(
     )
 
 
-def _find_unparaphrased_dataset(sources: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
+def _find_first_dataset_lacking_paraphrases(
+    sources: Sequence[str], arguments: Mapping[str, Any]
+) -> str | None:
     """The first dataset that has no column of paraphrases; None where all have."""
     for source in sources:
         dataset = open_dataset(source, mapping=arguments.get("mapping") or {}, split=arguments.get("split"))
@@ -123,8 +133,8 @@ class PtebProtocol(WordedProtocol):
     other words, until there are as many as were asked for. Or the texts as they are, and no more."""
 
     name = "pteb"
-    sources: tuple[ParaphraseSource, ...] = ()
-    growth: RunGrowth | None = None
+    sources: tuple[ParaphraserWithPrompt, ...] = ()
+    growth: AdaptiveRunSeeds | None = None
     """The runs of every source on every dataset; None for the texts as they are."""
     rated: Sequence[RatingSheetLine] = ()
     """The lines of filled-in sheets."""
@@ -138,9 +148,9 @@ class PtebProtocol(WordedProtocol):
             texts = (text.text for data in plan.datasets for text in plan.list_texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
             self.sources = open_paraphrase_sources(
-                request, plan.collect_recorded_wordings(), longest, ledger=ledger
+                request, plan.collect_dataset_paraphrases(), longest, ledger=ledger
             )
-            self.growth = RunGrowth(request, plan.datasets, self.sources)
+            self.growth = AdaptiveRunSeeds(request, plan.datasets, self.sources)
         return plan
 
     @property
@@ -184,8 +194,8 @@ class PtebProtocol(WordedProtocol):
             return
         plan: Any = session.plan
         session.whole = False
-        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
-        writer = WordingWriter(paraphrases, session.accounts.ledger, listener)
+        paraphrases = ParaphraseSet.open_or_create_in_folder(self.folder.path / PARAPHRASES)
+        writer = ParaphraseSetFiller(paraphrases, session.accounts.ledger, listener)
         session.do(listener)
         asked = {dataset.name: tuple(plan.list_texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
@@ -216,32 +226,32 @@ class PtebProtocol(WordedProtocol):
         fresh = tuple(
             make_freshness_tables(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records)
         )
-        rated, tables = self._conclude_human_ratings(plan, records, concluded.rows)
+        rated, tables = self._make_rating_sheet_and_conclude(plan, records, concluded.rows)
         return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
 
-    def _conclude_human_ratings(
+    def _make_rating_sheet_and_conclude(
         self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> tuple[list[ResultRow], list[ColumnTable]]:
         """Make the rating sheet for people and conclude from their ratings, where either is wanted."""
         request = plan.request
         if not (request.to_rate or self.rated):
             return [], []
-        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / PARAPHRASES)
-        drawn = draw_rating_units(plan, paraphrases, self.sources, self.seeds_of_runs_so_far)
+        paraphrases = ParaphraseSet.open_or_create_in_folder(self.folder.path / PARAPHRASES)
+        drawn = order_rating_units_randomly(plan, paraphrases, self.sources, self.seeds_of_runs_so_far)
         tables = [make_blank_rating_sheet(drawn, request.to_rate)] if request.to_rate else []
         if not self.rated:
             return [], tables
         ratings = collect_sheet_ratings(self.rated, drawn)
         lines = RatedRun(plan, self.folder, self.sources, records, drawn, ratings).lines(rows)
         langs = {dataset.name: dataset.lang for dataset in plan.datasets}
-        return list(make_valid_change_rows(lines, langs, request.seed)), [
+        return list(make_validity_checked_change_rows(lines, langs, request.seed)), [
             *tables,
             make_valid_change_table(lines),
         ]
 
 
 def forecast_pteb_cost(
-    plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds, *, measure: bool = True
+    plan: PtebPlan, sources: Sequence[ParaphraserWithPrompt], seeds: Seeds, *, measure: bool = True
 ) -> RunForecast:
     """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
 
@@ -257,7 +267,7 @@ def forecast_pteb_cost(
 
 
 def _forecast_paraphrases(
-    plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds
+    plan: PtebPlan, sources: Sequence[ParaphraserWithPrompt], seeds: Seeds
 ) -> Iterator[CellForecast]:
     for source in sources:
         for dataset in plan.datasets:
@@ -267,14 +277,14 @@ def _forecast_paraphrases(
             )
             writer = source.paraphraser
             yield (
-                _forecast_paraphrase_answers(head, writer, plan.list_texts_to_rewrite(dataset), runs)
+                _add_paraphrase_answer_cost(head, writer, plan.list_texts_to_rewrite(dataset), runs)
                 if isinstance(writer, LLMParaphraser)
                 else head
             )
 
 
-def _forecast_paraphrase_answers(
-    head: CellForecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
+def _add_paraphrase_answer_cost(
+    head: CellForecast, writer: LLMParaphraser, asked: Sequence[TextToParaphrase], runs: Sequence[int]
 ) -> CellForecast:
     """`head` with what the answers come to that the cache does not have."""
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_text_free_of_cost(text, seed)]

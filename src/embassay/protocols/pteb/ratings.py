@@ -35,7 +35,7 @@ from embassay.protocols.kernel.estimates import (
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.session import make_unknown_price_error
-from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
+from embassay.protocols.pteb.options import JudgeRatingOptions, JudgingRunOptions
 from embassay.protocols.pteb.paraphrasing import (
     adapt_chat_for_rewording,
     find_model_licence,
@@ -63,7 +63,7 @@ class Judge:
 
     def open(self, ledger: Ledger | None = None) -> ChatModel:
         """The model; one for all cells of a run, so that what is learnt of its server's pace is not learnt again."""
-        return _open_judge(self, ledger)
+        return _open_similarity_judge_chat(self, ledger)
 
     @property
     def token_price(self) -> TokenPrice | None:
@@ -72,14 +72,16 @@ class Judge:
         return price if isinstance(price, TokenPrice) else None
 
     @contextmanager
-    def open_with_kept_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChatModel]:
+    def open_judge_with_cached_answers(
+        self, ledger: Ledger | None, cache: Path | None
+    ) -> Iterator[CachedChatModel]:
         """The model behind the answers in the file `cache`, by default the user's."""
         with closing(ChatAnswerCache.open(cache)) as answers:
             yield CachedChatModel(self.open(ledger), answers)
 
 
 @lru_cache(maxsize=16)
-def _open_judge(judge: Judge, ledger: Ledger | None) -> ChatModel:
+def _open_similarity_judge_chat(judge: Judge, ledger: Ledger | None) -> ChatModel:
     return adapt_chat_for_rewording(
         open_chat(judge.spec, ledger=ledger), load_similarity_judge_prompt(), judge.longest
     )
@@ -95,11 +97,11 @@ def check_judge_specs(specs: Sequence[str]) -> None:
 
 def plan_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
     """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
-    judges = [plan_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
+    judges = [make_planned_system_of_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
     return list({system.name: system for system in judges}.values())
 
 
-def plan_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
+def make_planned_system_of_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
     """One judge as a plan knows it."""
     chat, price = judge.open(ledger), judge.token_price
     if price is None and ledger is not None and ledger.max_usd is not None:
@@ -157,11 +159,11 @@ class JudgeRating:
 
 
 @dataclass(frozen=True)
-class RatingInstructions:
+class JudgeRatingInstructions:
     """How every pair of a run is rated: the judge's instructions, the options and the seed of the first attempt."""
 
     prompt: str
-    options: RatingOptions
+    options: JudgeRatingOptions
     seed: int
 
     def question(self, pair: Pair, attempt: int = 0) -> ChatQuestion:
@@ -208,7 +210,7 @@ def parse_rating(text: str) -> float:
 def rate_text_pairs(
     chat: CachedChatModel,
     pairs: Sequence[Pair],
-    asking: RatingInstructions,
+    asking: JudgeRatingInstructions,
     hear: Callable[[int], None] = lambda _: None,
 ) -> list[JudgeRating]:
     """A rating for each of the pairs, (n,), many asked for at once and equal pairs once.
@@ -220,7 +222,7 @@ def rate_text_pairs(
     # A pair that stands twice is asked once: the answer would be the same, and cost twice.
     distinct = list(dict.fromkeys(pairs))
     hear(len(pairs) - len(distinct))
-    asker = _RatingAsker(chat, asking)
+    asker = _LlmPairRater(chat, asking)
     by_pair: dict[Pair, JudgeRating] = {}
     for position, rating in iterate_finished_jobs(
         (partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE
@@ -230,10 +232,10 @@ def rate_text_pairs(
     return [by_pair[pair] for pair in pairs]
 
 
-class _RatingAsker:
+class _LlmPairRater:
     """Asks for one pair's rating after another, each until there is one."""
 
-    def __init__(self, chat: CachedChatModel, asking: RatingInstructions) -> None:
+    def __init__(self, chat: CachedChatModel, asking: JudgeRatingInstructions) -> None:
         self.chat, self.asking = chat, asking
         self._hopeless = 0
 
@@ -307,10 +309,10 @@ _RANGE = re.compile(r"(?:(?P<name>.+)=)?(?P<low>-?\d+(?:\.\d+)?)-(?P<high>-?\d+(
 Range = tuple[float, float]
 
 
-def parse_gold_ranges(given: Sequence[str]) -> Mapping[str, Range]:
+def parse_gold_score_ranges(given: Sequence[str]) -> Mapping[str, Range]:
     """Ranges by the dataset's name, "" for all others. UsageError for what is no range.
 
-    >>> parse_gold_ranges(["sick=1-5", "0-4"])
+    >>> parse_gold_score_ranges(["sick=1-5", "0-4"])
     {'sick': (1.0, 5.0), '': (0.0, 4.0)}
     """
     ranges: dict[str, Range] = {}
@@ -326,7 +328,7 @@ def parse_gold_ranges(given: Sequence[str]) -> Mapping[str, Range]:
     return ranges
 
 
-def find_gold_range(
+def find_gold_range_with_warning(
     given: Mapping[str, Range], source: str, name: str, scores: NDArray[np.float64]
 ) -> tuple[Range, str]:
     """The range of a dataset's scores, and a warning where it was taken for granted.
@@ -379,11 +381,11 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RatingContext(context.EvaluationContext):
+class RatingEvaluationContext(context.EvaluationContext):
     """The dataset and seed that name the random streams, and the options; no text is cut into tokens."""
 
     tokenizer: Tokenizer = field(default_factory=WordTokenizer)
-    options: RatingOptions = field(default_factory=RatingOptions)
+    options: JudgeRatingOptions = field(default_factory=JudgeRatingOptions)
 
     @property
     def resamples(self) -> int:
@@ -429,7 +431,7 @@ class JudgingMeasureEstimate:
 
 
 @dataclass(frozen=True)
-class GoldPairs:
+class PairsWithGoldAndLength:
     """Pairs with their gold scores, lengths and languages: `gold` on 0 to 5, `words` the mean of both texts, (n,)
     each."""
 
@@ -439,9 +441,11 @@ class GoldPairs:
     langs: tuple[str, ...]
 
     @classmethod
-    def of(cls, data: ScoredTextPairs, langs: tuple[str, ...], low: float, high: float) -> GoldPairs:
+    def of(
+        cls, data: ScoredTextPairs, langs: tuple[str, ...], low: float, high: float
+    ) -> PairsWithGoldAndLength:
         """The pairs of a dataset whose scores have this range."""
-        gold = rescale_gold(data.scores, low, high)
+        gold = rescale_gold_to_judge_scale(data.scores, low, high)
         return cls(data.ids, gold, average_words_per_pair(data.first, data.second), langs)
 
     @property
@@ -451,7 +455,10 @@ class GoldPairs:
 
 
 def score_agreement(
-    ratings: Sequence[JudgeRating], data: GoldPairs, options: JudgeOptions, context: RatingContext
+    ratings: Sequence[JudgeRating],
+    data: PairsWithGoldAndLength,
+    options: JudgingRunOptions,
+    context: RatingEvaluationContext,
 ) -> TaskOutcome:
     """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
 
@@ -469,7 +476,7 @@ def score_agreement(
     reason = explain_too_many_lost("pairs had no rating", len(ratings), lost)
     measured = [
         replace(figure, found=reason or figure.found)
-        for figure in _make_correlations_and_errors(values, data, options, context)
+        for figure in _iterate_rating_correlations_and_errors(values, data, options, context)
     ]
     measured.append(estimate_share_of_ones(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
@@ -487,7 +494,7 @@ def score_agreement(
 
 
 def estimate_share_of_ones(
-    measure: str, values: Floats, context: RatingContext, otherwise: str = "no item"
+    measure: str, values: Floats, context: RatingEvaluationContext, otherwise: str = "no item"
 ) -> JudgingMeasureEstimate:
     """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
     n = int(np.isfinite(values).sum())
@@ -497,31 +504,40 @@ def estimate_share_of_ones(
         measure,
         "",
         n,
-        estimate(values[:, None], _take_first_mean, context, "shares", "bootstrap over items", share=True),
+        estimate(
+            values[:, None],
+            _take_first_column_of_means,
+            context,
+            "shares",
+            "bootstrap over items",
+            share=True,
+        ),
     )
 
 
-def _make_correlations_and_errors(
-    values: Floats, data: GoldPairs, options: JudgeOptions, context: RatingContext
+def _iterate_rating_correlations_and_errors(
+    values: Floats, data: PairsWithGoldAndLength, options: JudgingRunOptions, context: RatingEvaluationContext
 ) -> Iterator[JudgingMeasureEstimate]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
-    yield from _make_headline_correlations(values, data, context)
+    yield from _estimate_correlation_by_language(values, data, context)
     for part in bin_by_word_count(data.words, options.word_bin_edges):
-        yield _make_correlation_measure(values, data.gold, part, options.smallest_bin, context)
+        yield _estimate_correlation_in_value_bin(values, data.gold, part, options.smallest_bin, context)
     whole = ValueBin("", np.ones(len(values), dtype=bool))
     errors = np.abs(values - data.gold)
     for part in (whole, *bin_by_gold_score(data.gold, options.gold_bin_edges)):
-        yield _make_error_measure(errors, part, context)
+        yield _estimate_rating_error_in_bin(errors, part, context)
 
 
-def _make_headline_correlations(
-    values: Floats, data: GoldPairs, context: RatingContext
+def _estimate_correlation_by_language(
+    values: Floats, data: PairsWithGoldAndLength, context: RatingEvaluationContext
 ) -> Iterator[JudgingMeasureEstimate]:
     """The correlation of all pairs; of several languages the mean, and then that of each."""
     by_language = data.language_masks
     parts = [
         replace(
-            _make_correlation_measure(values, data.gold, ValueBin("", members), 2, context, purpose=lang),
+            _estimate_correlation_in_value_bin(
+                values, data.gold, ValueBin("", members), 2, context, purpose=lang
+            ),
             subset=lang,
         )
         for lang, members in by_language.items()
@@ -538,8 +554,13 @@ def _make_headline_correlations(
     yield from parts
 
 
-def _make_correlation_measure(
-    values: Floats, gold: Floats, part: ValueBin, least: int, context: RatingContext, purpose: str = ""
+def _estimate_correlation_in_value_bin(
+    values: Floats,
+    gold: Floats,
+    part: ValueBin,
+    least: int,
+    context: RatingEvaluationContext,
+    purpose: str = "",
 ) -> JudgingMeasureEstimate:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
@@ -558,16 +579,20 @@ def _make_correlation_measure(
     return JudgingMeasureEstimate(HEADLINE, variant, n, what)
 
 
-def _make_error_measure(errors: Floats, part: ValueBin, context: RatingContext) -> JudgingMeasureEstimate:
+def _estimate_rating_error_in_bin(
+    errors: Floats, part: ValueBin, context: RatingEvaluationContext
+) -> JudgingMeasureEstimate:
     inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
         return JudgingMeasureEstimate(ERROR, variant, 0, "no pair")
-    mean = estimate(inside[:, None], _take_first_mean, context, f"error {part.label}", "bootstrap over pairs")
+    mean = estimate(
+        inside[:, None], _take_first_column_of_means, context, f"error {part.label}", "bootstrap over pairs"
+    )
     return JudgingMeasureEstimate(ERROR, variant, n, mean)
 
 
-def _take_first_mean(means: Floats) -> Floats:
+def _take_first_column_of_means(means: Floats) -> Floats:
     return means[..., 0]
 
 
@@ -579,10 +604,10 @@ class ValueBin:
     members: NDArray[np.bool_]
 
 
-def rescale_gold(gold: Floats, low: float, high: float) -> Floats:
+def rescale_gold_to_judge_scale(gold: Floats, low: float, high: float) -> Floats:
     """Gold scores (n,) of the range `low` to `high` on the judge's scale, 0 to 5; DataError for one outside.
 
-    >>> rescale_gold(np.array([1.0, 3.0, 5.0]), 1, 5).tolist()
+    >>> rescale_gold_to_judge_scale(np.array([1.0, 3.0, 5.0]), 1, 5).tolist()
     [0.0, 2.5, 5.0]
     """
     outside = (gold < low) | (gold > high)
@@ -604,7 +629,7 @@ def bin_by_gold_score(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> li
     """
     ends = [f"{edge:g}" for edge in (LOWEST, *edges, HIGHEST)]
     labels = [f"[{a},{b}{']' if b == ends[-1] else ')'}" for a, b in pairwise(ends)]
-    return _make_value_bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
+    return _make_bins_from_labels_and_indices(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
 
 
 def bin_by_word_count(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[ValueBin]:
@@ -615,7 +640,7 @@ def bin_by_word_count(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) ->
     """
     starts = [1, *(edge + 1 for edge in edges)]
     labels = [f"{a}-{b}" for a, b in zip(starts, edges, strict=False)] + [f"over {edges[-1]}"]
-    return _make_value_bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
+    return _make_bins_from_labels_and_indices(labels, np.searchsorted(np.asarray(edges), words, side="left"))
 
 
 def average_words_per_pair(first: Sequence[str], second: Sequence[str]) -> Floats:
@@ -623,5 +648,5 @@ def average_words_per_pair(first: Sequence[str], second: Sequence[str]) -> Float
     return np.array([(len(a.split()) + len(b.split())) / 2 for a, b in zip(first, second, strict=True)])
 
 
-def _make_value_bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[ValueBin]:
+def _make_bins_from_labels_and_indices(labels: Sequence[str], places: NDArray[np.intp]) -> list[ValueBin]:
     return [ValueBin(label, np.asarray(places == place)) for place, label in enumerate(labels)]

@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     First,
-    PrintedTable,
+    FormattedReportTable,
     RunTable,
     Value,
     format_csv_rows,
@@ -26,15 +26,15 @@ from embassay.protocols.kernel.tables import (
 from embassay.protocols.pteb.drops import (
     HEADLINES,
     DatasetInTask,
+    DatasetWordStatistics,
     ScoresInLengthBin,
-    WordsPerText,
     average_words_over_datasets,
-    compare_drops_with_distance,
-    is_paraphrase_run,
+    is_paraphrase_run_variant,
     list_used_datasets,
-    parse_paraphrase_source,
+    pair_drops_with_edit_distances,
+    parse_source_from_variant,
 )
-from embassay.protocols.wordings.records import BOTH, ENGLISH, OTHER, find_language_group
+from embassay.protocols.wordings.records import BOTH, ENGLISH, OTHER, classify_language_as_english_or_other
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
 from embassay.protocols.wordings.tables import (
     convert_to_points,
@@ -47,7 +47,7 @@ ORIGINAL = "original"
 
 
 @dataclass(frozen=True)
-class PtebRunRows:
+class PtebRunRowsAndComparisons:
     """The rows of a run and its comparisons; `kinds` are the systems in display order. `words` is table 1, `lengths`
     the drop by length of (task, dataset, system), `seconds` how long a system took for a run of the STS datasets and
     `peaks` the bytes its process held at most; each may be missing."""
@@ -55,7 +55,7 @@ class PtebRunRows:
     rows: Sequence[ResultRow]
     kinds: Mapping[str, Kind]
     comparisons: Mapping[str, Any] = field(default_factory=dict)
-    words: Sequence[WordsPerText] = ()
+    words: Sequence[DatasetWordStatistics] = ()
     lengths: Mapping[tuple[str, str, str], Sequence[ScoresInLengthBin]] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     peaks: Mapping[str, int] = field(default_factory=dict)
@@ -101,17 +101,17 @@ class PtebRunRows:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
         source without a score of some run only those that are there."""
         rows = self._scores_by_run.get((used.task, used.dataset, system, measure or used.measure, lang), [])
-        worded = [row for row in rows if not is_control_variant(row[0])] or rows
+        worded = [row for row in rows if not is_control_paraphraser_variant(row[0])] or rows
         values: dict[str, list[float]] = {}
         for variant, value in worded:
-            values.setdefault(parse_paraphrase_source(variant), []).append(value)
+            values.setdefault(parse_source_from_variant(variant), []).append(value)
         return values
 
     @cached_property
     def _scores_by_run(self) -> dict[tuple[str, ...], list[tuple[str, float]]]:
         by_scope: dict[tuple[str, ...], list[tuple[str, float]]] = {}
         for row in self.rows:
-            if is_paraphrase_run(row.variant) and row.value is not None:
+            if is_paraphrase_run_variant(row.variant) and row.value is not None:
                 key = (row.task, row.dataset, row.system, row.measure, row.subset)
                 by_scope.setdefault(key, []).append((row.variant, row.value))
         return by_scope
@@ -135,21 +135,23 @@ class SystemWithKind(NamedTuple):
     system: str
 
 
-def is_control_variant(variant: str) -> bool:
+def is_control_paraphraser_variant(variant: str) -> bool:
     """Whether a variant is that of a control among several sources."""
-    return parse_paraphrase_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
+    return parse_source_from_variant(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
-def is_dataset_multilingual(used: DatasetInTask) -> bool:
+def has_dataset_non_english_texts(used: DatasetInTask) -> bool:
     """Whether a dataset has texts in another language than English."""
-    return any(find_language_group(lang) in (OTHER, BOTH) for lang in used.languages)
+    return any(classify_language_as_english_or_other(lang) in (OTHER, BOTH) for lang in used.languages)
 
 
-def find_english_part(used: DatasetInTask) -> str | None:
+def find_language_of_english_part(used: DatasetInTask) -> str | None:
     """The language (`eng`, `en-en`) of a dataset's English part; empty for all of it, None where it has none."""
-    if not is_dataset_multilingual(used):
+    if not has_dataset_non_english_texts(used):
         return ""
-    return next((lang for lang in used.languages if find_language_group(lang) == ENGLISH), None)
+    return next(
+        (lang for lang in used.languages if classify_language_as_english_or_other(lang) == ENGLISH), None
+    )
 
 
 def find_task_measure(task: str) -> str:
@@ -167,7 +169,7 @@ AVERAGE = "Average"
 ORIG, PTEB, DELTA, SD = Column("orig"), Column("pteb"), Column("delta", "signed"), Column("sd")
 
 
-class SystemGridValues(NamedTuple):
+class SystemScoreAndDropPoints(NamedTuple):
     """In points. The first three stand on the items that have a wording; `sd` is that of `pteb` over runs, as in the
     paper, `delta_sd` that of `delta`, and `orig_all` the original score of all items."""
 
@@ -181,12 +183,12 @@ class SystemGridValues(NamedTuple):
 
 @dataclass(frozen=True)
 class SystemGridEntry:
-    """One system in one row of the grid: see `SystemGridValues`."""
+    """One system in one row of the grid: see `SystemScoreAndDropPoints`."""
 
     label: tuple[str, ...]
     kind: Kind
     system: str
-    values: SystemGridValues
+    values: SystemScoreAndDropPoints
 
 
 @dataclass(frozen=True)
@@ -204,58 +206,68 @@ class ScoreGrid(RunTable):
 
     def as_csv(self) -> str:
         """The grid as CSV, in full precision and in points."""
-        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *SystemGridValues._fields]]
-        for label in self._row_labels:
-            of_row = self._find_row_entries(label)
+        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *SystemScoreAndDropPoints._fields]]
+        for label in self._list_distinct_score_grid_labels:
+            of_row = self._list_grid_entries_with_label(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
-            lines.append([*label, "", AVERAGE, None, None, average_grid_delta(of_row), None, None, None])
+            lines.append(
+                [*label, "", AVERAGE, None, None, average_delta_over_embeddings(of_row), None, None, None]
+            )
         return format_csv_rows(lines)
 
-    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> FormattedReportTable:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
         del first  # its cells are changes
         systems = list(dict.fromkeys(entry.system for entry in self.entries))
         body = []
-        for label in self._row_labels:
-            of_row = {entry.system: entry for entry in self._find_row_entries(label)}
-            cells = [_format_grid_entry(of_row[system]) if system in of_row else "" for system in systems]
+        for label in self._list_distinct_score_grid_labels:
+            of_row = {entry.system: entry for entry in self._list_grid_entries_with_label(label)}
+            cells = [
+                _format_score_grid_entry(of_row[system]) if system in of_row else "" for system in systems
+            ]
             body.append(
-                [*label, *cells, DELTA.format_value_for_people(average_grid_delta(list(of_row.values())))]
+                [
+                    *label,
+                    *cells,
+                    DELTA.format_value_for_people(average_delta_over_embeddings(list(of_row.values()))),
+                ]
             )
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
         aligns = "l" * len(self.labels) + "r" * (len(systems) + 1)
-        return PrintedTable(self.title, headings, aligns, body, self.note)
+        return FormattedReportTable(self.title, headings, aligns, body, self.note)
 
     @property
-    def _row_labels(self) -> list[tuple[str, ...]]:
+    def _list_distinct_score_grid_labels(self) -> list[tuple[str, ...]]:
         return list(dict.fromkeys(entry.label for entry in self.entries))
 
-    def _find_row_entries(self, label: tuple[str, ...]) -> list[SystemGridEntry]:
+    def _list_grid_entries_with_label(self, label: tuple[str, ...]) -> list[SystemGridEntry]:
         return [entry for entry in self.entries if entry.label == label]
 
 
-def average_grid_delta(entries: Sequence[SystemGridEntry]) -> float | None:
+def average_delta_over_embeddings(entries: Sequence[SystemGridEntry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
     ranked = [entry for entry in entries if entry.kind != "reference"]
     embeddings = [entry for entry in ranked if entry.kind == "embedding"]
     return mean_if_complete([embedding.values.delta for embedding in embeddings or ranked])
 
 
-def average_grid_columns(entries: Sequence[SystemGridEntry], label: tuple[str, ...]) -> list[SystemGridEntry]:
+def make_mean_row_of_grid(
+    entries: Sequence[SystemGridEntry], label: tuple[str, ...]
+) -> list[SystemGridEntry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
-        means = _average_grid_values([entry.values for entry in mine])
+        means = _average_score_grids([entry.values for entry in mine])
         averages.append(SystemGridEntry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
     return averages
 
 
-def _average_grid_values(rows: Sequence[SystemGridValues]) -> SystemGridValues:
-    return SystemGridValues(*map(mean_if_complete, zip(*rows, strict=True)))
+def _average_score_grids(rows: Sequence[SystemScoreAndDropPoints]) -> SystemScoreAndDropPoints:
+    return SystemScoreAndDropPoints(*map(mean_if_complete, zip(*rows, strict=True)))
 
 
-def _format_grid_entry(entry: SystemGridEntry) -> str:
+def _format_score_grid_entry(entry: SystemGridEntry) -> str:
     values = entry.values
     spread = "" if values.sd is None else f" / ±{SD.format_value_for_people(values.sd)}"
     return (
@@ -267,18 +279,18 @@ def _format_grid_entry(entry: SystemGridEntry) -> str:
 PARAPHRASES = "paraphrases"
 
 
-def make_tables_without_scores(given: PtebRunRows) -> Iterator[ColumnTable]:
+def make_non_score_tables(given: PtebRunRowsAndComparisons) -> Iterator[ColumnTable]:
     """The tables that are no scores."""
     if given.words:
         yield _make_word_count_table(given)
     if given.seconds and "sts" in given.tasks:
-        yield _make_resources_table(given)
+        yield _make_score_and_runtime_table(given)
     yield _make_datasets_table(given)
     if any(row.task == PARAPHRASES for row in given.rows):
-        yield _make_quality_table(given)
+        yield _make_paraphrase_quality_table(given)
 
 
-def _make_word_count_table(given: PtebRunRows) -> ColumnTable:
+def _make_word_count_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table1", "PTEB table 1: words per text",
         [*given.words, {"dataset": AVERAGE, "mean": average_words_over_datasets(given.words)}], text("dataset"),
@@ -287,7 +299,7 @@ def _make_word_count_table(given: PtebRunRows) -> ColumnTable:
     )  # fmt: skip
 
 
-def _make_resources_table(given: PtebRunRows) -> ColumnTable:
+def _make_score_and_runtime_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     """Table 8: what a better score costs."""
     measure = find_task_measure("sts")
     return ColumnTable.of(
@@ -295,7 +307,7 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
         number_column("orig_sts", lambda row: given.find_value_in_points("sts", "", row.system, measure, ORIGINAL)),
         number_column("pteb_sts", lambda row: given.find_value_in_points("sts", "", row.system, measure)),
         number_column("runtime_s", lambda row: given.seconds.get(row.system), 1),
-        number_column("peak_rss_gib", partial(_find_peak_memory_gib, given)),
+        number_column("peak_rss_gib", partial(_find_system_peak_memory_gib, given)),
         # The paper has it; nothing here measures it.
         number_column("vram_gib", lambda _: None),
         note=("Seconds for one run of the STS datasets, excluding texts that were already encoded. Memory is the "
@@ -303,12 +315,12 @@ def _make_resources_table(given: PtebRunRows) -> ColumnTable:
     )  # fmt: skip
 
 
-def _find_peak_memory_gib(given: PtebRunRows, row: SystemWithKind) -> float | None:
+def _find_system_peak_memory_gib(given: PtebRunRowsAndComparisons, row: SystemWithKind) -> float | None:
     peak = given.peaks.get(row.system)
     return None if peak is None else peak / 2**30
 
 
-def _make_datasets_table(given: PtebRunRows) -> ColumnTable:
+def _make_datasets_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table13", "PTEB table 13: datasets", given.datasets, text("task"), text("dataset"),
         text("languages", lambda used: "; ".join(used.languages)), text("metric", "measure"),
@@ -325,7 +337,7 @@ class ParaphraseQualityRow(NamedTuple):
     results: dict[str, ResultRow]
 
 
-def _make_quality_table(given: PtebRunRows) -> ColumnTable:
+def _make_paraphrase_quality_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
     rows: dict[tuple[str, ...], ParaphraseQualityRow] = {}
     measures: dict[str, ComputedColumn] = {}
@@ -333,7 +345,7 @@ def _make_quality_table(given: PtebRunRows) -> ColumnTable:
         if result.task == PARAPHRASES:
             key = result.system, result.variant, result.dataset, result.lang
             rows.setdefault(key, ParaphraseQualityRow(*key, {})).results[result.measure] = result
-            find = partial(_find_quality_value, result.measure)
+            find = partial(_find_paraphrase_quality_value, result.measure)
             measures[result.measure] = number_column(result.measure, find, 3)
     return ColumnTable.of(
         "paraphrase_quality", "Texts by outcome", rows.values(), text("paraphraser"), text("run"),
@@ -343,7 +355,7 @@ def _make_quality_table(given: PtebRunRows) -> ColumnTable:
     )  # fmt: skip
 
 
-def _find_quality_value(measure: str, row: ParaphraseQualityRow) -> float | None:
+def _find_paraphrase_quality_value(measure: str, row: ParaphraseQualityRow) -> float | None:
     result = row.results.get(measure)
     return None if result is None else result.value
 
@@ -357,66 +369,75 @@ ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
 ENGLISH_ONLY = "English only, as in the paper; datasets with other languages are in table 10."
 
 
-def make_score_tables(given: PtebRunRows) -> Iterator[ScoreGrid | ColumnTable]:
+def make_score_tables(given: PtebRunRowsAndComparisons) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [(dataset, lang) for dataset, lang in _list_english_datasets(given) if dataset.task == "sts"]
+    english = [
+        (dataset, lang) for dataset, lang in _list_datasets_with_english_part(given) if dataset.task == "sts"
+    ]
     if english:
         rows = [
-            entry for dataset, lang in english
-            for entry in _make_grid_entries(given, dataset, (_format_dataset_title(dataset, lang),), lang)
-        ]  # fmt: skip
+            entry
+            for dataset, lang in english
+            for entry in _make_system_score_grid_entries(
+                given, dataset, (_format_dataset_with_language(dataset, lang),), lang
+            )
+        ]
         yield ScoreGrid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
-            (*rows, *average_grid_columns(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
+            (*rows, *make_mean_row_of_grid(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
         )  # fmt: skip
-    yield _make_english_task_grid(given)
+    yield _make_english_task_score_grid(given)
     others = [
         dataset
         for dataset in given.datasets
-        if is_dataset_multilingual(dataset) and given.is_dataset_of_suites(dataset, MULTILINGUAL_SUITE)
+        if has_dataset_non_english_texts(dataset) and given.is_dataset_of_suites(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
         rows = [
-            entry for used in others for entry in _make_grid_entries(given, used, (used.task, used.dataset))
+            entry
+            for used in others
+            for entry in _make_system_score_grid_entries(given, used, (used.task, used.dataset))
         ]
         yield ScoreGrid(
             "pteb_table10", "PTEB table 10: datasets in languages other than English, x 100",
-            ("task", "dataset"), (*rows, *average_grid_columns(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
+            ("task", "dataset"), (*rows, *make_mean_row_of_grid(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
         )  # fmt: skip
     yield _make_dataset_score_table(given)
     if given.labels:
-        yield _make_paraphrase_source_table(given)
+        yield _make_scores_by_paraphraser_table(given)
     if any("prompt=" in label for label in given.labels) and "sts" in given.tasks:
         yield _make_prompts_table(given)
 
 
-def _make_english_task_grid(given: PtebRunRows) -> ScoreGrid:
+def _make_english_task_score_grid(given: PtebRunRowsAndComparisons) -> ScoreGrid:
     """Table 9: the tasks in English, as in the paper, so that its STS is the average of table 6.
 
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
     deviation over runs are those of the run's own rows.
     """
-    english = _list_english_datasets(given)
-    mixed = bool(english) and any(is_dataset_multilingual(dataset) for dataset in given.datasets)
+    english = _list_datasets_with_english_part(given)
+    mixed = bool(english) and any(has_dataset_non_english_texts(dataset) for dataset in given.datasets)
     rows: list[SystemGridEntry] = []
     for task in given.tasks:
         parts = [(dataset, lang) for dataset, lang in english if dataset.task == task]
         used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
         if not used:
             continue
-        label = (task, _format_dataset_title(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
+        label = (task, _format_dataset_with_language(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
         whole = [dataset for dataset in given.datasets if dataset.task == task]
         if used == [(dataset, "") for dataset in whole]:
-            rows += _make_grid_entries(given, DatasetInTask(task, "", (), find_task_measure(task)), label)
+            rows += _make_system_score_grid_entries(
+                given, DatasetInTask(task, "", (), find_task_measure(task)), label
+            )
         else:
             rows += [
                 SystemGridEntry(label, kind, name, _average_system_over_datasets(given, used, name))
                 for kind, name in given.systems()
             ]
     if mixed:
-        rows += average_grid_columns(rows, (AVERAGE, ""))
+        rows += make_mean_row_of_grid(rows, (AVERAGE, ""))
     else:
-        rows += _make_grid_entries(given, DatasetInTask(OVERALL, "", (), OVERALL), (AVERAGE, ""))
+        rows += _make_system_score_grid_entries(given, DatasetInTask(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
     return ScoreGrid(
@@ -425,37 +446,39 @@ def _make_english_task_grid(given: PtebRunRows) -> ScoreGrid:
     )  # fmt: skip
 
 
-def _list_english_datasets(given: PtebRunRows) -> list[tuple[DatasetInTask, str]]:
+def _list_datasets_with_english_part(given: PtebRunRowsAndComparisons) -> list[tuple[DatasetInTask, str]]:
     """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
     return [
         (dataset, lang)
         for dataset in given.datasets
         if given.is_dataset_of_suites(dataset, "pteb-sts", ENGLISH_SUITE)
-        and (lang := find_english_part(dataset)) is not None
+        and (lang := find_language_of_english_part(dataset)) is not None
     ]
 
 
-def _format_dataset_title(used: DatasetInTask, lang: str) -> str:
+def _format_dataset_with_language(used: DatasetInTask, lang: str) -> str:
     return f"{used.dataset} {lang}".strip()
 
 
 def _average_system_over_datasets(
-    given: PtebRunRows, used: Sequence[tuple[DatasetInTask, str]], system: str
-) -> SystemGridValues:
+    given: PtebRunRowsAndComparisons, used: Sequence[tuple[DatasetInTask, str]], system: str
+) -> SystemScoreAndDropPoints:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    means = _average_grid_values(
-        [_compute_system_values(given, dataset, system, lang) for dataset, lang in used]
+    means = _average_score_grids(
+        [_collect_original_and_paraphrase_values(given, dataset, system, lang) for dataset, lang in used]
     )
     sd, delta_sd = (
         convert_to_points(
-            _compute_run_deviation([given.runs(dataset, system, lang, measure) for dataset, lang in used])
+            _compute_deviation_of_mean_over_runs(
+                [given.runs(dataset, system, lang, measure) for dataset, lang in used]
+            )
         )
         for measure in ("", "delta")
     )
     return means._replace(sd=sd, delta_sd=delta_sd)
 
 
-def _compute_run_deviation(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
+def _compute_deviation_of_mean_over_runs(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
     """`parts` hold, by source, the score of every run. The sample standard deviation over runs of their mean, of the
     runs that all have; over several sources the root of the mean variance. None where a source has one run."""
     variances = []
@@ -470,19 +493,21 @@ def _compute_run_deviation(parts: Sequence[Mapping[str, Sequence[float]]]) -> fl
     return sqrt(fmean(variances)) if variances else None
 
 
-def _make_grid_entries(
-    given: PtebRunRows, used: DatasetInTask, label: tuple[str, ...], lang: str = ""
+def _make_system_score_grid_entries(
+    given: PtebRunRowsAndComparisons, used: DatasetInTask, label: tuple[str, ...], lang: str = ""
 ) -> Iterator[SystemGridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield SystemGridEntry(label, kind, system, _compute_system_values(given, used, system, lang))
+        yield SystemGridEntry(
+            label, kind, system, _collect_original_and_paraphrase_values(given, used, system, lang)
+        )
 
 
-def _compute_system_values(
-    given: PtebRunRows, used: DatasetInTask, system: str, lang: str = ""
-) -> SystemGridValues:
+def _collect_original_and_paraphrase_values(
+    given: PtebRunRowsAndComparisons, used: DatasetInTask, system: str, lang: str = ""
+) -> SystemScoreAndDropPoints:
     where = (used.task, used.dataset, system)
-    return SystemGridValues(
+    return SystemScoreAndDropPoints(
         given.find_value_in_points(*where, "original", lang=lang),
         given.find_value_in_points(*where, used.measure, lang=lang),
         given.find_value_in_points(*where, "delta", lang=lang),
@@ -498,12 +523,12 @@ class SystemDatasetScore(NamedTuple):
     used: DatasetInTask
     kind: Kind
     system: str
-    values: SystemGridValues
+    values: SystemScoreAndDropPoints
     score: ResultRow | None
     drop: ResultRow | None
 
 
-def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
+def _make_dataset_score_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     """Every dataset of every task with the intervals, one line per system."""
     rows = []
     for used in given.datasets:
@@ -512,7 +537,12 @@ def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
             score, drop = (given.find(*where, measure) for measure in (used.measure, "delta"))
             rows.append(
                 SystemDatasetScore(
-                    used, kind, system, _compute_system_values(given, used, system), score, drop
+                    used,
+                    kind,
+                    system,
+                    _collect_original_and_paraphrase_values(given, used, system),
+                    score,
+                    drop,
                 )
             )
     return ColumnTable.of(
@@ -528,7 +558,7 @@ def _make_dataset_score_table(given: PtebRunRows) -> ColumnTable:
     )  # fmt: skip
 
 
-class SystemScoreBySource(NamedTuple):
+class SystemTaskAndParaphraseSource(NamedTuple):
     """A system on a task in the wordings of a source, with the `measure` of its score."""
 
     label: str
@@ -538,25 +568,25 @@ class SystemScoreBySource(NamedTuple):
     system: str
 
 
-def _make_paraphrase_source_table(given: PtebRunRows) -> ColumnTable:
+def _make_scores_by_paraphraser_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
     tasks = [*((task, find_task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
     rows = [
-        SystemScoreBySource(label, *task, *system)
+        SystemTaskAndParaphraseSource(label, *task, *system)
         for label in ("", *given.labels)
         for task in tasks
         for system in given.systems()
     ]
 
-    def find_source_value(row: SystemScoreBySource, measure: str) -> float | None:
+    def find_points_from_source(row: SystemTaskAndParaphraseSource, measure: str) -> float | None:
         return given.find_value_in_points(row.task, "", row.system, measure, row.label)
 
     return ColumnTable.of(
         "scores_by_source", "By paraphraser and prompt, x 100", rows,
         text("source", lambda row: row.label or "all but controls"), text("task"), text("kind"), text("system"),
-        number_column("pteb", lambda row: find_source_value(row, row.measure)),
-        number_column("delta", lambda row: find_source_value(row, "delta"), style="signed"),
-        number_column("sd", lambda row: find_source_value(row, "sd")),
+        number_column("pteb", lambda row: find_points_from_source(row, row.measure)),
+        number_column("delta", lambda row: find_points_from_source(row, "delta"), style="signed"),
+        number_column("sd", lambda row: find_points_from_source(row, "sd")),
     )  # fmt: skip
 
 
@@ -570,10 +600,10 @@ class SystemScoreByPrompt(NamedTuple):
     edit_distance: float | None = None
 
 
-def _make_prompts_table(given: PtebRunRows) -> ColumnTable:
+def _make_prompts_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     """Table 12, and the range over prompts: how much the wording of the instruction matters."""
     distances: dict[str, dict[str, float]] = {}
-    for point in compare_drops_with_distance(given.rows).points:
+    for point in pair_drops_with_edit_distances(given.rows).points:
         distances.setdefault(point.source, {})[point.dataset] = point.edit_distance
     labels = [label for label in given.labels if "prompt=" in label]
     names = [dataset.dataset for dataset in given.datasets if dataset.task == "sts"]
@@ -582,7 +612,10 @@ def _make_prompts_table(given: PtebRunRows) -> ColumnTable:
     }
     rows: list[SystemScoreByPrompt] = []
     for kind, system in given.systems():
-        scores = {label: given.find_value_in_points("sts", "", system, find_task_measure("sts"), label) for label in labels}
+        scores = {
+            label: given.find_value_in_points("sts", "", system, find_task_measure("sts"), label)
+            for label in labels
+        }
         rows += [
             SystemScoreByPrompt(label, kind, system, score, edits[label]) for label, score in scores.items()
         ]

@@ -34,7 +34,7 @@ from embassay.protocols.kernel.comparisons import (
     METHOD,
     SystemHeadlineValue,
     average_headline_components,
-    compare_headlines,
+    compare_headlines_of_all_systems,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
@@ -51,10 +51,10 @@ from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,
     CandidateParaphraserMeans,
-    CandidateSelectionResult,
     ParaphraserSelectionPlan,
     ParaphraserSelectionRequest,
-    ParaphraserSelectionWork,
+    ParaphraserSelectionResult,
+    ParaphraserSelectionWorker,
     forecast_selection_cost,
     make_paraphrase_ids,
     make_plan,
@@ -79,24 +79,24 @@ Means = Mapping[str, Mapping[str, SystemHeadlineValue]]
 """Candidate -> measure -> its mean over the datasets."""
 
 
-def summarise_paraphraser_choice(
+def make_paraphraser_choice_results(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
 ) -> tuple[list[ResultRow], dict[str, Any], dict[str, Any]]:
     """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
-    means = average_candidate_measures(plan, records)
+    means = average_measures_per_candidate(plan, records)
     rows = []
     for candidate in plan.systems:
         rows += [
-            _make_measure_row(plan, candidate.name, "", name, headline)
+            _make_candidate_result_row(plan, candidate.name, "", name, headline)
             for name, headline in means[candidate.name].items()
         ]
-        rows += _make_judge_rows(plan, records, candidate.name)
+        rows += _make_similarity_rows_by_judge(plan, records, candidate.name)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
         "scopes": {
-            name: compare_headlines([means[system.name][name] for system in plan.systems])
+            name: compare_headlines_of_all_systems([means[system.name][name] for system in plan.systems])
             for name in (HEADLINE, "edit_distance")
         },
     }
@@ -105,16 +105,17 @@ def summarise_paraphraser_choice(
 
 def apply_selection_rule(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
-) -> CandidateSelectionResult:
+) -> ParaphraserSelectionResult:
     """What the rule says of the candidates."""
     return select_paraphraser(
-        _make_candidate_means(average_candidate_measures(plan, records)), plan.request.options.selection_rule
+        _list_means_of_candidates(average_measures_per_candidate(plan, records)),
+        plan.request.options.candidate_selection_rule,
     )
 
 
 def as_dict(plan: ParaphraserSelectionPlan, means: Means) -> dict[str, Any]:
     """The selection as the manifest holds it."""
-    candidates, rule = _make_candidate_means(means), plan.request.options.selection_rule
+    candidates, rule = _list_means_of_candidates(means), plan.request.options.candidate_selection_rule
     return {
         "rule": str(rule),
         **asdict(select_paraphraser(candidates, rule)),
@@ -124,19 +125,20 @@ def as_dict(plan: ParaphraserSelectionPlan, means: Means) -> dict[str, Any]:
     }
 
 
-def average_candidate_measures(
+def average_measures_per_candidate(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
 ) -> dict[str, dict[str, SystemHeadlineValue]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
         system.name: {
-            name: _average_measure_over_datasets(plan, records, system.name, name) for name in MEASURES
+            name: _average_candidate_measure_over_datasets(plan, records, system.name, name)
+            for name in MEASURES
         }
         for system in plan.systems
     }
 
 
-def _make_candidate_means(means: Means) -> list[CandidateParaphraserMeans]:
+def _list_means_of_candidates(means: Means) -> list[CandidateParaphraserMeans]:
     return [
         CandidateParaphraserMeans(
             name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
@@ -146,7 +148,7 @@ def _make_candidate_means(means: Means) -> list[CandidateParaphraserMeans]:
     ]  # fmt: skip
 
 
-def _average_measure_over_datasets(
+def _average_candidate_measure_over_datasets(
     plan: ParaphraserSelectionPlan,
     records: Sequence[CellRecord],
     candidate: str,
@@ -154,7 +156,7 @@ def _average_measure_over_datasets(
     variant: str = "",
 ) -> SystemHeadlineValue:
     """The unweighted mean over all datasets; none where one of them has no value."""
-    parts = _collect_dataset_components(plan, records, candidate, measure, variant)
+    parts = _collect_candidate_measure_by_dataset(plan, records, candidate, measure, variant)
     for dataset, part in parts.items():
         if part.value is None:
             return SystemHeadlineValue.none(candidate, f"{dataset}: {part.reason}")
@@ -163,7 +165,7 @@ def _average_measure_over_datasets(
     return SystemHeadlineValue.of(candidate, whole, method)
 
 
-def _collect_dataset_components(
+def _collect_candidate_measure_by_dataset(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, HeadlineComponent]:
     """Collect the component of a candidate's measure on every dataset."""
@@ -179,7 +181,7 @@ def _collect_dataset_components(
     return parts
 
 
-def _make_judge_rows(
+def _make_similarity_rows_by_judge(
     plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str
 ) -> Iterator[ResultRow]:
     """A candidate's similarity by every judge that has rated it: mean and Hodges-Lehmann estimate (table 5)."""
@@ -189,14 +191,14 @@ def _make_judge_rows(
         if variant not in present:
             continue
         if variant:
-            yield _make_measure_row(
+            yield _make_candidate_result_row(
                 plan,
                 candidate,
                 variant,
                 HEADLINE,
-                _average_measure_over_datasets(plan, records, candidate, HEADLINE, variant),
+                _average_candidate_measure_over_datasets(plan, records, candidate, HEADLINE, variant),
             )
-        parts = _collect_dataset_components(plan, records, candidate, HEADLINE, variant)
+        parts = _collect_candidate_measure_by_dataset(plan, records, candidate, HEADLINE, variant)
         yield _make_hodges_lehmann_row(plan, candidate, variant, parts)
 
 
@@ -214,7 +216,7 @@ def _make_hodges_lehmann_row(
     return ResultRow(*where, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
 
 
-def _make_measure_row(
+def _make_candidate_result_row(
     plan: ParaphraserSelectionPlan, candidate: str, variant: str, measure: str, headline: SystemHeadlineValue
 ) -> ResultRow:
     low, high = headline.interval
@@ -243,15 +245,15 @@ def make_paraphraser_choice_tables(
     """All tables; `selection` is the manifest's."""
     results = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
     candidates = [candidate["name"] for candidate in selection["candidates"]]
-    yield _make_criteria_table(results, candidates, selection)
+    yield _make_paraphraser_criteria_table(results, candidates, selection)
     yield _make_cross_judge_table(results, selection)
-    yield _make_dataset_criteria_table(results, candidates)
+    yield _make_paraphrasers_by_dataset_table(results, candidates)
 
 
 Found = Mapping[tuple[str, str, str, str], ResultRow]
 
 
-class ParaphraserOnDataset(NamedTuple):
+class ParaphraserDatasetPair(NamedTuple):
     """A paraphraser on a dataset, or over all."""
 
     name: str
@@ -260,32 +262,36 @@ class ParaphraserOnDataset(NamedTuple):
 
 def _make_criteria_columns(results: Found) -> Iterator[ComputedColumn]:
     for measure, (heading, decimals) in _SHOWN.items():
-        yield number_column(heading, partial(_find_criterion_value, results, measure, "value"), decimals)
+        yield number_column(
+            heading, partial(_find_candidate_measure_field, results, measure, "value"), decimals
+        )
 
 
-def _find_criterion_value(results: Found, measure: str, field: str, candidate: ParaphraserOnDataset) -> Any:
+def _find_candidate_measure_field(
+    results: Found, measure: str, field: str, candidate: ParaphraserDatasetPair
+) -> Any:
     return getattr(results.get((candidate.name, candidate.dataset, "", measure)), field, None)
 
 
-def _make_criteria_table(
+def _make_paraphraser_criteria_table(
     results: Found, candidates: Sequence[str], selection: Mapping[str, Any]
 ) -> ColumnTable:
-    def say_selected(candidate: ParaphraserOnDataset) -> str:
+    def describe_candidate_selection(candidate: ParaphraserDatasetPair) -> str:
         selected = candidate.name == selection["selected"]
         return "yes" if selected else selection["rejected"].get(candidate.name, "no")
 
     return ColumnTable.of(
         "pteb_table4",
         f"PTEB table 4: paraphrasers, means over datasets; similarity as rated by {selection['judge']}",
-        map(ParaphraserOnDataset, candidates), text("Paraphraser", "name"), *_make_criteria_columns(results),
+        map(ParaphraserDatasetPair, candidates), text("Paraphraser", "name"), *_make_criteria_columns(results),
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
-        text("Selected", say_selected),
+        text("Selected", describe_candidate_selection),
         note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
             "covers parallel requests, except for a candidate with concurrency=1.",
     )  # fmt: skip
 
 
-class CrossJudgeRating(NamedTuple):
+class JudgeRatingOfParaphraser(NamedTuple):
     """What a judge says of a paraphraser: the mean over datasets, and its Hodges-Lehmann estimate."""
 
     name: str
@@ -300,8 +306,12 @@ def _make_cross_judge_table(results: Found, selection: Mapping[str, Any]) -> Col
         for judge in (selection["judge"], *selection["cross_judges"]):
             variant = "" if judge == selection["judge"] else f"judge={judge}"
             mean, shift = (results.get((name, "", variant, measure)) for measure in (HEADLINE, SHIFT))
-            if mean is not None and shift is not None and _is_cross_checked(results, name, selection):
-                rows.append(CrossJudgeRating(name, judge, mean, shift))
+            if (
+                mean is not None
+                and shift is not None
+                and _is_selected_or_rated_by_other_judges(results, name, selection)
+            ):
+                rows.append(JudgeRatingOfParaphraser(name, judge, mean, shift))
     return ColumnTable.of(
         "pteb_table5", "PTEB table 5: the selected paraphraser, as rated by every judge", rows,
         text("Paraphraser", "name"), text("Judge", "judge"), number_column("Average", "mean.value"),
@@ -312,19 +322,19 @@ def _make_cross_judge_table(results: Found, selection: Mapping[str, Any]) -> Col
     )  # fmt: skip
 
 
-def _is_cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
+def _is_selected_or_rated_by_other_judges(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
     """Whether it is the selected candidate, or another that several judges have rated."""
     others = ((name, "", f"judge={judge}", HEADLINE) for judge in selection["cross_judges"])
     return name == selection["selected"] or any(judge in results for judge in others)
 
 
-def _make_dataset_criteria_table(results: Found, candidates: Sequence[str]) -> ColumnTable:
+def _make_paraphrasers_by_dataset_table(results: Found, candidates: Sequence[str]) -> ColumnTable:
     datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in results if dataset))
     return ColumnTable.of(
         "paraphrasers_by_dataset", "Paraphrasers on every dataset",
-        [ParaphraserOnDataset(name, dataset) for name in candidates for dataset in datasets],
+        [ParaphraserDatasetPair(name, dataset) for name in candidates for dataset in datasets],
         text("Paraphraser", "name"), text("Dataset", "dataset"), *_make_criteria_columns(results),
-        whole_number_column("Texts", partial(_find_criterion_value, results, "failed", "n")),
+        whole_number_column("Texts", partial(_find_candidate_measure_field, results, "failed", "n")),
     )  # fmt: skip
 
 
@@ -352,12 +362,12 @@ def paraphrasers(
         ParaphraserSelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
         datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges)
     )  # fmt: skip
-    return ParaphraserSelection().carry_out(
+    return ParaphraserSelectionStep().carry_out(
         request, Path(out), cache=cache, listener=listener, max_usd=max_usd
     )
 
 
-class ParaphraserSelection(PairRatingStep):
+class ParaphraserSelectionStep(PairRatingStep):
     """Every candidate paraphrases every dataset, and a judge rates what came of it."""
 
     def plan_run(
@@ -401,10 +411,10 @@ class ParaphraserSelection(PairRatingStep):
         """Keep the texts, under the names that items give them, and create the set of paraphrases."""
         for dataset in plan.datasets:
             self.folder.write_texts_once(
-                TASK, dataset.name, partial(_make_distinct_text_columns, plan, dataset)
+                TASK, dataset.name, partial(_make_columns_of_texts_to_rewrite, plan, dataset)
             )
-        paraphrases = ParaphraseSet.create_in_folder(self.folder.path / "paraphrases")
-        self.evaluate = ParaphraserSelectionWork(plan, paraphrases, plan.cache).evaluate
+        paraphrases = ParaphraseSet.open_or_create_in_folder(self.folder.path / "paraphrases")
+        self.evaluate = ParaphraserSelectionWorker(plan, paraphrases, plan.cache).evaluate
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Run the cells, then have the other judges rate the candidate that is selected."""
@@ -412,25 +422,25 @@ class ParaphraserSelection(PairRatingStep):
         plan: Any = session.plan
         if plan.request.cross_judges and plan.request.options.cross_check == "selected":
             selected = apply_selection_rule(plan, session.list_ended_cells()).selected
-            session.plan = plan.add_cross_check_cells([selected])
+            session.plan = plan.add_cells_of_other_judges([selected])
             session.do(listener)
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
         """What closing manifests say besides: what was selected."""
         plan: Any = session.plan
-        return {"selection": as_dict(plan, average_candidate_measures(plan, session.list_ended_cells()))}
+        return {"selection": as_dict(plan, average_measures_per_candidate(plan, session.list_ended_cells()))}
 
     def draw_conclusions(
         self, plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
     ) -> RunConclusions:
         """Draw the run's conclusions: the criteria over all datasets, and the rule that selects."""
-        summary, comparisons, selection = summarise_paraphraser_choice(plan, records)
+        summary, comparisons, selection = make_paraphraser_choice_results(plan, records)
         return RunConclusions(
             summary, comparisons, tuple(make_paraphraser_choice_tables([*rows, *summary], selection))
         )
 
 
-def _make_distinct_text_columns(
+def _make_columns_of_texts_to_rewrite(
     plan: ParaphraserSelectionPlan, dataset: PlannedDataset
 ) -> dict[str, list[str]]:
     texts = [text.text for text in plan.list_texts_to_rewrite(dataset)]

@@ -63,7 +63,7 @@ def check_question_kinds(kinds: Collection[str], known: Collection[str]) -> None
             )
 
 
-def check_language_is_named(kinds: Collection[str], into: str) -> None:
+def check_language_kind_has_language(kinds: Collection[str], into: str) -> None:
     """UsageError where questions are wanted in another language, and none is named."""
     if "language" in kinds and not into:
         raise UsageError("Questions of the kind 'language' need a language.", mend="Add --into de.")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from embassay.data.documents import PlacedPassage
-from embassay.data.language import explain_foreign_wording, explain_language_mismatch
+from embassay.data.language import explain_why_languages_of_texts_differ, explain_why_text_not_in_language
 from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import draw_random_bytes
 
@@ -62,8 +62,8 @@ def find_question_fault(
     if not is_of_question_kind(question, kind):
         return "of another kind", question
     wrong = (
-        explain_foreign_wording(question, options.into) if kind == "language"
-        else explain_language_mismatch(passage.body, question, passage.lang or "und")
+        explain_why_text_not_in_language(question, options.into) if kind == "language"
+        else explain_why_languages_of_texts_differ(passage.body, question, passage.lang or "und")
     )  # fmt: skip
     if wrong:
         return "wrong language", f"{wrong}: {question}"
@@ -95,16 +95,16 @@ def is_copy_of_passage(question: str, body: str, kind: str, most: float) -> bool
     True
     """
     asked = _split_words(question)
-    run = find_longest_shared_run(asked, _split_words(body))
+    run = measure_longest_shared_run(asked, _split_words(body))
     if kind == "keywords":
         return len(asked) >= 3 and run == len(asked)
     return run >= _RUN or (len(asked) >= 4 and run > most * len(asked))
 
 
-def find_longest_shared_run(asked: Sequence[str], words: Sequence[str]) -> int:
+def measure_longest_shared_run(asked: Sequence[str], words: Sequence[str]) -> int:
     """The most of the words `asked` that stand in a row in `words`, in the same order.
 
-    >>> find_longest_shared_run("a b c d".split(), "x b c y d".split())
+    >>> measure_longest_shared_run("a b c d".split(), "x b c y d".split())
     2
     """
     # A row of the table of the longest common run; only the row before it is needed.
@@ -138,15 +138,15 @@ def find_quotation_span(body: str, quote: str) -> tuple[int, int] | None:
     >>> find_quotation_span("- **Negatives** are the `query`'s own.", "Negatives are the query's own.")
     (4, 37)
     """
-    if (span := _find_quoted_words(body, quote)) is not None:
+    if (span := _find_span_of_quoted_words(body, quote)) is not None:
         return span
     kept = [place for place, sign in enumerate(body) if sign not in _MARKDOWN]
     bare = "".join(body[place] for place in kept)
-    span = _find_quoted_words(bare, quote.translate(_UNMARKED))
+    span = _find_span_of_quoted_words(bare, quote.translate(_UNMARKED))
     return None if span is None else (kept[span[0]], kept[span[1] - 1] + 1)
 
 
-def _find_quoted_words(body: str, quote: str) -> tuple[int, int] | None:
+def _find_span_of_quoted_words(body: str, quote: str) -> tuple[int, int] | None:
     words = quote.strip(_AROUND).split()
     if sum(map(len, words)) < 2:
         return None

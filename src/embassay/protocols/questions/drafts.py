@@ -20,7 +20,7 @@ from embassay.contracts import ChatMessage, ChatModel, SamplingSettings
 from embassay.data.check.figures import NearDuplicateRule, TextMinHashSignatures
 from embassay.data.documents import PlacedPassage
 from embassay.errors import DataError, TextRefused, Unanswered
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.kernel.inputs import (
     Prompt,
     compute_fence_mark,
@@ -40,10 +40,10 @@ from embassay.protocols.questions.checks import (
 from embassay.randomness import draw_random_bytes
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import digest_json, format_value_as_json
-from embassay.runs.forecast import CellForecast, estimate_cost_outlook, estimate_server_seconds
+from embassay.runs.forecast import CellForecast, estimate_server_seconds, forecast_cost_of_remaining_parts
 from embassay.runs.spending import format_dollars
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
-from embassay.systems.chat import fit_chat_model_to_context, open_chat
+from embassay.systems.chat import fit_chat_without_thinking_to_context, open_chat
 from embassay.systems.chat.server import AnswerNeverFitSchema
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_server_tokens
@@ -53,7 +53,7 @@ VERSION = "1"
 
 
 @dataclass(frozen=True)
-class QuestionDraft:
+class QuestionDraftWithResult:
     """A question and what became of it: `outcome` is kept, or why not. `start` and `end` are the characters of the
     document that answer it; `rejected` are the outcomes of the attempts before."""
 
@@ -77,7 +77,7 @@ class QuestionDraft:
         return self.outcome == KEPT
 
     @property
-    def checked_attempt_count(self) -> int:
+    def count_attempts_reaching_check(self) -> int:
         """Attempts that came to the second call, as far as their outcomes say."""
         return sum(name in (KEPT, "not answerable", "answered") for name in (*self.rejected, self.outcome))
 
@@ -172,7 +172,7 @@ def _format_shown_passage(passage: PlacedPassage) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
 
 
-def _find_quotation(passage: PlacedPassage, evidence: str) -> tuple[int, int] | None:
+def _find_quotation_span_in_body(passage: PlacedPassage, evidence: str) -> tuple[int, int] | None:
     """Where the body has a quotation, from what was shown: title and body. Of one that begins in the title, the rest;
     None where the body has nothing of it."""
     if (place := find_quotation_span(passage.body, evidence)) is not None:
@@ -202,7 +202,7 @@ def _find_no_passages(_: str) -> Sequence[PlacedPassage]:
 
 
 @dataclass(frozen=True)
-class QuestionWriter:
+class QuestionWriterAndChecker:
     """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
 
     chat: CachedChatModel
@@ -232,16 +232,16 @@ class QuestionWriter:
             [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
         )[:32]
 
-    async def draft_question(self, kind: str, passage: PlacedPassage) -> QuestionDraft:
+    async def draft_question(self, kind: str, passage: PlacedPassage) -> QuestionDraftWithResult:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
         model that cannot be had, BudgetExceeded when the money ends."""
-        head = QuestionDraft(
+        head = QuestionDraftWithResult(
             self.key(kind, passage), kind, passage.id, passage.document or passage.id, "unreadable"
         )
         rejected: list[str] = []
         for attempt in range(self.options.attempts):
             try:
-                fields = await self._attempt_question(kind, passage, attempt)
+                fields = await self._attempt_to_write_question(kind, passage, attempt)
                 return replace(head, outcome=KEPT, attempts=attempt + 1, rejected=tuple(rejected), **fields)
             except UnfitDraftError as unfit:
                 rejected.append(unfit.outcome)
@@ -251,7 +251,9 @@ class QuestionWriter:
         # The last refusal is the outcome itself.
         return replace(head, rejected=tuple(rejected[:-1]))
 
-    async def _attempt_question(self, kind: str, passage: PlacedPassage, attempt: int) -> dict[str, Any]:
+    async def _attempt_to_write_question(
+        self, kind: str, passage: PlacedPassage, attempt: int
+    ) -> dict[str, Any]:
         options, key = self.options, self.key(kind, passage)
         sampling = SamplingSettings(options.temperature, options.top_p, self._derive_seed("write", attempt))
         messages = make_writer_messages(kind, passage, options.into)
@@ -260,7 +262,7 @@ class QuestionWriter:
         fault = find_question_fault(question, kind, passage, options)
         if fault:
             raise UnfitDraftError(*fault)
-        place = _find_quotation(passage, written.evidence)
+        place = _find_quotation_span_in_body(passage, written.evidence)
         if place is None:
             raise UnfitDraftError("ungrounded", written.evidence)
         if kind == NEAR:
@@ -337,23 +339,23 @@ Drawn = Mapping[str, Sequence[PlacedPassage]]
 
 def open_question_writer(
     llm: str, checker: str, options: QuestionsOptions, seed: int, cache: Path | None, ledger: Ledger | None
-) -> QuestionWriter:
+) -> QuestionWriterAndChecker:
     """The chat model that writes and the one that checks (empty: the same), with their kept answers. ModelError for one
     that cannot be opened."""
     answers = ChatAnswerCache.open(cache)
     chat = CachedChatModel(_open_chat_model(llm, ledger), answers)
-    return QuestionWriter(
+    return QuestionWriterAndChecker(
         chat, CachedChatModel(_open_chat_model(checker, ledger), answers) if checker else chat, options, seed
     )
 
 
 def _open_chat_model(spec: str, ledger: Ledger | None) -> ChatModel:
     chat = open_chat(spec, ledger=ledger)
-    return fit_chat_model_to_context(chat, _ANSWER + 4_000)
+    return fit_chat_without_thinking_to_context(chat, _ANSWER + 4_000)
 
 
-def plan_question_models(
-    llm: str, checker: str, writer: QuestionWriter, ledger: Ledger | None
+def list_writer_and_checker_models(
+    llm: str, checker: str, writer: QuestionWriterAndChecker, ledger: Ledger | None
 ) -> tuple[PlannedSystem, ...]:
     """Both as a manifest tells them. UsageError where the cost is limited and a price is not known."""
     roles = [(llm, writer.chat, "writes questions")]
@@ -393,19 +395,21 @@ def draw_passages_by_kind(
     return drawn
 
 
-def forecast_draft_calls(
+def forecast_writer_calls_for_drafts(
     head: CellForecast,
-    writer: QuestionWriter,
+    writer: QuestionWriterAndChecker,
     kind: str,
     drawn: Sequence[PlacedPassage],
-    done: Mapping[str, QuestionDraft],
+    done: Mapping[str, QuestionDraftWithResult],
 ) -> Iterator[CellForecast]:
     """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
     of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
     asked = [passage for passage in drawn if writer.key(kind, passage) not in done]
     first = len(done) < FIRST
     tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
-    checked = 1.0 if first else float(np.mean([draft.checked_attempt_count for draft in done.values()]))
+    checked = (
+        1.0 if first else float(np.mean([draft.count_attempts_reaching_check for draft in done.values()]))
+    )
     passages = 1 + SEARCHED if kind == NEAR else 1
     sent = (
         (writer.chat, [make_writer_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
@@ -425,8 +429,10 @@ def forecast_draft_calls(
         )  # fmt: skip
 
 
-def describe_open_cost(
-    cells: Sequence[CellForecast], writer: QuestionWriter, done: Mapping[str, QuestionDraft]
+def describe_forecast_uncertainty(
+    cells: Sequence[CellForecast],
+    writer: QuestionWriterAndChecker,
+    done: Mapping[str, QuestionDraftWithResult],
 ) -> str:
     """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
     usd = sum(cell.usd or 0.0 for cell in cells)
@@ -443,8 +449,8 @@ def describe_open_cost(
     )
 
 
-def list_missing_drafts(
-    writer: QuestionWriter, drawn: Drawn, drafts: Container[str]
+def list_passages_without_draft(
+    writer: QuestionWriterAndChecker, drawn: Drawn, drafts: Container[str]
 ) -> list[tuple[str, PlacedPassage]]:
     """Kinds and passages whose draft is not there."""
     return [
@@ -452,9 +458,9 @@ def list_missing_drafts(
     ]
 
 
-def list_decided_drafts(
-    writer: QuestionWriter, drawn: Drawn, drafts: Mapping[str, QuestionDraft]
-) -> dict[str, list[QuestionDraft]]:
+def group_decided_drafts_by_kind(
+    writer: QuestionWriterAndChecker, drawn: Drawn, drafts: Mapping[str, QuestionDraftWithResult]
+) -> dict[str, list[QuestionDraftWithResult]]:
     """Kind -> the drafts of its passages that are decided, in the order of the draw."""
     return {
         kind: [drafts[key] for passage in passages if (key := writer.key(kind, passage)) in drafts]
@@ -462,11 +468,11 @@ def list_decided_drafts(
     }
 
 
-def write_question_drafts(
-    writer: QuestionWriter,
+def draft_missing_questions(
+    writer: QuestionWriterAndChecker,
     drawn: Drawn,
     path: Path,
-    drafts: dict[str, QuestionDraft],
+    drafts: dict[str, QuestionDraftWithResult],
     listener: SilentListener,
     ledger: Ledger | None = None,
 ) -> dict[tuple[str, str], str]:
@@ -474,14 +480,16 @@ def write_question_drafts(
     the moment it is decided. Kind and passage -> why it has no draft: a call that failed, which the next attempt tries
     again. After the first 25, 50, 100 ... the `listener` hears what all will cost by the `ledger`. ModelError for a
     model that cannot be had, BudgetExceeded when the money ends."""
-    asked = _alternate_kinds(list_missing_drafts(writer, drawn, drafts))
+    asked = _interleave_passages_by_question_kind(list_passages_without_draft(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
     return asyncio.run(
         _write_missing_drafts(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger)
     )
 
 
-def _alternate_kinds(asked: Sequence[tuple[str, PlacedPassage]]) -> list[tuple[str, PlacedPassage]]:
+def _interleave_passages_by_question_kind(
+    asked: Sequence[tuple[str, PlacedPassage]],
+) -> list[tuple[str, PlacedPassage]]:
     """The first of every kind, the second of every kind, and so on: the first then cost what all do."""
     by_kind: dict[str, list[tuple[str, PlacedPassage]]] = {}
     for pair in asked:
@@ -491,17 +499,17 @@ def _alternate_kinds(asked: Sequence[tuple[str, PlacedPassage]]) -> list[tuple[s
 
 
 async def _write_missing_drafts(
-    writer: QuestionWriter,
+    writer: QuestionWriterAndChecker,
     asked: Sequence[tuple[str, PlacedPassage]],
     path: Path,
-    drafts: dict[str, QuestionDraft],
+    drafts: dict[str, QuestionDraftWithResult],
     listener: SilentListener,
     ledger: Ledger | None,
 ) -> dict[tuple[str, str], str]:
     failed: dict[tuple[str, str], str] = {}
     before, written = 0.0 if ledger is None else ledger.spent_usd, []
     with path.open("a", encoding="utf-8") as stream:
-        for start, end in pairwise(_list_cost_review_points(len(asked))):
+        for start, end in pairwise(_list_question_counts_for_cost_update(len(asked))):
             jobs = (partial(writer.draft_question, kind, passage) for kind, passage in asked[start:end])
             async for position, draft in run_concurrent_jobs(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
@@ -518,15 +526,17 @@ async def _write_missing_drafts(
                 costs = [writer.costs.get(draft.key, 0.0) for draft in written]
                 most = None if ledger.max_usd is None else ledger.max_usd - before
                 listener.reckoned(
-                    estimate_cost_outlook(costs, len(asked) - len(failed), usd).format_outlook_line(most)
+                    forecast_cost_of_remaining_parts(
+                        costs, len(asked) - len(failed), usd
+                    ).format_cost_forecast_line(most)
                 )
     return failed
 
 
-def _list_cost_review_points(n: int) -> list[int]:
+def _list_question_counts_for_cost_update(n: int) -> list[int]:
     """Where the cost of all is reckoned anew: after 25, twice as many, and so on.
 
-    >>> _list_cost_review_points(120)
+    >>> _list_question_counts_for_cost_update(120)
     [0, 25, 50, 100, 120]
     """
     ends, end = [0], FIRST
@@ -536,7 +546,7 @@ def _list_cost_review_points(n: int) -> list[int]:
     return [*ends, n]
 
 
-def find_near_duplicate_texts(texts: Sequence[str], threshold: float) -> list[int]:
+def find_positions_of_near_duplicates(texts: Sequence[str], threshold: float) -> list[int]:
     """The places of texts that are, or nearly are, an earlier one: equal but for case and spaces, or with a Jaccard
     index of their runs of 5 characters of `threshold` or more."""
     first: dict[str, int] = {}
@@ -551,7 +561,7 @@ def find_near_duplicate_texts(texts: Sequence[str], threshold: float) -> list[in
     return sorted(repeats)
 
 
-def read_question_drafts(path: Path) -> dict[str, QuestionDraft]:
+def read_question_drafts(path: Path) -> dict[str, QuestionDraftWithResult]:
     """The drafts of a file by key. A last line that a kill cut off is passed over; DataError for any other that is
     none."""
     if not path.is_file():
@@ -563,7 +573,7 @@ def read_question_drafts(path: Path) -> dict[str, QuestionDraft]:
         if not line.strip():
             continue
         try:
-            draft = _read_question_draft(parse_record_json(line))
+            draft = _read_stored_question_draft(parse_json_written_by_embassay(line))
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 # So that what is appended next does not continue the broken line.
@@ -576,8 +586,8 @@ def read_question_drafts(path: Path) -> dict[str, QuestionDraft]:
     return drafts
 
 
-def _read_question_draft(row: Mapping[str, Any]) -> QuestionDraft:
-    draft = QuestionDraft(**{**row, "rejected": tuple(row["rejected"])})
+def _read_stored_question_draft(row: Mapping[str, Any]) -> QuestionDraftWithResult:
+    draft = QuestionDraftWithResult(**{**row, "rejected": tuple(row["rejected"])})
     words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
     if not all(isinstance(word, str) for word in words):
         raise TypeError("a field is not a string")

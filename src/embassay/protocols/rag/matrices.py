@@ -28,17 +28,17 @@ DEPTH = 100
 """Places of a run that are looked at."""
 
 
-def make_matrix_from_scored_runs(
+def make_question_matrix_from_scored_runs(
     inputs: ScoringInputs, judgements: JudgementGrades1To5, tags: Mapping[str, Sequence[str]], separator: str
 ) -> QuestionMatrix:
     """Of scored runs: right is what is graded 4 or 5; questions without such a passage are not in it."""
-    questions = tuple(_list_judged_questions(inputs, judgements, tags, separator))
+    questions = tuple(_list_questions_with_right_passages(inputs, judgements, tags, separator))
     ids = {question.id for question in questions}
-    lists = {name: _list_first_passages(run, ids) for name, run in inputs.runs.items()}
+    lists = {name: _list_best_passages_per_question(run, ids) for name, run in inputs.runs.items()}
     return build_question_matrix(inputs.name, questions, lists, inputs.texts)
 
 
-def _list_judged_questions(
+def _list_questions_with_right_passages(
     inputs: ScoringInputs, judgements: JudgementGrades1To5, tags: Mapping[str, Sequence[str]], separator: str
 ) -> Iterator[QuestionWithRightPassages]:
     right: dict[str, list[tuple[float, str]]] = {}
@@ -53,7 +53,7 @@ def _list_judged_questions(
         )
 
 
-def _list_first_passages(run: RunOrQrelsEntries, ids: set[str]) -> dict[str, list[str]]:
+def _list_best_passages_per_question(run: RunOrQrelsEntries, ids: set[str]) -> dict[str, list[str]]:
     """The first passages of each question, best first; equal scores by id, as they are scored."""
     import polars as pl
 
@@ -87,7 +87,9 @@ def make_sweep_question_matrices(
                 if name in lists:
                     lists[name][query] = documents[:DEPTH]
         texts = _select_passage_texts(collection, lists)
-        yield build_question_matrix(collection.name, _list_asked_questions(collection), lists, texts)
+        yield build_question_matrix(
+            collection.name, _list_questions_with_relevant_passages(collection), lists, texts
+        )
 
 
 def _list_best_stacks(sweep: SweepMeasurements, dataset: str) -> list[str]:
@@ -102,7 +104,9 @@ def _list_best_stacks(sweep: SweepMeasurements, dataset: str) -> list[str]:
     return [measured.configuration.id for measured in ranked[:MOST_SYSTEMS]]
 
 
-def _list_asked_questions(collection: SweepCollection) -> Iterator[QuestionWithRightPassages]:
+def _list_questions_with_relevant_passages(
+    collection: SweepCollection,
+) -> Iterator[QuestionWithRightPassages]:
     for query, text, grades in zip(collection.query_ids, collection.queries, collection.grades, strict=True):
         right = sorted(
             (-grade, collection.ids[place]) for place, grade in grades.items() if grade >= RELEVANT

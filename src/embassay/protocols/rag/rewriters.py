@@ -30,8 +30,8 @@ from embassay.registry import Registry
 from embassay.runs.folder import digest_json
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.spec import Value
-from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
-from embassay.systems.chat.answers import UnfitAnswer, strip_code_fence
+from embassay.systems.chat import fit_chat_without_thinking_to_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswerError, strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import find_sentence_ends
 
@@ -123,10 +123,10 @@ def replace_emoji_by_blanks(text: str) -> str:
     return _SIGNS.sub(" ", text)
 
 
-def replace_emoji_by_full_stops(text: str) -> str:
+def replace_sentence_ending_emoji_by_stops(text: str) -> str:
     """The text with a full stop where emoji end a sentence: between a word and a capital.
 
-    >>> replace_emoji_by_full_stops("I am lost 😅 What is it")
+    >>> replace_sentence_ending_emoji_by_stops("I am lost 😅 What is it")
     'I am lost. What is it'
     """
     return _ENDING.sub(". ", text)
@@ -162,15 +162,15 @@ class QuestionPhrasePatterns:
 
 
 @cache
-def load_rewriting_phrases(language: str) -> QuestionPhrasePatterns:
+def load_question_phrase_patterns(language: str) -> QuestionPhrasePatterns:
     """The phrases of `english` or `french`."""
     folder = files("embassay.protocols.rag").joinpath("phrase_texts")
-    parts = parse_phrase_file(folder.joinpath(f"{language}.txt").read_text("utf-8"))
+    parts = parse_phrase_patterns_by_part(folder.joinpath(f"{language}.txt").read_text("utf-8"))
     return QuestionPhrasePatterns(
         openers=_compile_phrases_at_start(parts["openers"]),
-        loose=_compile_phrase(rf"{_join_phrases_as_pattern(parts['loose'])}(?:{_STOP}|\s*$)"),
+        loose=_compile_ignoring_case(rf"{_join_phrases_as_pattern(parts['loose'])}(?:{_STOP}|\s*$)"),
         lead_ins=_compile_phrases_anywhere(parts["lead-ins"]),
-        closers=_compile_phrases_at_end(parts["closers"], parts["loose closers"]),
+        closers=_make_sentence_end_phrase_pattern(parts["closers"], parts["loose closers"]),
         fillers=_compile_phrases_anywhere(parts["fillers"]),
         asides=_compile_phrases_in_commas(parts["asides"]),
         speaker=_compile_phrases_anywhere(parts["speaker"]),
@@ -186,10 +186,10 @@ def load_rewriting_phrases(language: str) -> QuestionPhrasePatterns:
     )
 
 
-def parse_phrase_file(text: str) -> Mapping[str, list[str]]:
+def parse_phrase_patterns_by_part(text: str) -> Mapping[str, list[str]]:
     """The lines of each part, what stands for a definition put in its place; lines that begin with # are none.
 
-    >>> parse_phrase_file("WHO = (?:you|they)\\n[asking]  how questions begin\\ndo {WHO} know")
+    >>> parse_phrase_patterns_by_part("WHO = (?:you|they)\\n[asking]  how questions begin\\ndo {WHO} know")
     {'asking': ['do (?:you|they) know']}
     """
     definitions: dict[str, str] = {}
@@ -216,21 +216,21 @@ def _join_phrases_as_pattern(phrases: Iterable[str]) -> str:
 
 def _compile_phrases_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
-    return _compile_phrase(
+    return _compile_ignoring_case(
         rf"(?:(?<![\w'’-])|{_ELIDED}){_join_phrases_as_pattern(phrases)}(?:(?!\w)|(?<!\w))"
     )
 
 
 def _compile_phrases_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases, with the punctuation after it."""
-    return _compile_phrase(rf"{_join_phrases_as_pattern(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
+    return _compile_ignoring_case(rf"{_join_phrases_as_pattern(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
 
 
-def _compile_phrases_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
+def _make_sentence_end_phrase_pattern(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases up to the last punctuation, with the punctuation and "and" before it; the `loose` ones only
     after punctuation, or where they are all there is."""
     joined = r"(?:(?:and|but|et|mais)\s+)?"
-    return _compile_phrase(
+    return _compile_ignoring_case(
         rf"(?:(?:^\s*|{_STOP}|\s+){joined}{_join_phrases_as_pattern(free)}|(?:^\s*|{_STOP}){joined}{_join_phrases_as_pattern(loose)})"
         r"(?!\w)\s*(?=[.!?…\s]*$)"
     )
@@ -239,10 +239,10 @@ def _compile_phrases_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pat
 def _compile_phrases_in_commas(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases between commas or dashes, with those."""
     stop = r"(?:\s*[,…–—]+\s*|\s+-+\s+|\s*\.{2,}\s*)"
-    return _compile_phrase(rf"{stop}{_join_phrases_as_pattern(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
+    return _compile_ignoring_case(rf"{stop}{_join_phrases_as_pattern(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
 
 
-def _compile_phrase(expression: str) -> re.Pattern[str]:
+def _compile_ignoring_case(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE)
 
 
@@ -288,13 +288,16 @@ def rewrite_by_rules(text: str) -> str:
     whole = _join_lines(unicodedata.normalize("NFC", text))
     if len(whole) > _LONGEST:
         return whole
-    hidden, quotes = _hide_quotes(whole)
+    hidden, quotes = _hide_quotations_and_addresses(whole)
     plain, short = (
         _join_lines(replace_emoji_by_blanks(version))
-        for version in (hidden, replace_emoji_by_full_stops(hidden))
+        for version in (hidden, replace_sentence_ending_emoji_by_stops(hidden))
     )
     for _ in range(_ROUNDS):
-        before, short = short, _drop_phrases_from_text(short, _choose_languages_phrases(short))
+        before, short = (
+            short,
+            _drop_personal_sentences_from_text(short, _choose_phrases_by_text_language(short)),
+        )
         if short == before:
             break
     if not _WORD.search(short):
@@ -311,7 +314,7 @@ def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _hide_quotes(text: str) -> tuple[str, list[str]]:
+def _hide_quotations_and_addresses(text: str) -> tuple[str, list[str]]:
     """The text with one private character for each quotation and address, and these."""
     quotes: list[str] = []
     if _HIDDEN.search(text):
@@ -329,15 +332,15 @@ def _restore_quotes(text: str, quotes: list[str]) -> str:
     return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
 
 
-def _choose_languages_phrases(text: str) -> list[QuestionPhrasePatterns]:
+def _choose_phrases_by_text_language(text: str) -> list[QuestionPhrasePatterns]:
     """Those of the language that the text's common words are of; of both where they do not say."""
     words = re.findall(r"[^\W\d_]+", text.lower())
-    languages = [load_rewriting_phrases("english"), load_rewriting_phrases("french")]
+    languages = [load_question_phrase_patterns("english"), load_question_phrase_patterns("french")]
     hits = [sum(word in language.common for word in words) for language in languages]
     return [language for language, n in zip(languages, hits, strict=True) if n == max(hits)]
 
 
-def _drop_phrases_from_text(text: str, languages: list[QuestionPhrasePatterns]) -> str:
+def _drop_personal_sentences_from_text(text: str, languages: list[QuestionPhrasePatterns]) -> str:
     sentences = [text[start:end] for start, end in pairwise([0, *find_sentence_ends(text)])]
     for phrases in languages:
         sentences = _drop_personal_sentences(sentences, phrases)
@@ -347,7 +350,7 @@ def _drop_phrases_from_text(text: str, languages: list[QuestionPhrasePatterns]) 
 def _drop_phrases_from_sentence(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """The sentence without the phrases around and between its words; empty where it is nothing else."""
     sentence = _BRACKETS.sub(
-        lambda match: _keep_relevant_brackets(match, phrases), phrases.fillers.sub(" ", sentence)
+        lambda match: _keep_bracket_if_relevant(match, phrases), phrases.fillers.sub(" ", sentence)
     )
     for _ in range(_ROUNDS):
         before = sentence = _tidy_sentence(sentence)
@@ -378,7 +381,7 @@ def _find_closing_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> re.M
     return None if match and "?" in sentence and _count_content_words(match[0], phrases) > _ENOUGH else match
 
 
-def _keep_relevant_brackets(bracketed: re.Match[str], phrases: QuestionPhrasePatterns) -> str:
+def _keep_bracket_if_relevant(bracketed: re.Match[str], phrases: QuestionPhrasePatterns) -> str:
     """What stands in brackets, unless it says nothing of the question."""
     if len(_WORD.findall(bracketed[1])) < 2:
         return bracketed[0]
@@ -454,7 +457,7 @@ def _drop_personal_sentences(sentences: list[str], phrases: QuestionPhrasePatter
     asked = False
     for whole, cut in left:
         beside = _is_personal_aside(whole, phrases) or _is_personal_aside(cut, phrases)
-        if not beside and not (asked and _is_afterthought(cut, phrases)):
+        if not beside and not (asked and _is_afterthought_about_asker(cut, phrases)):
             point.append(cut)
         asked = asked or "?" in cut or phrases.asking.match(cut) is not None
     return point if point and _is_self_contained(" ".join(point), phrases) else [cut for _, cut in left]
@@ -469,7 +472,7 @@ def _is_personal_aside(sentence: str, phrases: QuestionPhrasePatterns) -> bool:
     return bool(phrases.speaker.search(sentence) and phrases.digressions.search(sentence))
 
 
-def _is_afterthought(sentence: str, phrases: QuestionPhrasePatterns) -> bool:
+def _is_afterthought_about_asker(sentence: str, phrases: QuestionPhrasePatterns) -> bool:
     """Whether a statement after the question tells of the asker and asks for nothing more."""
     asks_on = any(phrases.asking.match(sentence, joint.end()) for joint in _JOINED.finditer(sentence))
     says_what_for = phrases.conditions.search(sentence)
@@ -598,13 +601,13 @@ class ChatRewriter:
 
     async def rewrite(self, question: Question) -> str:
         """Rewrite a question by the model; Unanswered after so many attempts without a readable answer."""
-        return (await self._ask_for_rewriting(question))[0]
+        return (await self._ask_until_rewriting_readable(question))[0]
 
     async def seconds(self, question: Question) -> float:
         """Sum the seconds that the calls for a rewriting took when they were made; none is paid twice."""
-        return (await self._ask_for_rewriting(question))[1]
+        return (await self._ask_until_rewriting_readable(question))[1]
 
-    async def _ask_for_rewriting(self, question: Question) -> tuple[str, float]:
+    async def _ask_until_rewriting_readable(self, question: Question) -> tuple[str, float]:
         messages, parse = (
             build_rewriting_messages(question.text),
             partial(parse_rewriting, question=question.text),
@@ -639,7 +642,7 @@ async def ask_until_answer_readable(
             )
             seconds += answer.usage.seconds
             return parse(answer.text), seconds
-        except UnfitAnswer as error:
+        except UnfitAnswerError as error:
             rejected, why = str(error), "empty"
         except Unanswered as error:
             rejected, why = f"{error.why}: {error.message}", error.why
@@ -656,12 +659,12 @@ def parse_single_json_text(text: str, key: str) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise UnfitAnswer(f"no JSON object: {truncate_to_one_line(text)}" if text else "empty") from None
+        raise UnfitAnswerError(f"no JSON object: {truncate_to_one_line(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {key}:
-        raise UnfitAnswer(f"not an object with only {key!r}: {truncate_to_one_line(text)}")
+        raise UnfitAnswerError(f"not an object with only {key!r}: {truncate_to_one_line(text)}")
     answer = value[key]
     if not isinstance(answer, str) or not (answer := " ".join(answer.split())):
-        raise UnfitAnswer(f"no text in {key!r}: {truncate_to_one_line(text)}")
+        raise UnfitAnswerError(f"no text in {key!r}: {truncate_to_one_line(text)}")
     return answer
 
 
@@ -676,7 +679,7 @@ def parse_rewriting(text: str, question: str) -> str:
     """
     rewriting = parse_single_json_text(text, KEY)
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
-        raise UnfitAnswer(f"longer than the question: {truncate_to_one_line(rewriting)}")
+        raise UnfitAnswerError(f"longer than the question: {truncate_to_one_line(rewriting)}")
     return rewriting
 
 
@@ -709,6 +712,6 @@ def open_llm_rewriter(
     if not target:
         raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
     chat, options, name = open_chat_with_options(target, RewriteOptions, parameters, ledger=ledger)
-    chat = fit_chat_model_to_context(chat, _TOKENS)
+    chat = fit_chat_without_thinking_to_context(chat, _TOKENS)
     answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
     return ChatRewriter(CachedChatModel(chat, answers), options, seed=seed, name=f"llm:{name}")

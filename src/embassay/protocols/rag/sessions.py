@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from embassay.data.judged_runs.content import read_unpacked_bytes, split_nonblank_lines
 from embassay.errors import DataError, UsageError
-from embassay.limits import parse_record_json
-from embassay.protocols.kernel.outcome import Run, make_file_run_manifest
+from embassay.limits import parse_json_written_by_embassay
+from embassay.protocols.kernel.outcome import Run, make_manifest_of_file_based_run
 from embassay.protocols.kernel.request import DATA, option, redeclare_option
 from embassay.protocols.kernel.session import check_same_run_arguments
 from embassay.protocols.kernel.tables import (
@@ -38,7 +38,7 @@ from embassay.stats import bootstrap_ci, holm, paired_bootstrap, wilson
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.session import SilentListener
-    from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun
+    from embassay.protocols.live.runs import LiveRetrieverRunOutcome, QuestionsToAsk
 
 PROTOCOL = TASK = "sessions"
 ALL = "evidence"
@@ -91,7 +91,7 @@ def read_search_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]
     calls: dict[str, dict[int, SessionSearchCall]] = {}
     for line_number, line in split_nonblank_lines(path, read_unpacked_bytes(path)):
         try:
-            row = parse_record_json(line)
+            row = parse_json_written_by_embassay(line)
         except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=line_number, found=str(error)
@@ -127,7 +127,7 @@ def _parse_search_call(row: Any, path: Path, line: int) -> tuple[str, int | None
     documents = tuple(_parse_document_id(entry, path, line) for entry in row["documents"])
     scores = [entry.get("score") for entry in row["documents"] if isinstance(entry, dict)]
     _check_search_lists_not_joined(documents, scores, path, line)
-    numbers = [_read_number_field(row, name, path, line) for name in ("seconds", "cost")]
+    numbers = [_read_optional_number_of_row(row, name, path, line) for name in ("seconds", "cost")]
     return str(row["query_id"]), place, SessionSearchCall(str(row.get("query") or ""), documents, *numbers)
 
 
@@ -165,7 +165,7 @@ def _check_search_lists_not_joined(
         )  # fmt: skip
 
 
-def _read_number_field(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
+def _read_optional_number_of_row(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
     value = row.get(name)
     if value is None:
         return None
@@ -177,7 +177,7 @@ def _read_number_field(row: Mapping[str, Any], name: str, path: Path, line: int)
 
 
 @dataclass(frozen=True)
-class SessionMeasures:
+class SearchSessionMeasures:
     """One session: the share of evidence surfaced `after` each call, by which call all of it was there (`full`, None:
     never) and what that took, the share of later documents and of later queries that repeat earlier ones (None: no
     later call, or no text), and the `low` and `high` bounds of the last share where it was replayed."""
@@ -201,7 +201,7 @@ def measure_search_session(
     calls: Sequence[SessionSearchCall],
     evidence: frozenset[str],
     recorded: Sequence[SessionSearchCall] | None = None,
-) -> SessionMeasures:
+) -> SearchSessionMeasures:
     """Measure a session with some `evidence`; of a replay also against what was `recorded`.
 
     >>> calls = [SessionSearchCall("a", ("d1", "d2")), SessionSearchCall("b", ("d2", "d3"))]
@@ -222,17 +222,17 @@ def measure_search_session(
     again = [query in queries[:place] for place, query in enumerate(queries) if place]
     low = high = after[-1]
     if recorded is not None:
-        parted = _find_first_differing_call(calls, recorded)
+        parted = _find_first_call_unlike_recorded(calls, recorded)
         if parted is not None and after[parted] < 1:
             low, high = after[parted], 1.0
-    return SessionMeasures(
-        tuple(after), full, _sum_calls_until_full_evidence(calls, full, "seconds"),
-        _sum_calls_until_full_evidence(calls, full, "usd"),
+    return SearchSessionMeasures(
+        tuple(after), full, _sum_field_until_full_evidence(calls, full, "seconds"),
+        _sum_field_until_full_evidence(calls, full, "usd"),
         repeats / later if later else None, float(np.mean(again)) if again and all(queries) else None, low, high
     )  # fmt: skip
 
 
-def _find_first_differing_call(
+def _find_first_call_unlike_recorded(
     calls: Sequence[SessionSearchCall], recorded: Sequence[SessionSearchCall]
 ) -> int | None:
     """The first call that answered otherwise than what was recorded: up to it, queries would have been the same. None
@@ -243,7 +243,7 @@ def _find_first_differing_call(
     return next(differing, None)
 
 
-def _sum_calls_until_full_evidence(
+def _sum_field_until_full_evidence(
     calls: Sequence[SessionSearchCall], full: int | None, name: str
 ) -> float | None:
     if full is None:
@@ -253,13 +253,13 @@ def _sum_calls_until_full_evidence(
 
 
 @dataclass(frozen=True)
-class StackSessions:
+class MeasuredSessionsOfStack:
     """What became of the sessions of a stack, by question; `unjudged` have no evidence by the judgements, `missing`
     questions have evidence and no session, and `failed` were replayed with a call that failed."""
 
     name: str
     path: str
-    figures: Mapping[str, SessionMeasures]
+    figures: Mapping[str, SearchSessionMeasures]
     unjudged: int
     missing: int
     failed: int = 0
@@ -293,7 +293,7 @@ def measure_sessions_of_stack(
     evidence: Mapping[str, frozenset[str]],
     recorded: Sessions | None = None,
     failed: Iterable[str] = (),
-) -> StackSessions:
+) -> MeasuredSessionsOfStack:
     """Measure all sessions of a stack whose question has evidence."""
     lost = set(failed)
     figures = {
@@ -303,12 +303,12 @@ def measure_sessions_of_stack(
     }
     missing = sum(key not in sessions for key in evidence)
     unjudged = sum(key not in evidence for key in sessions)
-    return StackSessions(
+    return MeasuredSessionsOfStack(
         name, path, figures, unjudged, missing, len(lost & evidence.keys()), recorded is not None
     )
 
 
-def list_stack_result_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[ResultRow]:
+def list_session_result_rows(stack: MeasuredSessionsOfStack, dataset: str, seed: int) -> Iterator[ResultRow]:
     """List result rows of a stack: its measures, each with its interval and n."""
     figures = list(stack.figures.values())
     columns: dict[str, list[float | None]] = {
@@ -332,7 +332,7 @@ def list_stack_result_rows(stack: StackSessions, dataset: str, seed: int) -> Ite
         "repeated_queries": [entry.asked_again for entry in figures],
     }  # fmt: skip
     for measure, column in columns.items():
-        yield _make_column_result(measure, column, stack.name, dataset, seed)
+        yield _make_session_column_result(measure, column, stack.name, dataset, seed)
 
 
 _ABSENT = {
@@ -343,7 +343,7 @@ _ABSENT = {
 }  # fmt: skip
 
 
-def _make_column_result(
+def _make_session_column_result(
     measure: str, column: Sequence[float | None], stack: str, dataset: str, seed: int
 ) -> ResultRow:
     values = [value for value in column if value is not None]
@@ -373,7 +373,9 @@ class StackEvidenceDifference:
     p: float
 
 
-def compare_retrieval_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackEvidenceDifference]:
+def compare_stacks_by_session_evidence(
+    stacks: Sequence[MeasuredSessionsOfStack], seed: int
+) -> list[StackEvidenceDifference]:
     """Every two stacks by the paired bootstrap, p corrected by Holm; pairs with fewer than two shared questions are
     left out."""
     pairs = []
@@ -393,11 +395,11 @@ def compare_retrieval_stacks(stacks: Sequence[StackSessions], seed: int) -> list
 
 
 @dataclass(frozen=True)
-class ScoredSessions:
+class StackSessionScores:
     """All scored stacks, the rows of their measures, and their comparisons."""
 
     dataset: str
-    stacks: tuple[StackSessions, ...]
+    stacks: tuple[MeasuredSessionsOfStack, ...]
     rows: tuple[ResultRow, ...]
     pairs: tuple[StackEvidenceDifference, ...]
     notes: tuple[str, ...] = field(default=())
@@ -450,7 +452,7 @@ def replay_and_score_sessions(
     *,
     listener: SilentListener | None = None,
     max_usd: float | None = None,
-) -> ScoredSessions:
+) -> StackSessionScores:
     """Read, replay and compare sessions. Answers of retrievers are kept in the folder `out`, where asking goes on.
 
     UsageError and DataError as the readers raise them, and for stacks of one name; ModelError as retrievers do.
@@ -464,7 +466,7 @@ def replay_and_score_sessions(
 
     named = make_run_names_distinct([parse_named_path(given) for given in request.sessions])
     dataset = strip_format_endings(Path(request.qrels).resolve().name)
-    evidence = _read_evidence(request)
+    evidence = _read_needed_passages_by_question(request)
     read = {name: read_search_sessions(path) for name, path in named}
     stacks = [measure_sessions_of_stack(name, str(path), read[name], evidence) for name, path in named]
     notes: list[str] = []
@@ -480,13 +482,13 @@ def replay_and_score_sessions(
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
         raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Rename one: --retriever new=SPEC.")
-    rows = [row for stack in stacks for row in list_stack_result_rows(stack, dataset, request.seed)]
-    pairs = compare_retrieval_stacks(stacks, request.seed)
+    rows = [row for stack in stacks for row in list_session_result_rows(stack, dataset, request.seed)]
+    pairs = compare_stacks_by_session_evidence(stacks, request.seed)
     notes += [note for stack in stacks for note in stack.notes()]
-    return ScoredSessions(dataset, tuple(stacks), tuple(rows), tuple(pairs), tuple(notes))
+    return StackSessionScores(dataset, tuple(stacks), tuple(rows), tuple(pairs), tuple(notes))
 
 
-def _read_evidence(request: SessionScoringRequest) -> dict[str, frozenset[str]]:
+def _read_needed_passages_by_question(request: SessionScoringRequest) -> dict[str, frozenset[str]]:
     from embassay.protocols.rag.trace.pipeline import read_needed_passages
 
     needed = read_needed_passages(Path(request.qrels), request.mapping, request.grades, request.split)
@@ -498,10 +500,10 @@ def _read_evidence(request: SessionScoringRequest) -> dict[str, frozenset[str]]:
     return {query: frozenset(docs) for query, docs in needed.items()}
 
 
-def prepare_recorded_queries(request: SessionScoringRequest, recorded: Sessions) -> AskedQuestions:
+def prepare_recorded_queries(request: SessionScoringRequest, recorded: Sessions) -> QuestionsToAsk:
     """The recorded queries, each under the id of its question and the number of its call. UsageError for a call without
     text."""
-    from embassay.protocols.live.runs import AskedQuestions
+    from embassay.protocols.live.runs import QuestionsToAsk
 
     texts = {}
     for key, calls in recorded.items():
@@ -513,19 +515,19 @@ def prepare_recorded_queries(request: SessionScoringRequest, recorded: Sessions)
                 )
             texts[f"{key}{MARK}{place}"] = call.query
     depth = request.depth or max(len(call.documents) for calls in recorded.values() for call in calls)
-    return AskedQuestions(texts, max(1, depth), request.seed)
+    return QuestionsToAsk(texts, max(1, depth), request.seed)
 
 
 def _measure_replayed_sessions(
-    runs: Sequence[LiveRetrieverRun],
+    runs: Sequence[LiveRetrieverRunOutcome],
     recorded: Sessions,
     evidence: Mapping[str, frozenset[str]],
     depth: int | None,
-) -> tuple[list[StackSessions], list[str]]:
+) -> tuple[list[MeasuredSessionsOfStack], list[str]]:
     """Measure the retrievers' answers to the recorded queries, as sessions."""
     stacks, notes = [], []
     for run in runs:
-        sessions, failed = _rebuild_sessions_from_run(run, recorded, depth)
+        sessions, failed = _rebuild_sessions_from_replay(run, recorded, depth)
         stacks.append(
             measure_sessions_of_stack(run.name, str(run.path), sessions, evidence, recorded, failed)
         )
@@ -533,8 +535,8 @@ def _measure_replayed_sessions(
     return stacks, notes
 
 
-def _rebuild_sessions_from_run(
-    run: LiveRetrieverRun, recorded: Sessions, depth: int | None
+def _rebuild_sessions_from_replay(
+    run: LiveRetrieverRunOutcome, recorded: Sessions, depth: int | None
 ) -> tuple[dict[str, tuple[SessionSearchCall, ...]], set[str]]:
     """Rebuild sessions from answers to replayed queries, and list questions with a failed call."""
     from embassay.data.judged_runs import rank_passages_by_question, read_run_entries
@@ -560,7 +562,7 @@ def _make_replayed_call(
 
 
 def write_session_run_folder(
-    scored: ScoredSessions, request: SessionScoringRequest, out: Path, command: str = ""
+    scored: StackSessionScores, request: SessionScoringRequest, out: Path, command: str = ""
 ) -> Run:
     """A run's folder: results, tables, the figures of each session, manifest. UsageError where `out` holds a run of
     other arguments."""
@@ -581,7 +583,7 @@ def write_session_run_folder(
 
 
 def _make_sessions_manifest(
-    folder: RunFolder, scored: ScoredSessions, request: SessionScoringRequest, command: str
+    folder: RunFolder, scored: StackSessionScores, request: SessionScoringRequest, command: str
 ) -> dict[str, Any]:
     n = max(len(stack.figures) for stack in scored.stacks)
     systems = [
@@ -598,6 +600,6 @@ def _make_sessions_manifest(
         }
         for stack in scored.stacks
     )  # fmt: skip
-    return make_file_run_manifest(
+    return make_manifest_of_file_based_run(
         folder, PROTOCOL, command, request.as_dict(), systems=systems, datasets=[dataset], cells=cells
     )

@@ -1,7 +1,8 @@
 """From which score to answer, so that questions without an answer get none: of runs, with questions of both sorts.
 
-`find_run_silence` compares the questions whose evidence is among the first K with those of `no_answer.jsonl`, by the
-best score, its margin to the second, and a reranker's best score; cross-validation says which of them tells most.
+`measure_silence_signals_of_run` compares the questions whose evidence is among the first K with those of
+`no_answer.jsonl`, by the best score, its margin to the second, and a reranker's best score; cross-validation says
+which of them tells most.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from embassay.runs.folder import write_json
 from embassay.stats.silence import (
     SilenceAims,
     SilenceThreshold,
+    compute_log_loss_of_silence_signals,
     count_least_unanswerable,
     find_silence_threshold,
     measure_top_score_and_margin,
-    rank_answerability_signals,
 )
 
 RERANKER = "reranker"
@@ -68,7 +69,7 @@ class RunSilence:
         if self.reason:
             yield Score(SILENT_BELOW, None, 0, reason=self.reason)
         for entry in self.signals:
-            yield from _score_signal_silence(entry)
+            yield from _iterate_scores_of_silence_threshold(entry)
 
     def save(self, path: Path, dataset: str) -> None:
         """Save the silence as JSON, for the program that is to keep silent."""
@@ -77,7 +78,7 @@ class RunSilence:
         write_json(path, {**record, "reason": self.reason, "signals": signals})
 
 
-def _score_signal_silence(entry: SignalSilence) -> Iterator[Score]:
+def _iterate_scores_of_silence_threshold(entry: SignalSilence) -> Iterator[Score]:
     silence, aims = entry.silence, entry.silence.aims
     n = 0 if silence.silent is None else silence.silent.n
     where: dict[str, Any] = {"variant": entry.signal, "subset": entry.kind}
@@ -114,7 +115,7 @@ def explain_missing_threshold(silence: SilenceThreshold, kind: str) -> str:
     return f"too few questions to show that {aims.answered:.0%} of those with evidence are answered{more}"
 
 
-def read_unanswerable_questions(path: str) -> dict[str, list[str]]:
+def read_unanswerable_ids_by_kind(path: str) -> dict[str, list[str]]:
     """Kind -> ids of the questions without an answer, from a table with `id` and, if it tells them apart, `kind`.
     DataError for a table without `id`, an id that stands there twice, and no question."""
     source = RenamedColumnsView(open_table_file(Path(path).expanduser()))
@@ -167,7 +168,7 @@ def read_score_signals(
     return signals
 
 
-def find_run_silence(
+def measure_silence_signals_of_run(
     run: str,
     signals: Mapping[str, Mapping[str, float]],
     kinds: Kinds,
@@ -186,20 +187,20 @@ def find_run_silence(
             name: (_take_values_by_id(of, answerable), _take_values_by_id(of, ids))
             for name, of in signals.items()
         }
-        ranked = rank_answerability_signals(sides, make_seeded_generator(seed, "silence", run, kind))
+        ranked = compute_log_loss_of_silence_signals(sides, make_seeded_generator(seed, "silence", run, kind))
         for name, loss in ranked.items():
             good, bad = sides[name]
             entries.append(
                 SignalSilence(name, kind, loss, find_silence_threshold(bad, good, aims, len(signals)))
             )
-    return RunSilence(run, tuple(entries), notes=tuple(_list_silence_notes(signals, kinds, aims)))
+    return RunSilence(run, tuple(entries), notes=tuple(_list_silence_threshold_notes(signals, kinds, aims)))
 
 
 def _take_values_by_id(of: Mapping[str, float], ids: Sequence[str]) -> Values:
     return np.array([of.get(key, -math.inf) for key in ids], dtype=np.float64)
 
 
-def _list_silence_notes(
+def _list_silence_threshold_notes(
     signals: Mapping[str, Mapping[str, float]], kinds: Kinds, aims: SilenceAims
 ) -> Iterator[str]:
     least = count_least_unanswerable(aims, len(signals))

@@ -20,13 +20,13 @@ __all__ = [
     "StackLimits",
     "average_weighted_measures",
     "choose_stack",
-    "compute_generation_cost",
     "compute_hnsw_graph_bytes",
     "compute_marginal_stack_gain",
+    "compute_passage_reading_cost",
     "compute_performance_per_second",
     "compute_reranking_cost",
     "compute_stored_vector_bytes",
-    "estimate_quantized_bytes",
+    "estimate_product_quantized_bytes",
     "find_undominated_stacks",
 ]
 
@@ -59,11 +59,11 @@ def compute_reranking_cost(k: int, tokens: float, usd_per_million: float) -> flo
     return _QUERIES * k * tokens * usd_per_million / 1e6
 
 
-def compute_generation_cost(passages: int, tokens: float, usd_per_million: float) -> float:
+def compute_passage_reading_cost(passages: int, tokens: float, usd_per_million: float) -> float:
     """US dollars for the passages that a generator reads for each of 1,000 queries, each of so many `tokens`; what it
     writes is not counted. Source: spec rag 3.1.
 
-    >>> compute_generation_cost(10, 500, 1.25)
+    >>> compute_passage_reading_cost(10, 500, 1.25)
     6.25
     """
     return _QUERIES * passages * tokens * usd_per_million / 1e6
@@ -247,11 +247,11 @@ def compute_hnsw_graph_bytes(n: int, *, m: int = 16, id_bytes: int = 4) -> float
     return n * (id_bytes * (2 * m + m / (m - 1)) + 24)
 
 
-def estimate_quantized_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
+def estimate_product_quantized_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
     """Product quantisation: `m` bytes a vector and m codebooks of 256 parts each, with OPQ (`rotated`) a matrix too.
     UsageError where m does not divide the dimensions.
 
-    >>> estimate_quantized_bytes(1_000_000, 384, m=48)
+    >>> estimate_product_quantized_bytes(1_000_000, 384, m=48)
     48393216
     """
     if m < 1 or dim % m:
@@ -269,7 +269,7 @@ class StackLimits:
     budget: float | None = None
     target: float | None = None
 
-    def list_limit_excesses(self, stack: StackCostLatencyQuality, measure: str) -> Iterator[float]:
+    def list_relative_limit_excesses(self, stack: StackCostLatencyQuality, measure: str) -> Iterator[float]:
         """List by what share each limit is exceeded, 0 where it is kept."""
         for value, limit in ((stack.latency, self.sla_ms), (stack.cost, self.budget)):
             if limit is not None:
@@ -309,25 +309,28 @@ def choose_stack(
     """
     if not stacks:
         raise UsageError("There are no stacks to choose from.", mend="Measure at least one.")
-    feasible = [stack for stack in stacks if not any(limits.list_limit_excesses(stack, measure))]
+    feasible = [stack for stack in stacks if not any(limits.list_relative_limit_excesses(stack, measure))]
     if not feasible:
         nearest = min(
             stacks,
-            key=lambda stack: (max(limits.list_limit_excesses(stack, measure)), *_stack_sort_key(stack)),
+            key=lambda stack: (
+                max(limits.list_relative_limit_excesses(stack, measure)),
+                *_stack_sort_key(stack),
+            ),
         )
         return StackChoice(None, nearest, (), ())
     if limits.target is None:
-        tied = _find_stacks_with_lowest_value(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
+        tied = _find_stacks_near_lowest_value(feasible, lambda stack: -stack.find_quality(measure), ROUNDING)
     else:
-        tied = _find_stacks_with_lowest_value(
-            _find_stacks_with_lowest_value(feasible, lambda stack: stack.latency, jitter_ms),
+        tied = _find_stacks_near_lowest_value(
+            _find_stacks_near_lowest_value(feasible, lambda stack: stack.latency, jitter_ms),
             _stack_cost,
             ROUNDING,
             cost_share,
         )
     # By prompt, then by cost within its tolerance, so no single sort key would do.
-    left = _find_stacks_with_lowest_value(
-        _find_stacks_with_lowest_value(tied, lambda stack: stack.prompt_tokens, 0.0),
+    left = _find_stacks_near_lowest_value(
+        _find_stacks_near_lowest_value(tied, lambda stack: stack.prompt_tokens, 0.0),
         _stack_cost,
         ROUNDING,
         cost_share,
@@ -340,7 +343,7 @@ def _stack_cost(stack: StackCostLatencyQuality) -> float:
     return stack.cost
 
 
-def _find_stacks_with_lowest_value(
+def _find_stacks_near_lowest_value(
     stacks: Sequence[StackCostLatencyQuality],
     value: Callable[[StackCostLatencyQuality], float],
     within: float,

@@ -59,7 +59,7 @@ DRAWS = 10
 
 
 @dataclass(frozen=True)
-class PairSimilarityOrders:
+class PairsMoreSimilarThanOthers:
     """Upper pairs (`first`, `second`) that are more alike than the lower ones beside them, each (n,)."""
 
     ids: tuple[str, ...]
@@ -72,24 +72,26 @@ class PairSimilarityOrders:
         return len(self.ids)
 
 
-def load_pair_orders(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[PairSimilarityOrders]:
+def load_pair_similarity_orders(
+    dataset: Dataset, limit: int | None, seed: int
+) -> LoadedDataset[PairsMoreSimilarThanOthers]:
     """Load a dataset's orders in the first of the `SHAPES` it has; DataError if nothing is ordered."""
     shape = next(shape for shape in SHAPES if not dataset.missing(shape))
     loaded: LoadedDataset[Any] = dataset.load(shape, seed=seed)
     orders = (
         order_pairs_by_rating(loaded.data, seed)
         if shape != "summarised"
-        else order_own_summaries_first(loaded.data)
+        else make_own_summary_similarity_orders(loaded.data)
     )
     if not len(orders):
         raise DataError(
             f"no pair of {loaded.dataset!r} scores clearly higher than another",
             expected=f"scores of at least {HIGH:.0%} and at most {LOW:.0%} of the highest, or labels 1 and 0",
         )
-    return replace(loaded, data=_draw_pair_orders(orders, limit, seed))
+    return replace(loaded, data=_sample_pair_similarity_orders(orders, limit, seed))
 
 
-def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) -> PairSimilarityOrders:
+def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) -> PairsMoreSimilarThanOthers:
     """Order pairs that people rate high, or say belong together, above others, drawn by the seed."""
     values = np.asarray(data.scores if isinstance(data, ScoredTextPairs) else data.labels, dtype=np.float64)
     # A scale that begins at 1 has its low end there.
@@ -98,12 +100,12 @@ def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) 
     high = np.flatnonzero((spread >= HIGH * top) & (top > 0))
     low = np.flatnonzero(spread <= LOW * top)
     if not len(high) or not len(low):
-        return PairSimilarityOrders((), (), (), (), ())
+        return PairsMoreSimilarThanOthers((), (), (), (), ())
     drawn = [
         int.from_bytes(draw_random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high
     ]
     below = [int(low[number % len(low)]) for number in drawn]
-    return PairSimilarityOrders(
+    return PairsMoreSimilarThanOthers(
         tuple(data.ids[place] for place in high),
         tuple(data.first[place] for place in high),
         tuple(data.second[place] for place in high),
@@ -112,22 +114,26 @@ def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) 
     )
 
 
-def order_own_summaries_first(data: Documents) -> PairSimilarityOrders:
+def make_own_summary_similarity_orders(data: Documents) -> PairsMoreSimilarThanOthers:
     """Order each document with its own summary above the same with the next document's."""
     if data.summaries is None or len(data) < 2:
-        return PairSimilarityOrders((), (), (), (), ())
+        return PairsMoreSimilarThanOthers((), (), (), (), ())
     summaries = tuple(data.summaries)
     texts = tuple(data.texts)
-    return PairSimilarityOrders(tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0]))
+    return PairsMoreSimilarThanOthers(
+        tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0])
+    )
 
 
-def _draw_pair_orders(orders: PairSimilarityOrders, limit: int | None, seed: int) -> PairSimilarityOrders:
+def _sample_pair_similarity_orders(
+    orders: PairsMoreSimilarThanOthers, limit: int | None, seed: int
+) -> PairsMoreSimilarThanOthers:
     if limit is None or limit >= len(orders):
         return orders
     keys = [draw_random_bytes(8, seed, "limit", key) for key in orders.ids]
     kept = sorted(sorted(range(len(orders)), key=keys.__getitem__)[:limit])
     columns = (orders.ids, orders.first, orders.second, orders.lower_first, orders.lower_second)
-    return PairSimilarityOrders(*(tuple(column[place] for place in kept) for column in columns))
+    return PairsMoreSimilarThanOthers(*(tuple(column[place] for place in kept) for column in columns))
 
 
 def list_small_errors_of_word(word: str) -> tuple[str, ...]:
@@ -138,7 +144,7 @@ def list_small_errors_of_word(word: str) -> tuple[str, ...]:
     (('MOON', 'm00n', 'mon'), ('A', '4'), ())
     """
     middle = len(word) // 2
-    forms = [word.upper(), replace_letters_by_digits(word, _refuse_random_draw)]
+    forms = [word.upper(), replace_letters_by_digits(word, _raise_on_random_draw)]
     if len(word) > 3:
         forms.extend(
             (
@@ -149,7 +155,7 @@ def list_small_errors_of_word(word: str) -> tuple[str, ...]:
     return tuple(form for form in dict.fromkeys(forms) if form != word)
 
 
-def _refuse_random_draw(n: int) -> bytes:
+def _raise_on_random_draw(n: int) -> bytes:
     raise AssertionError(f"an edit that draws nothing at random asked for {n} bytes")
 
 
@@ -173,7 +179,7 @@ class AttackedTextDraft:
             written[place] = form
         return " ".join(written)
 
-    def change_word_at(self, place: int) -> Iterator[AttackedTextDraft]:
+    def list_drafts_with_word_changed(self, place: int) -> Iterator[AttackedTextDraft]:
         """Change one more word, in each way; nothing where the word is changed already."""
         if all(place != changed for changed, _ in self.changes):
             for form in list_small_errors_of_word(self.words[place]):
@@ -223,17 +229,17 @@ def find_smallest_edits(
             for text, limit in zip(second[part], thresholds[part], strict=True)
         ]
         for _ in range(budget):
-            _change_one_more_word(system, first[part], searches, beam)
+            _change_word_in_unflipped_texts(system, first[part], searches, beam)
         attacks += [search.make_attack_outcome() for search in searches]
     return attacks
 
 
-def _change_one_more_word(
+def _change_word_in_unflipped_texts(
     system: Similarity, first: Sequence[str], searches: Sequence[WordChangeSearch], beam: int
 ) -> None:
     """Change one more word of every text that has not flipped."""
-    waiting = [place for place, search in enumerate(searches) if not search.is_pair_order_flipped]
-    drafts = [(place, draft) for place in waiting for draft in searches[place].list_next_drafts()]
+    waiting = [place for place, search in enumerate(searches) if not search.is_similarity_below_threshold]
+    drafts = [(place, draft) for place in waiting for draft in searches[place].list_next_attack_drafts()]
     if not drafts:
         return
     texts = [draft.text for _, draft in drafts]
@@ -243,7 +249,7 @@ def _change_one_more_word(
     for (place, draft), value in zip(drafts, similar, strict=True):
         scored.setdefault(place, []).append(replace(draft, similarity=float(value)))
     for place, of_search in scored.items():
-        searches[place].keep_best_drafts(of_search, beam)
+        searches[place].keep_least_similar_drafts(of_search, beam)
 
 
 class WordChangeSearch:
@@ -256,22 +262,22 @@ class WordChangeSearch:
         self.places: Sequence[int] = range(len(start.words))
 
     @property
-    def is_pair_order_flipped(self) -> bool:
+    def is_similarity_below_threshold(self) -> bool:
         """Whether the best draft is below the threshold."""
         return self.best[0].similarity < self.threshold
 
-    def list_next_drafts(self) -> Iterator[AttackedTextDraft]:
+    def list_next_attack_drafts(self) -> Iterator[AttackedTextDraft]:
         """List the best drafts with one more word changed, each text once."""
         seen = set[frozenset[Change]]()
         for draft in self.best:
             for place in self.places:
-                for candidate in draft.change_word_at(place):
+                for candidate in draft.list_drafts_with_word_changed(place):
                     key = frozenset(candidate.changes)
                     if key not in seen:
                         seen.add(key)
                         yield candidate
 
-    def keep_best_drafts(self, scored: Sequence[AttackedTextDraft], beam: int) -> None:
+    def keep_least_similar_drafts(self, scored: Sequence[AttackedTextDraft], beam: int) -> None:
         """Keep the least similar drafts; after the first change, also the words that took most."""
         ordered = sorted(scored, key=lambda draft: draft.similarity)
         if not self.best[0].changes:
@@ -281,11 +287,13 @@ class WordChangeSearch:
     def make_attack_outcome(self) -> AttackOutcome:
         """What it came to."""
         best = self.best[0]
-        return AttackOutcome(best.text, len(best.changes), best.similarity, self.is_pair_order_flipped)
+        return AttackOutcome(
+            best.text, len(best.changes), best.similarity, self.is_similarity_below_threshold
+        )
 
 
-def estimate_chance_flips(
-    system: Similarity, orders: PairSimilarityOrders, thresholds: Floats, budget: int, seed: int
+def estimate_random_flip_shares(
+    system: Similarity, orders: PairsMoreSimilarThanOthers, thresholds: Floats, budget: int, seed: int
 ) -> Floats:
     """The share of `DRAWS` random orders of words in which as many changes as the column says, or fewer, flip a pair:
     (n, budget)."""
@@ -293,21 +301,21 @@ def estimate_chance_flips(
     for start in range(0, len(orders), BLOCK):
         rows = np.arange(start, min(start + BLOCK, len(orders)))
         flips[rows] = _find_random_draft_flips(
-            system, _select_pair_orders(orders, rows), thresholds[rows], budget, seed
+            system, _select_rows_of_pair_orders(orders, rows), thresholds[rows], budget, seed
         )
     # Once flipped within a size, so within every larger one.
     return np.asarray(np.maximum.accumulate(flips, axis=2).mean(axis=1))
 
 
 def _find_random_draft_flips(
-    system: Similarity, orders: PairSimilarityOrders, thresholds: Floats, budget: int, seed: int
+    system: Similarity, orders: PairsMoreSimilarThanOthers, thresholds: Floats, budget: int, seed: int
 ) -> NDArray[np.bool_]:
     """Find whether each number of changes flips a pair in each draw, (n, draws, budget)."""
     flips = np.zeros((len(orders), DRAWS, budget), dtype=np.bool_)
     firsts, texts, places = [], [], []
     for row, number in product(range(len(orders)), range(DRAWS)):
         key = f"{orders.ids[row]}@{number}"
-        for size, text in enumerate(_draw_random_drafts(orders.second[row], budget, seed, key)):
+        for size, text in enumerate(_iterate_randomly_changed_texts(orders.second[row], budget, seed, key)):
             firsts.append(orders.first[row])
             texts.append(text)
             places.append((row, number, size))
@@ -318,12 +326,12 @@ def _find_random_draft_flips(
     return flips
 
 
-def _draw_random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator[str]:
+def _iterate_randomly_changed_texts(text: str, budget: int, seed: int, key: str) -> Iterator[str]:
     """Draw the text with one, two ... words changed, each draw a part of the next."""
     draft = AttackedTextDraft(tuple(text.split()))
     drawn = _KeyByteStream(seed, key)
     for place in draw_random_order(len(draft.words), drawn):
-        forms = list(draft.change_word_at(place))
+        forms = list(draft.list_drafts_with_word_changed(place))
         if forms and len(draft.changes) < budget:
             draft = forms[int.from_bytes(drawn(8), "big") % len(forms)]
             yield draft.text
@@ -340,7 +348,9 @@ class _KeyByteStream:
         return draw_random_bytes(n, self.seed, "random change", self.key, str(self.calls))
 
 
-def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context: TaskContext) -> TaskOutcome:
+def evaluate_word_attack(
+    system: Similarity, data: PairsMoreSimilarThanOthers, context: TaskContext
+) -> TaskOutcome:
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
@@ -352,25 +362,25 @@ def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context
     upper = system.pairs(data.first, data.second).astype(np.float64).round(6)
     lower = system.pairs(data.lower_first, data.lower_second).astype(np.float64).round(6)
     items, lost = Items(), Lost(system, data.ids, "orders")
-    lost.note_undefined_similarities(upper, data.first, data.second)
-    lost.note_undefined_similarities(lower, data.lower_first, data.lower_second)
+    lost.note_items_with_undefined_similarity(upper, data.first, data.second)
+    lost.note_items_with_undefined_similarity(lower, data.lower_first, data.lower_second)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
     # A tie is no order, whatever stands first.
     is_right = np.where(np.isnan(upper + lower), np.nan, upper > lower)
     rows = np.flatnonzero(is_right == 1)
     budget = context.options.attack_budget
     flipped, by_chance = np.full((2, len(data), budget), np.nan)
-    attacked = _select_pair_orders(data, rows)
+    attacked = _select_rows_of_pair_orders(data, rows)
     attacks = find_smallest_edits(
         system, attacked.first, attacked.second, lower[rows], budget=budget, beam=context.options.attack_beam
     )
     needed = np.array([attack.changes if attack.flips else np.inf for attack in attacks])
     flipped[rows] = needed[:, None] <= np.arange(1, budget + 1)
-    by_chance[rows] = estimate_chance_flips(system, attacked, lower[rows], budget, context.seed)
+    by_chance[rows] = estimate_random_flip_shares(system, attacked, lower[rows], budget, context.seed)
     # A text that several orders have makes no further evidence.
     groups = group_items_sharing_things([{*texts} for texts in zip(data.first, data.second, strict=True)])
-    withstood, scores = _estimate_attack_shares(is_right, flipped, by_chance, groups, context)
+    withstood, scores = _estimate_attack_headline_and_scores(is_right, flipped, by_chance, groups, context)
     scores.append(_score_median_change_count(needed, context))
     for name, column in {"right": is_right, HEADLINE: 1 - flipped[:, -1]}.items():
         items.add(data.ids, column, name)
@@ -383,16 +393,18 @@ def evaluate_word_attack(system: Similarity, data: PairSimilarityOrders, context
     )  # fmt: skip
 
 
-def _select_pair_orders(data: PairSimilarityOrders, rows: NDArray[np.int64]) -> PairSimilarityOrders:
+def _select_rows_of_pair_orders(
+    data: PairsMoreSimilarThanOthers, rows: NDArray[np.int64]
+) -> PairsMoreSimilarThanOthers:
     columns = (data.ids, data.first, data.second, data.lower_first, data.lower_second)
-    return PairSimilarityOrders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
+    return PairsMoreSimilarThanOthers(*(tuple(column[row] for row in rows.tolist()) for column in columns))
 
 
 def _name_change_count_variant(size: int) -> str:
     return f"changes={size + 1}"
 
 
-def _estimate_attack_shares(
+def _estimate_attack_headline_and_scores(
     is_right: Floats, flipped: Floats, by_chance: Floats, groups: Labels | None, context: TaskContext
 ) -> tuple[Estimate, list[Score]]:
     """Estimate the headline and the rows of all shares; `groups` are orders drawn together."""

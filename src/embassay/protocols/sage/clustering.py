@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import cluster_by_complete_linkage, restore_item_order, sort_positions_by_text
+from embassay.measures.clusters import (
+    cluster_by_complete_linkage,
+    order_positions_by_text_hash,
+    restore_cluster_labels_to_item_order,
+)
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
@@ -31,7 +35,7 @@ HEADLINE = "v_measure"
 def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContext) -> TaskOutcome:
     """Evaluate a system on every set of a clustering dataset; one-label sets and lost texts are skipped."""
     items, scores, skipped, warnings = Items(), [], [], []
-    alone = _find_only_set(data)
+    alone = _find_only_set_with_several_labels(data)
     for name in sorted(set(data.sets)):
         rows = [i for i, of_set in enumerate(data.sets) if of_set == name]
         if len({data.labels[i] for i in rows}) < 2:
@@ -42,11 +46,11 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
             warnings.append(
                 f"set {name!r}: {len(drawn)} of {len(rows)} texts, sampled by label ({system.kind} systems)"
             )
-        order = sort_positions_by_text([data.texts[i] for i in drawn])
+        order = order_positions_by_text_hash([data.texts[i] for i in drawn])
         drawn = [drawn[place] for place in order.tolist()]
         distances, lost = _measure_text_distances(system, data, drawn)
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(
+            return lost.make_task_outcome_without_score(
                 HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many_lost_reason}"
             )
         skipped += lost.skipped
@@ -87,7 +91,7 @@ def _measure_text_distances(
     texts = [data.texts[i] for i in rows]
     distances = system.distances(texts)
     lost = Lost(system, [data.ids[i] for i in rows], "texts")
-    lost.note_unencoded_texts(texts)
+    lost.note_items_with_unencoded_text(texts)
     if not lost:
         return distances, lost
     n, kept = len(rows), ~lost.lost_mask
@@ -107,7 +111,7 @@ def _score_clustering_of_set(
     """Score by V-measure the clusters of one set, whose distances are in the order of these rows."""
     linked = cluster_by_complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
     # argsort of an argsort gives each row's rank, its place once the rows are sorted.
-    clusters = restore_item_order(np.argsort(np.argsort(rows)), linked)
+    clusters = restore_cluster_labels_to_item_order(np.argsort(np.argsort(rows)), linked)
     rows = sorted(rows)
     labels = [data.labels[i] for i in rows]
     value = v_measure(labels, clusters.tolist())
@@ -116,7 +120,7 @@ def _score_clustering_of_set(
     return Score(HEADLINE, value, len(rows), variant="set", subset=name, method="one of the sets")
 
 
-def _find_only_set(data: LabelledTexts) -> str | None:
+def _find_only_set_with_several_labels(data: LabelledTexts) -> str | None:
     """Find the only set with two labels or more of a dataset; None where there are several."""
     labels: dict[str, set[str]] = {}
     for name, label in zip(data.sets, data.labels, strict=True):

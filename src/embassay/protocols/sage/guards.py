@@ -22,7 +22,7 @@ from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_unde
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units, find_item_groups
 from embassay.protocols.kernel.tables import ColumnTable, number_column, text
 from embassay.protocols.sage.retrieval import K, list_gains_per_query, list_ideal_gains, ndcg
-from embassay.protocols.sage.tasks import SageContext, apply_options_to_edit, parse_edit_list
+from embassay.protocols.sage.tasks import SageContext, make_edit_for_run_options, parse_edit_list
 from embassay.randomness import draw_random_bytes, make_seeded_generator
 from embassay.records import ResultRow, RetrievalSet, Score, TaskOutcome
 from embassay.runs.folder import CellRecord
@@ -47,7 +47,7 @@ TIME = "us_per_query "
 
 
 @dataclass(frozen=True)
-class EditedSearch:
+class EditedQueriesAndCorpus:
     """Questions and the documents that they search, under one edit or none."""
 
     name: str
@@ -63,7 +63,7 @@ class JudgedRanking:
     ndcg: Floats
 
 
-class GuardedSystemBench:
+class GuardedSystemSearches:
     """A system on a retrieval set, with what its guards are made of; each search is done once, and what a guard takes
     beside it is timed."""
 
@@ -74,44 +74,50 @@ class GuardedSystemBench:
         self._gains, self._ideal = list_gains_per_query(data), list_ideal_gains(data)
         self._alone: dict[str, JudgedRanking] = {}
 
-    def search_unguarded(self, asked: EditedSearch) -> JudgedRanking:
+    def search_unguarded(self, asked: EditedQueriesAndCorpus) -> JudgedRanking:
         """What the system finds."""
         if asked.name not in self._alone:
-            self._alone[asked.name] = self.judge_ranking_by_ndcg(
+            self._alone[asked.name] = self.make_judged_ranking_with_ndcg(
                 self.system.search(asked.queries, asked.corpus, DEPTH)
             )
         return self._alone[asked.name]
 
-    def judge_ranking_by_ndcg(self, ranked: RankedCandidates) -> JudgedRanking:
+    def make_judged_ranking_with_ndcg(self, ranked: RankedCandidates) -> JudgedRanking:
         """With its nDCG."""
         return JudgedRanking(ranked, ndcg(self._gains, ranked.indices[:, :K], self._ideal, self.context))
 
-    def time_guard(self, guard: str, work: Callable[[], T]) -> T:
+    def run_and_time_guard_work(self, guard: str, work: Callable[[], T]) -> T:
         """What the work gives; its time counts for the guard."""
         begun = time.perf_counter()
         result = work()
         self.seconds.setdefault(guard, []).append(time.perf_counter() - begun)
         return result
 
-    def count_guard_microseconds(self) -> dict[str, int]:
+    def compute_microseconds_by_guard(self) -> dict[str, int]:
         """Microseconds for a question, by guard."""
         per_search = {guard: sum(spent) / len(spent) for guard, spent in self.seconds.items()}
         return {f"{TIME}{guard}": round(1e6 * spent / len(self.data)) for guard, spent in per_search.items()}
 
 
-def search_cleaned_texts(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+def search_after_cleaning_queries_or_corpus(
+    bench: GuardedSystemSearches, asked: EditedQueriesAndCorpus
+) -> JudgedRanking:
     """Search after cleaning what comes in: the questions, or the documents."""
     cleanup = TextCleanupSteps(bench.options.guard_clean)
     queries, corpus = asked.queries, asked.corpus
     cleanup("Lists are read before the time is taken.")
     if bench.options.guard_side == "queries":
-        queries = bench.time_guard("cleaning", lambda: cleanup.clean_texts_without_cache(asked.queries))
+        queries = bench.run_and_time_guard_work(
+            "cleaning", lambda: cleanup.clean_texts_without_cache(asked.queries)
+        )
     else:
-        corpus = bench.time_guard("cleaning", lambda: cleanup.clean_texts_without_cache(asked.corpus))
-    return bench.judge_ranking_by_ndcg(bench.system.search(queries, corpus, DEPTH))
+        corpus = bench.run_and_time_guard_work(
+            "cleaning", lambda: cleanup.clean_texts_without_cache(asked.corpus)
+        )
+    return bench.make_judged_ranking_with_ndcg(bench.system.search(queries, corpus, DEPTH))
 
 
-def search_and_fuse_two_systems(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+def search_and_fuse_two_systems(bench: GuardedSystemSearches, asked: EditedQueriesAndCorpus) -> JudgedRanking:
     """Search with a second system too, and fuse both rankings by reciprocal ranks."""
     other = open_system(
         bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed
@@ -128,10 +134,10 @@ def search_and_fuse_two_systems(bench: GuardedSystemBench, asked: EditedSearch) 
             scores[row, : len(fused)] = [hit.score for hit in fused]
         return RankedCandidates(indices, scores)
 
-    return bench.judge_ranking_by_ndcg(bench.time_guard("hybrid", fuse_rankings))
+    return bench.make_judged_ranking_with_ndcg(bench.run_and_time_guard_work("hybrid", fuse_rankings))
 
 
-def rerank_first_documents(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+def rerank_first_documents(bench: GuardedSystemSearches, asked: EditedQueriesAndCorpus) -> JudgedRanking:
     """Rerank the first documents; equal ones stay in the system's order."""
     reranker = open_reranker(
         bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed
@@ -147,14 +153,14 @@ def rerank_first_documents(bench: GuardedSystemBench, asked: EditedSearch) -> Ju
             indices[row, : len(places)], scores[row, : len(places)] = places[order], values[order]
         return RankedCandidates(indices, scores)
 
-    return bench.judge_ranking_by_ndcg(bench.time_guard("rerank", rerank_documents))
+    return bench.make_judged_ranking_with_ndcg(bench.run_and_time_guard_work("rerank", rerank_documents))
 
 
-def refuse_unsure_questions(bench: GuardedSystemBench, asked: EditedSearch) -> JudgedRanking:
+def refuse_unsure_questions(bench: GuardedSystemSearches, asked: EditedQueriesAndCorpus) -> JudgedRanking:
     """Questions whose first document is less similar than a threshold are not answered: the lowest with which those
     that are keep enough, and that leaves `LEAST_ANSWERED` of them; found on one half of the questions for the other."""
     own = bench.search_unguarded(asked)
-    clean = bench.search_unguarded(make_clean_search(bench.data)).ndcg
+    clean = bench.search_unguarded(make_unedited_search(bench.data)).ndcg
     # A question is refused by a threshold that it had no part in.
     values, sure = own.ndcg.copy(), own.ranked.scores[:, 0]
     halves = _split_questions_in_halves(bench.data, bench.context.seed)
@@ -189,31 +195,40 @@ def _split_questions_in_halves(data: RetrievalSet, seed: int) -> NDArray[np.bool
     return np.array([draw_random_bytes(1, seed, "half", name)[0] % 2 == 1 for name in names])
 
 
-GUARDS: Mapping[str, Callable[[GuardedSystemBench, EditedSearch], JudgedRanking]] = {
-    "cleaning": search_cleaned_texts, "hybrid": search_and_fuse_two_systems, "rerank": rerank_first_documents,
-    "threshold": refuse_unsure_questions
-}  # fmt: skip
+GUARDS: Mapping[str, Callable[[GuardedSystemSearches, EditedQueriesAndCorpus], JudgedRanking]] = {
+    "cleaning": search_after_cleaning_queries_or_corpus,
+    "hybrid": search_and_fuse_two_systems,
+    "rerank": rerank_first_documents,
+    "threshold": refuse_unsure_questions,
+}
 """By name; the last is named where no other does."""
 
 
-def make_clean_search(data: RetrievalSet) -> EditedSearch:
+def make_unedited_search(data: RetrievalSet) -> EditedQueriesAndCorpus:
     """Make the search of the questions and documents as they are."""
-    return EditedSearch(CLEAN, data.queries.texts, data.corpus.texts)
+    return EditedQueriesAndCorpus(CLEAN, data.queries.texts, data.corpus.texts)
 
 
-def make_damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> EditedSearch:
+def make_search_with_edited_texts(
+    data: RetrievalSet, edit: str, context: SageContext
+) -> EditedQueriesAndCorpus:
     """Make the search with one side, questions or documents, under an edit."""
-    damage = apply_options_to_edit(edit, context)
+    damage = make_edit_for_run_options(edit, context)
     if context.options.guard_side == "queries":
-        return EditedSearch(edit, damage(data.queries.texts, data.queries.ids), data.corpus.texts)
-    return EditedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
+        return EditedQueriesAndCorpus(edit, damage(data.queries.texts, data.queries.ids), data.corpus.texts)
+    return EditedQueriesAndCorpus(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
 
 
-def evaluate_guards(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
+def measure_guards_against_text_edits(
+    system: Similarity, data: RetrievalSet, context: SageContext
+) -> TaskOutcome:
     """Measure what a system keeps under every edit, alone and behind every guard."""
-    bench = GuardedSystemBench(system, data, context)
+    bench = GuardedSystemSearches(system, data, context)
     edits = parse_edit_list(context.options.guard_edits)
-    searches = [make_clean_search(data), *(make_damaged_search(data, edit, context) for edit in edits)]
+    searches = [
+        make_unedited_search(data),
+        *(make_search_with_edited_texts(data, edit, context) for edit in edits),
+    ]
     columns, reasons = dict[str, Floats](), dict[str, str]()
     for asked in searches:
         columns[asked.name] = bench.search_unguarded(asked).ndcg
@@ -224,22 +239,22 @@ def evaluate_guards(system: Similarity, data: RetrievalSet, context: SageContext
                 reasons[name] = str(error)
     lost = Lost(system, data.queries.ids, "queries")
     for asked in searches:
-        lost.note_unencoded_texts(asked.queries)
+        lost.note_items_with_unencoded_text(asked.queries)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, Items())
+        return lost.make_task_outcome_without_score(HEADLINE, Items())
     for column in columns.values():
         column[lost.lost_mask] = np.nan
-    return _make_guard_outcome(columns, reasons, edits, bench, lost)
+    return _make_guarded_retrieval_outcome(columns, reasons, edits, bench, lost)
 
 
-def _make_guard_outcome(
+def _make_guarded_retrieval_outcome(
     columns: Mapping[str, Floats],
     reasons: Mapping[str, str],
     edits: Sequence[str],
-    bench: GuardedSystemBench,
+    bench: GuardedSystemSearches,
     lost: Lost,
 ) -> TaskOutcome:
-    over = GuardShares(bench.context, find_item_groups(bench.data))
+    over = GuardShareEstimator(bench.context, find_item_groups(bench.data))
     whole = over.estimate_share_kept(
         columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0
     )
@@ -264,12 +279,12 @@ def _make_guard_outcome(
         {HEADLINE: whole.component()},
         items.columns,
         lost.skipped,
-        counts=bench.count_guard_microseconds(),
+        counts=bench.compute_microseconds_by_guard(),
     )
 
 
 def _make_guard_scores(
-    columns: Mapping[str, Floats], edit: str, name: str, over: GuardShares
+    columns: Mapping[str, Floats], edit: str, name: str, over: GuardShareEstimator
 ) -> Iterator[Score]:
     variant = f"{edit}:{name}"
     clean, damaged, guarded = columns[CLEAN], columns[edit], columns[variant]
@@ -287,7 +302,7 @@ def _make_guard_scores(
 
 
 @dataclass(frozen=True)
-class GuardShares:
+class GuardShareEstimator:
     """Estimates of a guard's shares, of means each over the questions that have a value."""
 
     context: SageContext
@@ -328,7 +343,7 @@ class GuardShares:
         return Estimate(value, n, values, method, is_share and self.groups is None, units)
 
 
-def make_guard_table(
+def make_damage_guard_table(
     records: Sequence[CellRecord], rows: Sequence[ResultRow], keep: float
 ) -> Iterator[ColumnTable]:
     """Tabulate what each system keeps by damage, alone and guarded, and the cheapest guard."""

@@ -49,7 +49,7 @@ class HumanPreferences:
 
 
 @dataclass(frozen=True)
-class _TaskHalf:
+class _SummaryPreferenceTaskHalf:
     """One half of the task: its rows, and its mean as a component (value None when undefined)."""
 
     scores: tuple[Score, ...]
@@ -61,13 +61,16 @@ class _TaskHalf:
 def evaluate_system(system: Similarity, data: HumanPreferences, context: SageContext) -> TaskOutcome:
     """Evaluate a system on a dataset's comparisons, ratings or both."""
     items = Items()
-    parts: dict[str, _TaskHalf] = {}
+    parts: dict[str, _SummaryPreferenceTaskHalf] = {}
     if data.comparisons is not None and len(data.comparisons):
-        parts["comparisons"] = _score_choices(system, data.comparisons, context, items)
+        parts["comparisons"] = _score_summary_preference_choices(system, data.comparisons, context, items)
     if data.ratings is not None and len(data.ratings):
-        parts["ratings"] = _score_ratings(system, data.ratings, context, items)
+        parts["ratings"] = _score_similarity_against_ratings(system, data.ratings, context, items)
     return TaskOutcome(
-        scores=(_make_headline_score(parts), *(score for part in parts.values() for score in part.scores)),
+        scores=(
+            _make_preference_headline_score(parts),
+            *(score for part in parts.values() for score in part.scores),
+        ),
         components={name: part.component for name, part in parts.items()},
         items=items.columns,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
@@ -75,20 +78,18 @@ def evaluate_system(system: Similarity, data: HumanPreferences, context: SageCon
     )
 
 
-def compute_choice_scores(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def compute_accuracy_precision_recall_f1(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute accuracy, precision, recall, F1 from means of correct, true positive and the like.
 
     Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
     """
     correct, hit, predicted, actual = np.moveaxis(means, -1, 0)
-    precision = _divide_where_positive(hit, predicted)
-    recall = _divide_where_positive(hit, actual)
-    return np.stack(
-        [correct, precision, recall, _divide_where_positive(2 * hit, predicted + actual)], axis=-1
-    )
+    precision = _divide_or_zero(hit, predicted)
+    recall = _divide_or_zero(hit, actual)
+    return np.stack([correct, precision, recall, _divide_or_zero(2 * hit, predicted + actual)], axis=-1)
 
 
-def compute_mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
+def map_pearson_to_unit_interval(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute (r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN for no variance."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
     # Rounding may leave the variance of a resample of equal values a little below 0.
@@ -97,9 +98,9 @@ def compute_mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
 
 
-def _score_choices(
+def _score_summary_preference_choices(
     system: Similarity, data: SummaryComparisons, context: SageContext, items: Items
-) -> _TaskHalf:
+) -> _SummaryPreferenceTaskHalf:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
     # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
     # chance.
@@ -110,14 +111,14 @@ def _score_choices(
     if context.options.preference_ties == "half":
         predicted[tied == 1] = credit[tied == 1] = 0.5
     lost = Lost(system, data.ids, "comparisons")
-    lost.note_undefined_similarities(first, data.sources, data.first)
-    lost.note_undefined_similarities(second, data.sources, data.second)
+    lost.note_items_with_undefined_similarity(first, data.sources, data.first)
+    lost.note_items_with_undefined_similarity(second, data.sources, data.second)
     credit[lost.rows] = tied[lost.rows] = np.nan
     items.add(data.ids, first, "similarity", "first")
     items.add(data.ids, second, "similarity", "second")
     items.add(data.ids, credit, "correct")
     if lost.too_many_lost_reason:
-        return _make_undefined_half(CHOICES, lost, len(data))
+        return _make_undefined_preference_half(CHOICES, lost, len(data))
 
     actual = data.choice.astype(np.float64)
     # Which summary is `positive` changes precision and recall, not accuracy.
@@ -131,26 +132,32 @@ def _score_choices(
         return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
 
     figures = [
-        estimate_over_comparisons(columns, partial(_select_choice_score, i), share=name == "accuracy")
+        estimate_over_comparisons(
+            columns, partial(_compute_choice_score_at_place, i), share=name == "accuracy"
+        )
         for i, name in enumerate(CHOICES)
     ]
     whole = average_estimates(figures, method)
     ties = estimate_over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
-    return _TaskHalf((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
+    return _SummaryPreferenceTaskHalf(
+        (*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped
+    )
 
 
-def _select_choice_score(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(compute_choice_scores(means)[..., place])
+def _compute_choice_score_at_place(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(compute_accuracy_precision_recall_f1(means)[..., place])
 
 
-def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContext, items: Items) -> _TaskHalf:
+def _score_similarity_against_ratings(
+    system: Similarity, data: SummaryRatings, context: SageContext, items: Items
+) -> _SummaryPreferenceTaskHalf:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
     lost = Lost(system, data.ids, "rated summaries")
-    lost.note_undefined_similarities(similarity, data.sources, data.summaries)
+    lost.note_items_with_undefined_similarity(similarity, data.sources, data.summaries)
     if lost.too_many_lost_reason:
-        return _make_undefined_half(("score",), lost, len(data), *data.axes)
+        return _make_undefined_preference_half(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
     standard = _standardise_values(similarity)
     scores, axes, skipped, groups = [], [], [*lost.skipped], find_item_groups(data)
@@ -169,20 +176,22 @@ def _score_ratings(system: Similarity, data: SummaryRatings, context: SageContex
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
         figure = estimate(
-            columns, compute_mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata
+            columns, map_pearson_to_unit_interval, context, f"ratings:{len(x)}", method, groups=strata
         )
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
         reason = next(score.reason for score in scores if score.value is None)
-        return _TaskHalf(
+        return _SummaryPreferenceTaskHalf(
             tuple(scores), HeadlineComponent(None, len(data), reason=reason), None, tuple(skipped)
         )
     whole = average_estimates(axes, method)
-    return _TaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
+    return _SummaryPreferenceTaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
 
 
-def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
+def _make_undefined_preference_half(
+    measures: Sequence[str], lost: Lost, n: int, *variants: str
+) -> _SummaryPreferenceTaskHalf:
     """Make a half of the task that lost too many of its rows."""
     reason, left = lost.too_many_lost_reason, n - len(lost.rows)
     rows = [
@@ -190,10 +199,12 @@ def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants:
         for measure in measures
         for variant in variants or ("",)
     ]
-    return _TaskHalf(tuple(rows), HeadlineComponent(None, left, reason=reason), None, lost.skipped)
+    return _SummaryPreferenceTaskHalf(
+        tuple(rows), HeadlineComponent(None, left, reason=reason), None, lost.skipped
+    )
 
 
-def _make_headline_score(parts: dict[str, _TaskHalf]) -> Score:
+def _make_preference_headline_score(parts: dict[str, _SummaryPreferenceTaskHalf]) -> Score:
     n = sum(part.component.n for part in parts.values())
     if not parts:
         return make_undefined_score(HEADLINE, 0, "no usable comparison or rating")
@@ -217,7 +228,5 @@ def _standardise_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return centred / deviation if deviation > 1e-7 else np.where(np.isnan(values), np.nan, 0.0)
 
 
-def _divide_where_positive(
-    numerator: NDArray[np.float64], denominator: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _divide_or_zero(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

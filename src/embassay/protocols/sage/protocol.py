@@ -25,15 +25,19 @@ from embassay.protocols.kernel.session import (
     map_systems_to_kinds,
 )
 from embassay.protocols.kernel.tables import RunTable
-from embassay.protocols.sage.guards import make_guard_table
+from embassay.protocols.sage.guards import make_damage_guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import make_best_systems_table, make_sage_tables, make_system_group_table
+from embassay.protocols.sage.tables import (
+    make_best_encoder_vs_metric_table,
+    make_sage_tables,
+    make_system_group_table,
+)
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
     TASKS,
     SageContext,
-    compute_total_version_length,
+    compute_total_version_length_ratio,
     estimate_task_memory,
     parse_edit_list,
 )
@@ -103,7 +107,7 @@ class SageProtocol(TaskProtocol):
 
     def estimate_text_length_factor(self, task: str, context: SageContext) -> float:
         """As long as the versions that the task's edits make."""
-        return compute_total_version_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
+        return compute_total_version_length_ratio(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
 
     def units(self, system: PlannedSystem, task: PlannedTask) -> int:
         """Count progress by texts for an encoder, by a corpus's shards for every other system."""
@@ -119,13 +123,15 @@ class SageProtocol(TaskProtocol):
         for dataset in plan.datasets:
             for task in dataset.tasks:
                 self.folder.write_texts_once(
-                    task.task, dataset.name, partial(_list_shown_texts, plan, dataset.source, task.task)
+                    task.task,
+                    dataset.name,
+                    partial(_make_columns_of_found_or_judged_texts, plan, dataset.source, task.task),
                 )
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Run the cells, and then keep what they have found."""
         session.do(listener)
-        _keep_found_documents(session.plan, self.folder)
+        _write_found_documents_of_large_corpora(session.plan, self.folder)
 
     def is_mean_of_defined_datasets(self, task: str) -> bool:
         """Say whether a task's mean is over defined datasets, as retention of nothing is undefined."""
@@ -147,17 +153,17 @@ class SageProtocol(TaskProtocol):
         of_system = map_systems_to_kinds(plan)
         groups = (
             *make_system_group_table(conclusion.standings, of_system),
-            *make_best_systems_table(conclusion.standings, of_system),
+            *make_best_encoder_vs_metric_table(conclusion.standings, of_system),
         )
         ranked = [record for record in records if of_system.get(record.system) != "reference"]
-        guarded = make_guard_table(ranked, rows, plan.request.options.guard_keep)
+        guarded = make_damage_guard_table(ranked, rows, plan.request.options.guard_keep)
         return replace(conclusion, tables=(*conclusion.tables, *groups, *guarded))
 
 
 Columns = dict[str, list[str]]
 
 
-def _keep_found_documents(plan: Plan, folder: RunFolder) -> None:
+def _write_found_documents_of_large_corpora(plan: Plan, folder: RunFolder) -> None:
     """Keep the documents of large corpora that systems have found since."""
     for dataset in plan.datasets:
         for task in dataset.tasks:
@@ -165,13 +171,19 @@ def _keep_found_documents(plan: Plan, folder: RunFolder) -> None:
                 folder.locate_cell_items(task.task, dataset.name, system.name, ".rankings")
                 for system in plan.systems
             )
-            hits = {str(doc) for path in paths for doc in _read_ranked_documents(path)}
+            hits = {str(doc) for path in paths for doc in _read_retrieved_document_ids(path)}
             path = folder.locate_task_texts(task.task, dataset.name)
-            if not hits <= _read_edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
-                write_parquet_columns(path, _list_shown_texts(plan, dataset.source, task.task, hits))
+            if not hits <= _read_ids_of_edited_documents(path) or (
+                path.exists() and not is_whole_parquet(path)
+            ):
+                write_parquet_columns(
+                    path, _make_columns_of_found_or_judged_texts(plan, dataset.source, task.task, hits)
+                )
 
 
-def _list_shown_texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
+def _make_columns_of_found_or_judged_texts(
+    plan: Plan, source: str, name: str, hits: Iterable[str] = ()
+) -> Columns:
     data = SageProtocol().load_task_data(plan.request, source, name).data
     wanted = {*hits, *_list_judged_documents(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
@@ -198,11 +210,11 @@ def _list_judged_documents(data: Any) -> Iterable[str]:
     return (doc for grades in qrels.values() for doc in grades)
 
 
-def _read_ranked_documents(path: Path) -> Iterable[Any]:
+def _read_retrieved_document_ids(path: Path) -> Iterable[Any]:
     return read_parquet(path, ["doc_id"])["doc_id"].unique().to_list() if is_whole_parquet(path) else ()
 
 
-def _read_edited_documents(path: Path) -> set[str]:
+def _read_ids_of_edited_documents(path: Path) -> set[str]:
     if not is_whole_parquet(path):
         return set()
     frame = read_parquet(path, ["item_id", "field"])

@@ -36,14 +36,14 @@ from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
     SageContext,
     TextEdit,
-    apply_options_to_edit,
-    find_unchanged_texts,
+    list_indices_of_unchanged_texts,
+    make_edit_for_run_options,
     make_unchanged_skip,
     retrieval_edits,
 )
 from embassay.records import Documents, HeadlineComponent, RetrievalSet, Score, SkippedItems, TaskOutcome
 from embassay.search import merge
-from embassay.search.exact import SHARD, cut_corpus_into_shards, run_over_shards
+from embassay.search.exact import SHARD, cut_corpus_into_shards, iterate_results_of_shards
 
 HEADLINE = "retention"
 
@@ -59,32 +59,38 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
         row = make_undefined_score(HEADLINE, len(data), "no edit changed any document")
         part = HeadlineComponent(None, len(data), reason=row.reason)
         return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.list_unchanged_copies())
-    over = _QueryEstimates(context, find_item_groups(data), corpora.edits)
-    own_rows = _find_own_document_rows(data) if context.options.exclude_self else None
+    over = _RetrievalEstimatesOverQueries(context, find_item_groups(data), corpora.edits)
+    own_rows = _find_rows_of_same_id_documents(data) if context.options.exclude_self else None
     # Queries of which only their own document is relevant have nothing to find once it is left out.
-    data, selfish = _drop_lost_judgements(data, frozenset(), own=own_rows is not None)
+    data, selfish = _drop_judgements_of_removed_documents(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
     ranked = _drop_documents_from_rankings(
         _search_corpus_versions(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows
     )
-    documents, queries = _find_lost_texts(system, data, corpora)
+    documents, queries = _find_texts_system_failed_to_encode(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(HEADLINE, items)
+            return lost.make_task_outcome_without_score(HEADLINE, items)
     if not (documents or queries):
         outcome = _score_rankings(
-            _drop_unchanged_copies(ranked, corpora), data, queries.lost_mask | selfish, items, over
+            _drop_unchanged_copies_from_rankings(ranked, corpora),
+            data,
+            queries.lost_mask | selfish,
+            items,
+            over,
         )
-        scores = (*outcome.scores, *corpora.score_idle_edits(len(data)))
+        scores = (*outcome.scores, *corpora.make_undefined_scores_of_idle_edits(len(data)))
         return replace(
             outcome,
             scores=scores,
-            skipped=(*_list_orphaned_queries(data, selfish), *corpora.list_unchanged_copies()),
+            skipped=(*_describe_skipped_orphaned_queries(data, selfish), *corpora.list_unchanged_copies()),
         )
     clean = ndcg(list_gains_per_query(data), ranked.apart[0].indices[:, :K], list_ideal_gains(data), context)
     clean[queries.lost_mask | selfish] = np.nan
     whole = over.mean(clean)
-    rest, orphans = _drop_lost_judgements(data, {data.corpus.ids[row] for row in documents.rows})
+    rest, orphans = _drop_judgements_of_removed_documents(
+        data, {data.corpus.ids[row] for row in documents.rows}
+    )
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own_rows is not None)
@@ -92,16 +98,20 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
             _search_corpus_versions(system, data, corpora, depth, context), documents.rows, own_rows
         )
     outcome = _score_rankings(
-        _drop_unchanged_copies(ranked, corpora), rest, queries.lost_mask | orphans | selfish, items, over
+        _drop_unchanged_copies_from_rankings(ranked, corpora),
+        rest,
+        queries.lost_mask | orphans | selfish,
+        items,
+        over,
     )
     left_out = [
         *documents.skipped,
         *queries.skipped,
-        *_list_orphaned_queries(data, orphans | selfish),
+        *_describe_skipped_orphaned_queries(data, orphans | selfish),
         *corpora.list_unchanged_copies(),
     ]
     whole_row = whole.score(f"ndcg@{K}", variant="original:all")
-    scores = (*outcome.scores, *corpora.score_idle_edits(len(data)), whole_row)
+    scores = (*outcome.scores, *corpora.make_undefined_scores_of_idle_edits(len(data)), whole_row)
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
 
@@ -144,18 +154,22 @@ def _merge_shard_rankings(
     return best
 
 
-def _find_lost_texts(system: Similarity, data: RetrievalSet, corpora: CorpusVersions) -> tuple[Lost, Lost]:
+def _find_texts_system_failed_to_encode(
+    system: Similarity, data: RetrievalSet, corpora: CorpusVersions
+) -> tuple[Lost, Lost]:
     """Find documents of which the system lost a version, and queries that it lost."""
     documents = Lost(system, data.corpus.ids, "documents")
     queries = Lost(system, data.queries.ids, "queries")
     # Versions are made again only where there is something to look for.
     for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
-        documents.note_unencoded_texts(texts, corpora.shard_offsets[place % corpora.shards_per_version])
-    queries.note_unencoded_texts(data.queries.texts)
+        documents.note_items_with_unencoded_text(
+            texts, corpora.shard_offsets[place % corpora.shards_per_version]
+        )
+    queries.note_items_with_unencoded_text(data.queries.texts)
     return documents, queries
 
 
-def _find_own_document_rows(data: RetrievalSet) -> NDArray[np.int64]:
+def _find_rows_of_same_id_documents(data: RetrievalSet) -> NDArray[np.int64]:
     """Find the row of the document with the query's id, (queries,); -2 where there is none."""
     asked = set(data.queries.ids)
     row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
@@ -163,7 +177,7 @@ def _find_own_document_rows(data: RetrievalSet) -> NDArray[np.int64]:
     return np.array([row_of.get(query, -2) for query in data.queries.ids], dtype=np.int64)
 
 
-def _drop_lost_judgements(
+def _drop_judgements_of_removed_documents(
     data: RetrievalSet, gone: Set[str], *, own: bool = False
 ) -> tuple[RetrievalSet, NDArray[np.bool_]]:
     """The data without judgements of documents that are gone (`own`: and of a query's own), and the queries that have
@@ -181,7 +195,9 @@ def _drop_lost_judgements(
     return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
 
 
-def _list_orphaned_queries(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[SkippedItems]:
+def _describe_skipped_orphaned_queries(
+    data: RetrievalSet, orphans: NDArray[np.bool_]
+) -> Iterator[SkippedItems]:
     if orphans.any():
         ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
         yield SkippedItems("query whose relevant documents are all left out", len(ids), ids[:5])
@@ -204,7 +220,9 @@ def _drop_documents_from_rankings(
     return _VersionRankings(*([drop_from_ranking(ranking) for ranking in ranked] for ranked in found))
 
 
-def _drop_unchanged_copies(ranked: _VersionRankings, corpora: CorpusVersions) -> _VersionRankings:
+def _drop_unchanged_copies_from_rankings(
+    ranked: _VersionRankings, corpora: CorpusVersions
+) -> _VersionRankings:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
@@ -215,7 +233,7 @@ def _drop_unchanged_copies(ranked: _VersionRankings, corpora: CorpusVersions) ->
 
 
 @dataclass(frozen=True)
-class _QueryEstimates:
+class _RetrievalEstimatesOverQueries:
     """Estimates over the queries, drawn by `groups` of those that share a relevant document."""
 
     context: SageContext
@@ -247,7 +265,7 @@ def _score_rankings(
     data: RetrievalSet,
     lost: NDArray[np.bool_],
     items: Items,
-    over: _QueryEstimates,
+    over: _RetrievalEstimatesOverQueries,
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
     context, ranked = over.context, searched.apart
@@ -301,7 +319,7 @@ def _make_retrieval_outcome(
     columns: NDArray[np.float64],
     tied: NDArray[np.float64],
     items: Items,
-    over: _QueryEstimates,
+    over: _RetrievalEstimatesOverQueries,
     counts: dict[str, int],
 ) -> TaskOutcome:
     clean, augmented = columns[:, [0]], columns[:, [-1]]
@@ -374,12 +392,12 @@ class EditedCorpusShard(Sequence[str]):
             return self.originals
         edited = self.edit(self.originals, self.ids, self.langs)
         if self.told is not None:
-            self.told(find_unchanged_texts(self.originals, edited))
+            self.told(list_indices_of_unchanged_texts(self.originals, edited))
         return edited
 
 
 def _find_unchanged_rows(shard: EditedCorpusShard) -> NDArray[np.int64]:
-    return find_unchanged_texts(shard.originals, list(shard))
+    return list_indices_of_unchanged_texts(shard.originals, list(shard))
 
 
 class CorpusVersions(Sequence[EditedCorpusShard]):
@@ -388,7 +406,7 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
 
     def __init__(self, corpus: Documents, context: SageContext) -> None:
         self._corpus, self._cuts, self._spread = corpus, cut_corpus_into_shards(len(corpus)), context.spread
-        edits = {edit: apply_options_to_edit(edit, context) for edit in retrieval_edits(context)}
+        edits = {edit: make_edit_for_run_options(edit, context) for edit in retrieval_edits(context)}
         self.idle = tuple(name for name, edit in edits.items() if not _has_edit_effect(edit, corpus))
         self.edits = tuple(name for name in edits if name not in self.idle)
         self._made = (None, *(edits[name] for name in self.edits))
@@ -435,7 +453,7 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
         """For each of the edits the rows of the documents that it left as they were. They are noted where texts are
         made; a shard whose texts were made on another machine, or by nobody, is looked at there."""
         there = [index for index in range(self.shards_per_version, len(self)) if index not in self._left]
-        masks = run_over_shards(_find_unchanged_rows, map(self.__getitem__, there), self._spread)
+        masks = iterate_results_of_shards(_find_unchanged_rows, map(self.__getitem__, there), self._spread)
         self._left.update(zip(there, masks, strict=True))
         places = list(enumerate(self.shard_offsets))
         firsts = range(self.shards_per_version, len(self), self.shards_per_version)
@@ -448,7 +466,7 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
         rows |= {name: same.tolist() for name, same in zip(self.edits, self.unchanged(), strict=True)}
         return tuple(make_unchanged_skip(name, same, ids, "copies") for name, same in rows.items() if same)
 
-    def score_idle_edits(self, n: int) -> tuple[Score, ...]:
+    def make_undefined_scores_of_idle_edits(self, n: int) -> tuple[Score, ...]:
         """Make a score row for each edit that changed nothing, over n queries."""
         reason = "the edit changed no document"
         return tuple(
@@ -463,7 +481,7 @@ def _has_edit_effect(edit: TextEdit, corpus: Documents) -> bool:
     while start < len(corpus):
         part = slice(start, start + size)
         texts, langs = corpus.texts[part], None if corpus.langs is None else corpus.langs[part]
-        if len(find_unchanged_texts(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
+        if len(list_indices_of_unchanged_texts(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
             return True
         start, size = start + size, min(2 * size, SHARD)
     return False

@@ -20,7 +20,7 @@ from embassay.protocols.sage.tasks import (
     EDITS,
     SageContext,
     edit_documents,
-    find_unchanged_texts,
+    list_indices_of_unchanged_texts,
     make_unchanged_skip,
 )
 from embassay.records import Documents, Score, SkippedItems, TaskOutcome
@@ -47,14 +47,14 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     }
     items, lost = Items(), Lost(system, data.ids, "documents")
     for name, texts in variants.items():
-        lost.note_undefined_similarities(similarity[name], data.texts, texts)
+        lost.note_items_with_undefined_similarity(similarity[name], data.texts, texts)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
 
-    left = {name: find_unchanged_texts(data.texts, variants[name]) for name in (*EDITS, *further)}
+    left = {name: list_indices_of_unchanged_texts(data.texts, variants[name]) for name in (*EDITS, *further)}
     for name, rows in left.items():
         similarity[name][rows] = np.nan
-    names, columns = _make_robustness_columns(
+    names, columns = _make_robustness_names_and_values(
         similarity, further, extremes=context.options.robustness_edits == "all"
     )
     columns[lost.rows] = np.nan
@@ -78,26 +78,26 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        (*lost.skipped, *_list_unchanged_skips(left, data.ids)),
+        (*lost.skipped, *_iterate_skips_of_unchanged_texts(left, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
     )
 
 
-def _make_robustness_columns(
+def _make_robustness_names_and_values(
     similarity: dict[str, NDArray[np.float64]], further: Sequence[str], *, extremes: bool
 ) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     """Measure and variant of every column, and the columns, (n, m): the score and the relations, each edit's side of
     the summary, the similarities."""
-    holds = judge_similarity_relations(similarity, extremes=extremes)
+    holds = compare_superficial_and_semantic_edits(similarity, extremes=extremes)
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
-    names += [(_name_edit_measure(name), name) for name in (*EDITS, *further)]
+    names += [(_choose_summary_side_measure(name), name) for name in (*EDITS, *further)]
     names += [("similarity", name) for name in similarity]
-    joint, sides = holds.all(axis=1), _judge_relations_per_edit(similarity, further)
+    joint, sides = holds.all(axis=1), _compare_edits_with_summary(similarity, further)
     columns = np.column_stack([holds.mean(axis=1), holds, joint, *sides, *similarity.values()])
     return names, columns.astype(np.float64)
 
 
-def _list_unchanged_skips(
+def _iterate_skips_of_unchanged_texts(
     left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]
 ) -> Iterator[SkippedItems]:
     return (make_unchanged_skip(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
@@ -112,7 +112,7 @@ def _find_unedited_documents(left: Mapping[str, NDArray[np.int64]], n: int) -> N
     return none
 
 
-def judge_similarity_relations(
+def compare_superficial_and_semantic_edits(
     similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True
 ) -> NDArray[np.bool_]:
     """The three relations per document, (n, 3), all strict: an unchanged text equals the original and beats nothing.
@@ -123,12 +123,12 @@ def judge_similarity_relations(
     superficial = np.stack([similarity[name] for name in SUPERFICIAL])
     semantic = np.stack([similarity[name] for name in SEMANTIC])
     summary = similarity["summary"]
-    low = np.fmin.reduce(superficial, axis=0) if extremes else _average_over_edits(superficial)
-    high = np.fmax.reduce(semantic, axis=0) if extremes else _average_over_edits(semantic)
+    low = np.fmin.reduce(superficial, axis=0) if extremes else _average_similarity_over_edits(superficial)
+    high = np.fmax.reduce(semantic, axis=0) if extremes else _average_similarity_over_edits(semantic)
     return np.stack([summary > high, low > summary, low > high], axis=1)
 
 
-def _average_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
+def _average_similarity_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean over the edits that count, (edits, n) -> (n,); NaN where none does."""
     counted = ~np.isnan(similarity)
     n = counted.sum(axis=0)
@@ -136,7 +136,7 @@ def _average_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def _judge_relations_per_edit(
+def _compare_edits_with_summary(
     similarity: dict[str, NDArray[np.float64]], further: Sequence[str]
 ) -> list[NDArray[np.bool_]]:
     """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
@@ -147,5 +147,5 @@ def _judge_relations_per_edit(
     ]
 
 
-def _name_edit_measure(name: str) -> str:
+def _choose_summary_side_measure(name: str) -> str:
     return "above_summary" if name in ABOVE else "below_summary"

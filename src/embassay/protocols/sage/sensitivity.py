@@ -37,13 +37,16 @@ HEADLINE = "sensitivity"
 METHOD = "bootstrap over documents"
 
 
-class _EditKind(NamedTuple):
+class _InsertionOrRemovalVariants(NamedTuple):
     name: str
     variants: tuple[str, ...]
     sizes: tuple[float, ...]
 
 
-KINDS = (_EditKind("insertion", INSERTIONS, INSERTED), _EditKind("removal", REMOVALS, REMOVED))
+KINDS = (
+    _InsertionOrRemovalVariants("insertion", INSERTIONS, INSERTED),
+    _InsertionOrRemovalVariants("removal", REMOVALS, REMOVED),
+)
 
 
 def compute_expected_similarity(
@@ -62,12 +65,14 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     documents, skipped = _drop_too_short_documents(shorten_documents(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
-    similar = {kind: _measure_version_similarity(system, kind, documents, lost, context) for kind in KINDS}
+    similar = {
+        kind: _measure_similarity_to_edited_versions(system, kind, documents, lost, context) for kind in KINDS
+    }
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
             items.add(documents.ids, column, "similarity", variant)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items, skipped)
+        return lost.make_task_outcome_without_score(HEADLINE, items, skipped)
     for kind, similarity in similar.items():
         similarity[lost.rows] = np.nan
         whole, rows = _score_edit_kind(kind, similarity, context)
@@ -83,8 +88,12 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     )
 
 
-def _measure_version_similarity(
-    system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
+def _measure_similarity_to_edited_versions(
+    system: Similarity,
+    kind: _InsertionOrRemovalVariants,
+    documents: Documents,
+    lost: Lost,
+    context: SageContext,
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []
@@ -92,7 +101,7 @@ def _measure_version_similarity(
         texts = edit_documents(variant, documents, context)
         # A call per variant: for a batch-normalised metric one dataset and one setting are one batch [A3].
         columns.append(system.pairs(documents.texts, texts).astype(np.float64))
-        lost.note_undefined_similarities(columns[-1], documents.texts, texts)
+        lost.note_items_with_undefined_similarity(columns[-1], documents.texts, texts)
     return np.stack(columns, axis=1)
 
 
@@ -101,7 +110,7 @@ FALLS = 1
 
 
 def _score_edit_kind(
-    kind: _EditKind, similarity: NDArray[np.float64], context: SageContext
+    kind: _InsertionOrRemovalVariants, similarity: NDArray[np.float64], context: SageContext
 ) -> tuple[Estimate, list[Score]]:
     """The score of one kind and its rows, from similarities (documents, variants)."""
     target = np.repeat(compute_expected_similarity(np.array(kind.sizes), context.options.curve), POSITIONS)
@@ -125,13 +134,13 @@ def _score_edit_kind(
     ]
     # Fewer documents leave no two to each half that the map is fitted on.
     if estimates[0].n >= 4:
-        close = 1 - np.abs(_calibrate_similarity(similarity, target, context) - target)
+        close = 1 - np.abs(_fit_similarities_to_target_curve(similarity, target, context) - target)
         row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
         rows.append(row.score("sensitivity_calibrated", variant=kind.name))
     return estimates[0], rows
 
 
-def _calibrate_similarity(
+def _fit_similarities_to_target_curve(
     similarity: NDArray[np.float64], target: NDArray[np.float64], context: SageContext
 ) -> NDArray[np.float64]:
     """Similarities after the monotone map that fits the curve best, fitted on the other half of the documents."""
@@ -141,16 +150,16 @@ def _calibrate_similarity(
     mapped = np.full_like(similarity, np.nan)
     for fitted, held_out in (halves, halves[::-1]):
         curve = np.tile(target, len(fitted))
-        mapped[held_out] = fit_isotonic_map(similarity[fitted].ravel(), curve, similarity[held_out])
+        mapped[held_out] = evaluate_isotonic_fit(similarity[fitted].ravel(), curve, similarity[held_out])
     return mapped
 
 
-def fit_isotonic_map(
+def evaluate_isotonic_fit(
     x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The rising map that fits `y` over `x` best (least squares), at the values `at`; beyond `x` as at its ends.
 
-    >>> fit_isotonic_map(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
+    >>> evaluate_isotonic_fit(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
     array([0.   , 0.375, 0.75 ])
     """
     from scipy.optimize import isotonic_regression

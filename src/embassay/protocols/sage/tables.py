@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     First,
-    PrintedTable,
+    FormattedReportTable,
     RunTable,
     Style,
     format_csv_rows,
@@ -63,7 +63,7 @@ class SageTable(RunTable):
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
-    def format_table_for_printing(self, first: First | None = None) -> PrintedTable:
+    def format_table_for_printing(self, first: First | None = None) -> FormattedReportTable:
         """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
         body: list[Sequence[str] | str] = []
         best = set()
@@ -78,7 +78,9 @@ class SageTable(RunTable):
                 }
                 body.append([system, *("n/a" if value is None else f"{value:.3f}" for value in values)])
         heads = ["Model/Metric", *self.columns]
-        return PrintedTable(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
+        return FormattedReportTable(
+            self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best)
+        )
 
 
 class _SageResultRows:
@@ -139,7 +141,7 @@ def make_sage_tables(rows: Sequence[ResultRow], kinds: dict[str, Kind]) -> Itera
     overall = table(
         "sage_table1",
         "SAGE table 1: overall",
-        [(title, _make_headline_getter(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
+        [(title, _make_system_value_getter(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
     )
     yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
@@ -171,12 +173,12 @@ Make = Callable[[str, str, Sequence[tuple[str, Cell]]], SageTable]
 def _make_preference_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     if look.datasets("preference", "accuracy"):
         columns = [
-            (name.capitalize(), _make_dataset_mean_getter(look, "preference", name)) for name in CHOICES
+            (name.capitalize(), _make_mean_getter_by_system(look, "preference", name)) for name in CHOICES
         ]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
     if look.axes:
         columns = [
-            (axis.capitalize(), _make_dataset_mean_getter(look, "preference", "score", axis))
+            (axis.capitalize(), _make_mean_getter_by_system(look, "preference", "score", axis))
             for axis in look.axes
         ]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
@@ -190,7 +192,7 @@ def _make_robustness_tables(look: _SageResultRows, table: Make) -> Iterator[Sage
         [(name, _make_dataset_value_getter(look, "robustness", "robustness", name)) for name in names],
     )
     shares = [
-        (name, _make_dataset_mean_getter(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)
+        (name, _make_mean_getter_by_system(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)
     ]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
     further = [name for name in FURTHER if name in look.side_of_summary]
@@ -198,13 +200,13 @@ def _make_robustness_tables(look: _SageResultRows, table: Make) -> Iterator[Sage
     yield table(
         "robustness_by_edit",
         "Mean similarity to the original, by edit",
-        [(name, _make_dataset_mean_getter(look, "robustness", "similarity", name)) for name in edits],
+        [(name, _make_mean_getter_by_system(look, "robustness", "similarity", name)) for name in edits],
     )
     measure_of = look.side_of_summary
     columns = [
         (
             f"{edit} {measure_of[edit].replace('_', ' ')}",
-            _make_dataset_mean_getter(look, "robustness", measure_of[edit], edit),
+            _make_mean_getter_by_system(look, "robustness", measure_of[edit], edit),
         )
         for edit in (*EDITS, *further)
         if edit in measure_of
@@ -230,14 +232,14 @@ def _make_sensitivity_tables(look: _SageResultRows, table: Make) -> Iterator[Sag
     variants = (*INSERTIONS, *REMOVALS)
     for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
         columns = [
-            (variant, _make_dataset_mean_getter(look, "sensitivity", measure, variant))
+            (variant, _make_mean_getter_by_system(look, "sensitivity", measure, variant))
             for variant in variants
         ]
         yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
     extra = [
         (
             f"{kind}: {measure.replace('_', ' ')}",
-            _make_dataset_mean_getter(look, "sensitivity", measure, kind),
+            _make_mean_getter_by_system(look, "sensitivity", measure, kind),
         )
         for measure in ("falls_at_every_step", "sensitivity_calibrated")
         for kind in ("insertion", "removal")
@@ -273,7 +275,7 @@ def _make_retrieval_tables(look: _SageResultRows, table: Make) -> Iterator[SageT
         *(edit for edit in FURTHER if look.datasets("retrieval", "retention", f"replaced:{edit}")),
     )
     columns = [
-        (edit, _make_dataset_mean_getter(look, "retrieval", "retention", f"replaced:{edit}"))
+        (edit, _make_mean_getter_by_system(look, "retrieval", "retention", f"replaced:{edit}"))
         for edit in edits
     ]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
@@ -282,20 +284,20 @@ def _make_retrieval_tables(look: _SageResultRows, table: Make) -> Iterator[SageT
 def _make_attack_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     sizes = [name for name in look.variants if name.startswith("changes=")]
     columns = [
-        (name, _make_dataset_mean_getter(look, "attack", name))
+        (name, _make_mean_getter_by_system(look, "attack", name))
         for name in ("right", WITHSTOOD, "median changes")
     ]
     columns += [
-        (f"{FLIPPED}, {size}", _make_dataset_mean_getter(look, "attack", FLIPPED, size)) for size in sizes
+        (f"{FLIPPED}, {size}", _make_mean_getter_by_system(look, "attack", FLIPPED, size)) for size in sizes
     ]
     columns += [
-        (f"{BY_CHANCE}, {size}", _make_dataset_mean_getter(look, "attack", BY_CHANCE, size))
+        (f"{BY_CHANCE}, {size}", _make_mean_getter_by_system(look, "attack", BY_CHANCE, size))
         for size in sizes[-1:]
     ]
     yield table("sage_attack", "Pair orders flipped, by number of changed words", columns)
 
 
-def _make_headline_getter(look: _SageResultRows, task: str, measure: str) -> Cell:
+def _make_system_value_getter(look: _SageResultRows, task: str, measure: str) -> Cell:
     return lambda system: look.value(system, task, measure)
 
 
@@ -305,7 +307,7 @@ def _make_dataset_value_getter(
     return lambda system: look.value(system, task, measure, dataset, variant)
 
 
-def _make_dataset_mean_getter(look: _SageResultRows, task: str, measure: str, variant: str = "") -> Cell:
+def _make_mean_getter_by_system(look: _SageResultRows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
 
 
@@ -332,20 +334,25 @@ def make_system_group_table(
     for title, task in TABLE_1:
         # A run may be of some of the tasks.
         if task in present:
-            both = [_average_headlines([known[task, name] for name in names]) for names in members.values()]
+            both = [
+                _average_headlines_of_systems([known[task, name] for name in names])
+                for names in members.values()
+            ]
             shown = (*both, _subtract_headlines(*both))
             rows.append(TaskGroupValues(title, tuple((mean.value, *mean.interval) for mean in shown)))
     first, second = (f"{kind} ({len(own)})" for kind, own in members.items())
     yield ColumnTable.of(
         "sage_groups", "Embedding models and classical metrics as groups", rows, text("task"),
-        *_make_group_value_columns(first, 0), *_make_group_value_columns(second, 1),
-        *_make_group_value_columns("difference", 2, "signed"),
+        *_make_value_and_interval_columns(first, 0), *_make_value_and_interval_columns(second, 1),
+        *_make_value_and_interval_columns("difference", 2, "signed"),
         note=("Means over the systems of a group, with 95% intervals. A mean is missing if one of the "
             "systems has no value."),
     )  # fmt: skip
 
 
-def _make_group_value_columns(name: str, group: int, style: Style = "number") -> Iterator[ComputedColumn]:
+def _make_value_and_interval_columns(
+    name: str, group: int, style: Style = "number"
+) -> Iterator[ComputedColumn]:
     for place, end in enumerate(("", " low", " high")):
         yield number_column(name + end, partial(_read_group_value, group, place), 3, style)
 
@@ -365,7 +372,7 @@ class BestSystemsOfGroups(NamedTuple):
     high: float | None
 
 
-def make_best_systems_table(
+def make_best_encoder_vs_metric_table(
     standings: Sequence[SystemStanding], kinds: dict[str, Kind]
 ) -> Iterator[ColumnTable]:
     """The best embedding model against the best classical metric, task by task, as SAGE states it: how many times as
@@ -379,7 +386,9 @@ def make_best_systems_table(
         embedding, classical = best.get((task, "embedding")), best.get((task, "classical"))
         if embedding and classical:
             rows.append(
-                BestSystemsOfGroups(title, embedding, classical, *_divide_headlines(embedding, classical))
+                BestSystemsOfGroups(
+                    title, embedding, classical, *_compute_ratio_of_headline_scores(embedding, classical)
+                )
             )
     if rows:
         yield ColumnTable.of(
@@ -398,7 +407,7 @@ def _compute_lead_in_percent(row: BestSystemsOfGroups) -> float | None:
     return None if row.times is None else 100 * (row.times - 1)
 
 
-def _divide_headlines(
+def _compute_ratio_of_headline_scores(
     one: SystemHeadlineValue, other: SystemHeadlineValue
 ) -> tuple[float | None, float | None, float | None]:
     """One divided by the other, drawn together; no interval where a draw of the other is 0 or below."""
@@ -412,7 +421,7 @@ def _divide_headlines(
     return times, min(low, times), max(high, times)
 
 
-def _average_headlines(systems: Sequence[SystemHeadlineValue]) -> SystemHeadlineValue:
+def _average_headlines_of_systems(systems: Sequence[SystemHeadlineValue]) -> SystemHeadlineValue:
     """The mean of systems, drawn together."""
     lacking = next((system for system in systems if system.value is None), None)
     if lacking is not None:

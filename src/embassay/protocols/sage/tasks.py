@@ -18,11 +18,11 @@ from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.evaluation import Fields, Task, loader
 from embassay.protocols.kernel.forecast import (
     count_vector_dimensions,
+    estimate_text_memory_bytes,
+    estimate_token_bytes_of_texts,
     pairwise_distance_bytes,
     replicate_bytes,
     sum_memory_footprint,
-    text_bytes,
-    token_bytes,
     vector_bytes,
 )
 from embassay.protocols.sage.options import ALL, SageOptions, read_needle
@@ -95,7 +95,7 @@ class TextEdit:
         return PERTURBATIONS.build(name, tokenizer=self.tokenizer, needle_text=self.needle)
 
 
-def find_unchanged_texts(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
+def list_indices_of_unchanged_texts(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
     """The places of the texts that an edit left as they were."""
     same = (place for place, (a, b) in enumerate(zip(texts, edited, strict=True)) if a == b)
     return np.fromiter(same, dtype=np.int64)
@@ -110,10 +110,10 @@ def make_unchanged_skip(
 
 def edit_documents(variant: str, documents: Documents, context: SageContext) -> list[str]:
     """Every document under one edit; options of the run that change an edit are applied here."""
-    return apply_options_to_edit(variant, context)(documents.texts, documents.ids, documents.langs)
+    return make_edit_for_run_options(variant, context)(documents.texts, documents.ids, documents.langs)
 
 
-def apply_options_to_edit(variant: str, context: SageContext) -> TextEdit:
+def make_edit_for_run_options(variant: str, context: SageContext) -> TextEdit:
     """The edit as the options of the run have it."""
     if context.options.edits == "2024":
         variant = OF_2024.get(variant, variant)
@@ -163,12 +163,12 @@ def parse_edit_list(names: str) -> tuple[str, ...]:
     return tuple(edit for edit in known if edit in chosen)
 
 
-def compute_total_version_length(context: SageContext) -> float:
+def compute_total_version_length_ratio(context: SageContext) -> float:
     """The tokens of all versions of a document in task 5 together, in units of the original's."""
-    return 1.0 + sum(map(_compute_edited_length_ratio, retrieval_edits(context)))
+    return 1.0 + sum(map(_forecast_edited_length_ratio, retrieval_edits(context)))
 
 
-def _compute_edited_length_ratio(edit: str) -> float:
+def _forecast_edited_length_ratio(edit: str) -> float:
     kind, _, parameters = edit.partition(":")
     share = float(parameters.partition(",")[0].removeprefix("p=") or 0)
     return {"insertion": 1 + share, "removal": 1 - share}.get(kind, 1.0)
@@ -217,12 +217,12 @@ def preference() -> Task:
             }
         return kept
 
-    def count_preferences(data: HumanPreferences) -> int:
+    def count_preference_judgements(data: HumanPreferences) -> int:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
     return Task(
         "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate_system,
-        load_preferences, collect_text_fields, count_preferences
+        load_preferences, collect_text_fields, count_preference_judgements
     )  # fmt: skip
 
 
@@ -284,10 +284,15 @@ def retrieval() -> Task:
 
 def attack() -> Task:
     """How many small errors flip an order that the system has right?"""
-    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate_word_attack, load_pair_orders
+    from embassay.protocols.sage.attack import (
+        HEADLINE,
+        SHAPES,
+        evaluate_word_attack,
+        load_pair_similarity_orders,
+    )
 
     return Task(
-        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate_word_attack, load_pair_orders,
+        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate_word_attack, load_pair_similarity_orders,
         lambda data: {
             "text": (data.ids, data.first), "text2": (data.ids, data.second),
             "lower": (data.ids, data.lower_first), "lower2": (data.ids, data.lower_second),
@@ -297,10 +302,10 @@ def attack() -> Task:
 
 def guards() -> Task:
     """Which guard restores a search of damaged text?"""
-    from embassay.protocols.sage.guards import HEADLINE, evaluate_guards
+    from embassay.protocols.sage.guards import HEADLINE, measure_guards_against_text_edits
 
     return Task(
-        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_guards, loader("retrieval"),
+        "guards", "Guards", ("retrieval",), HEADLINE, 2, measure_guards_against_text_edits, loader("retrieval"),
         _collect_queries_and_documents, lambda data: len(data.corpus)
     )  # fmt: skip
 
@@ -323,7 +328,7 @@ def estimate_task_memory(
     """The estimate for one system on one dataset; `fields` are the task's texts (`Task.fields`)."""
     if isinstance(data, RetrievalSet):
         return (
-            _estimate_guard_memory(system, data, options)
+            _estimate_memory_of_guarded_search(system, data, options)
             if task == "guards"
             else _estimate_retrieval_memory(system, data, options)
         )
@@ -331,7 +336,10 @@ def estimate_task_memory(
         return _estimate_clustering_memory(system, data, options)
     texts = max((column for _, column in fields.values()), key=len)
     n = len(texts) * _BATCHES.get(task, 8)
-    parts = {"texts": text_bytes(texts, n), "replicates": replicate_bytes(len(texts), 40, options.resamples)}
+    parts = {
+        "texts": estimate_text_memory_bytes(texts, n),
+        "replicates": replicate_bytes(len(texts), 40, options.resamples),
+    }
     parts |= _estimate_comparison_memory(system, texts, n)
     return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
@@ -339,7 +347,11 @@ def estimate_task_memory(
 def _estimate_comparison_memory(system: Similarity, texts: Any, n: int) -> dict[str, int]:
     """What `n` of the texts are while they are compared in pairs."""
     dim = count_vector_dimensions(system)
-    return {"vectors": vector_bytes(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
+    return (
+        {"vectors": vector_bytes(2 * n, dim)}
+        if dim
+        else {"tokens": estimate_token_bytes_of_texts(texts, 2 * n)}
+    )
 
 
 def _estimate_clustering_memory(
@@ -348,15 +360,20 @@ def _estimate_clustering_memory(
     largest = max(Counter(data.sets).values(), default=0)
     embedding = system.kind == "embedding"
     n = min(largest, options.embedding_cap if embedding else options.string_cap)
-    parts = {f"the distances of {n:,} texts": pairwise_distance_bytes(n), "texts": text_bytes(data.texts, n)}
+    parts = {
+        f"the distances of {n:,} texts": pairwise_distance_bytes(n),
+        "texts": estimate_text_memory_bytes(data.texts, n),
+    }
     dim = count_vector_dimensions(system)
-    parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": token_bytes(data.texts, n)}
+    parts |= (
+        {"vectors": vector_bytes(n, dim)} if dim else {"tokens": estimate_token_bytes_of_texts(data.texts, n)}
+    )
     return sum_memory_footprint(
         parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit)."
     )
 
 
-def _estimate_guard_memory(
+def _estimate_memory_of_guarded_search(
     system: Similarity, data: RetrievalSet, options: SageOptions
 ) -> WorkMemoryEstimate:
     """The whole corpus at once, and once more as it is damaged or cleaned; its words for the second search."""
@@ -364,7 +381,7 @@ def _estimate_guard_memory(
     texts, queries, dim = data.corpus.texts, len(data), count_vector_dimensions(system)
     n = len(texts)
     parts = {
-        "texts": 3 * text_bytes(texts, n), "tokens": token_bytes(texts, n),
+        "texts": 3 * estimate_text_memory_bytes(texts, n), "tokens": estimate_token_bytes_of_texts(texts, n),
         "replicates": replicate_bytes(queries, 6 * (1 + edits), options.resamples),
     }  # fmt: skip
     if dim:
@@ -382,7 +399,7 @@ def _estimate_retrieval_memory(
     dim = count_vector_dimensions(system)
     parts = {
         # As they are, edited, and as the keys of what is looked up.
-        f"a shard's {shard:,} texts": 3 * text_bytes(texts, shard),
+        f"a shard's {shard:,} texts": 3 * estimate_text_memory_bytes(texts, shard),
         "what was found": 16 * queries * 11 * (4 * versions + 8),
         "replicates": replicate_bytes(queries, versions + 2, options.resamples),
     }
@@ -390,5 +407,5 @@ def _estimate_retrieval_memory(
         parts["vectors"] = vector_bytes(shard, dim) + vector_bytes(queries, dim)
     else:
         asked = data.queries.texts
-        parts["tokens"] = token_bytes(texts, shard) + token_bytes(asked)
+        parts["tokens"] = estimate_token_bytes_of_texts(texts, shard) + estimate_token_bytes_of_texts(asked)
     return sum_memory_footprint(parts, "Search a smaller corpus (--limit)")

@@ -9,11 +9,11 @@ from typing import Any
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, make_undefined_score
 from embassay.protocols.kernel.evaluation import loader
-from embassay.protocols.tasks.task import ParaphrasedData, PtebContext, PtebOptions, Task, Wording
+from embassay.protocols.tasks.task import OriginalAndParaphrasedData, PtebContext, PtebOptions, Task, Wording
 from embassay.records import TaskOutcome
 from embassay.registry import Registry
 
-__all__ = ["TASKS", "TASK_NAMES", "ParaphrasedData", "Task", "Wording"]
+__all__ = ["TASKS", "TASK_NAMES", "OriginalAndParaphrasedData", "Task", "Wording"]
 
 _TASKS = {
     "sts": ("Semantic textual similarity", "pairs", "Does similarity rank pairs the way people do?"),
@@ -56,13 +56,13 @@ def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
             nothing = make_undefined_score(module.HEADLINE, 0, "nothing is left to evaluate")
             return TaskOutcome((nothing,), {}, Items().columns)
 
-        def list_unworded_places(options: PtebOptions) -> tuple[str, ...]:
+        def list_text_places_never_paraphrased(options: PtebOptions) -> tuple[str, ...]:
             return ("train:",) if options.classification_texts == "test" and name == "classification" else ()
 
         return Task(
             name, title, (shape,), module.HEADLINE, evaluate_task, loader(shape), module.list_texts,
             module.replace_texts,
-            vectors=name in _VECTORS, unworded=list_unworded_places
+            vectors=name in _VECTORS, unworded=list_text_places_never_paraphrased
         )  # fmt: skip
 
     return make

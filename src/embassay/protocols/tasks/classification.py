@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
-    ParaphrasedData,
+    OriginalAndParaphrasedData,
     Place,
     PtebContext,
     VectorSimilarity,
     Wording,
-    list_item_places,
+    apply_wording_to_texts,
+    iterate_texts_with_item_places,
+    make_paraphrased_data_of_rows,
     make_task_outcome,
-    reword_texts,
-    select_rows_and_replace_texts,
 )
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
@@ -45,11 +45,11 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
         Lost(system, data.train.ids, "training texts"),
         Lost(system, data.test.ids, "test texts"),
     )
-    train.note_unencoded_texts(data.train.texts)
-    test.note_unencoded_texts(data.test.texts)
+    train.note_items_with_unencoded_text(data.train.texts)
+    test.note_items_with_unencoded_text(data.test.texts)
     for lost in (train, test):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(HEADLINE, Items())
+            return lost.make_task_outcome_without_score(HEADLINE, Items())
     learnt, asked = ~train.lost_mask, ~test.lost_mask
     labels = np.array(data.train.labels)[learnt]
     if len(set(labels.tolist())) < 2:
@@ -106,18 +106,18 @@ def classify_by_neighbours(system: Similarity, data: Classification, k: int) -> 
 
 def list_texts(data: Classification) -> Iterator[Place]:
     """List the training texts at `train:ID` and the test texts at `test:ID`."""
-    yield from list_item_places("train", data.train.ids, data.train.texts)
-    yield from list_item_places("test", data.test.ids, data.test.texts)
+    yield from iterate_texts_with_item_places("train", data.train.ids, data.train.texts)
+    yield from iterate_texts_with_item_places("test", data.test.ids, data.test.texts)
 
 
-def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
+def replace_texts(data: Classification, wording: Wording) -> OriginalAndParaphrasedData:
     """Replace both sides by paraphrases; a text that has none drops its row. The test texts are items."""
     train, test = (
         _reword_labelled_texts(side, name, wording)
         for name, side in (("train", data.train), ("test", data.test))
     )
     whole = train.has_nothing_left_out and test.has_nothing_left_out
-    return ParaphrasedData(
+    return OriginalAndParaphrasedData(
         data if whole else Classification(train.original, test.original),
         Classification(train.paraphrased, test.paraphrased),
         test.kept,
@@ -126,10 +126,10 @@ def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
     )
 
 
-def _reword_labelled_texts(side: LabelledTexts, name: str, wording: Wording) -> ParaphrasedData:
-    texts = reword_texts(list_item_places(name, side.ids, side.texts), wording)
+def _reword_labelled_texts(side: LabelledTexts, name: str, wording: Wording) -> OriginalAndParaphrasedData:
+    texts = apply_wording_to_texts(iterate_texts_with_item_places(name, side.ids, side.texts), wording)
     rows = [row for row, text in enumerate(texts) if text is not None]
-    return select_rows_and_replace_texts(
+    return make_paraphrased_data_of_rows(
         side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts"
     )
 

@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import cluster_by_complete_linkage, restore_item_order, sort_positions_by_text
+from embassay.measures.clusters import (
+    cluster_by_complete_linkage,
+    order_positions_by_text_hash,
+    restore_cluster_labels_to_item_order,
+)
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
@@ -27,15 +31,15 @@ from embassay.protocols.kernel.estimates import (
     bootstrap_v_measure_over_texts,
 )
 from embassay.protocols.tasks.task import (
-    ParaphrasedData,
+    OriginalAndParaphrasedData,
     Place,
     PtebContext,
     VectorSimilarity,
     Wording,
-    list_item_places,
+    apply_wording_to_texts,
+    iterate_texts_with_item_places,
+    make_paraphrased_data_of_rows,
     make_task_outcome,
-    reword_texts,
-    select_rows_and_replace_texts,
 )
 from embassay.records import LabelledTexts, Score, SkippedItems, TaskOutcome
 
@@ -65,9 +69,9 @@ def evaluate_system(
     if not give_k:
         how += ", number of clusters by silhouette"
     lost = Lost(system, data.ids, "texts")
-    lost.note_unencoded_texts(data.texts)
+    lost.note_items_with_unencoded_text(data.texts)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
     scores: list[Score] = []
     first: tuple[str, dict[int, int]] = "", {}
     skipped, notes = [*lost.skipped], []
@@ -104,14 +108,14 @@ def evaluate_system(
 
 def list_texts(data: LabelledTexts) -> Iterator[Place]:
     """List every text of the dataset with its place."""
-    return list_item_places("text", data.ids, data.texts)
+    return iterate_texts_with_item_places("text", data.ids, data.texts)
 
 
-def replace_texts(data: LabelledTexts, wording: Wording) -> ParaphrasedData:
+def replace_texts(data: LabelledTexts, wording: Wording) -> OriginalAndParaphrasedData:
     """Replace every text by its paraphrase; one that has none drops out of its set."""
-    wordings = reword_texts(list_texts(data), wording)
+    wordings = apply_wording_to_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    return select_rows_and_replace_texts(data, {"texts": wordings}, rows, "texts")
+    return make_paraphrased_data_of_rows(data, {"texts": wordings}, rows, "texts")
 
 
 def cluster_by_k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
@@ -167,15 +171,17 @@ def _make_distance_clusterer(
     """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
     wording."""
 
-    def cluster_by_distances(rows: list[int]) -> tuple[list[int], Clusters]:
+    def cluster_sampled_rows_by_distance(rows: list[int]) -> tuple[list[int], Clusters]:
         labels = [data.labels[row] for row in rows]
         cap = context.options.clustering_cap
         drawn = [rows[i] for i in draw_stratified([data.ids[row] for row in rows], labels, cap, context.seed)]
-        order, n = sort_positions_by_text([data.texts[row] for row in drawn]), len(drawn)
+        order, n = order_positions_by_text_hash([data.texts[row] for row in drawn]), len(drawn)
         distances = system.distances([data.texts[drawn[place]] for place in order.tolist()])
         if give_k:
             k = len({data.labels[row] for row in drawn})
-            return drawn, restore_item_order(order, cluster_by_complete_linkage(distances, n, k))
+            return drawn, restore_cluster_labels_to_item_order(
+                order, cluster_by_complete_linkage(distances, n, k)
+            )
         from scipy.spatial.distance import squareform
 
         # Linkage overwrites what it is given.
@@ -183,9 +189,9 @@ def _make_distance_clusterer(
         clusters = cluster_by_best_silhouette(
             n, lambda k: cluster_by_complete_linkage(distances.copy(), n, k), space, "precomputed"
         )
-        return drawn, restore_item_order(order, clusters)
+        return drawn, restore_cluster_labels_to_item_order(order, clusters)
 
-    return cluster_by_distances
+    return cluster_sampled_rows_by_distance
 
 
 def _group_rows_by_set(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:

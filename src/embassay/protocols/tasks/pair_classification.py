@@ -15,24 +15,24 @@ from embassay.protocols.kernel.estimates import Estimate
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     PtebContext,
-    compare_pairs_with_gold,
     list_pair_texts,
+    make_pair_similarities_and_items,
     make_task_outcome,
-    replace_pair_texts,
+    paraphrase_both_texts_of_pairs,
     resample_statistic,
 )
 from embassay.records import LabelledTextPairs, TaskOutcome
 
 HEADLINE = "average_precision"
 
-list_texts, replace_texts = list_pair_texts, replace_pair_texts
+list_texts, replace_texts = list_pair_texts, paraphrase_both_texts_of_pairs
 
 
 def evaluate_system(system: Similarity, data: LabelledTextPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
-    similar, lost, items = compare_pairs_with_gold(system, data, data.labels)
+    similar, lost, items = make_pair_similarities_and_items(system, data, data.labels)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)
     groups = context.number_item_groups(data.ids)
     precision = average_precision(similar, data.labels, lost.lost_mask, context, groups)
@@ -51,10 +51,12 @@ def average_precision(
     if len(set(labels[~lost].tolist())) < 2:
         return "all remaining pairs have the same label"
 
-    def compute_average_precision(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def resample_average_precision_of_pairs(counts: NDArray[np.int64]) -> NDArray[np.float64]:
         return resample_average_precision(labels, similar, counts)
 
-    value = float(compute_average_precision((~lost)[None, :].astype(np.int64))[0])
-    draws = resample_statistic(compute_average_precision, context, "pairs", lost=lost, groups=groups)
+    value = float(resample_average_precision_of_pairs((~lost)[None, :].astype(np.int64))[0])
+    draws = resample_statistic(
+        resample_average_precision_of_pairs, context, "pairs", lost=lost, groups=groups
+    )
     method = describe_bootstrap_units("pairs", LabelledTextPairs, groups)
     return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

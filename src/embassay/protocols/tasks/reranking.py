@@ -19,15 +19,15 @@ from embassay.measures import average_precision, pair_average_precision
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     ItemTextsAndWordings,
-    ParaphrasedData,
+    OriginalAndParaphrasedData,
     Place,
     PtebContext,
     Wording,
-    list_left_out_rows,
-    list_numbered_text_places,
+    iterate_texts_with_numbered_places,
     make_numbered_text_ids,
+    make_skipped_items_of_reason,
     make_task_outcome,
-    measure_similarity_to_anchors,
+    measure_highest_anchor_similarity,
 )
 from embassay.records import RerankingSet, TaskOutcome
 
@@ -46,12 +46,16 @@ def evaluate_system(
 ) -> TaskOutcome:
     """Score one system; items are the average precision, `ap`, of each query, by default
     `average_precision_of_worst_order`."""
-    return evaluate_known_similarities(
-        system, data, measure_similarity_to_anchors(system, data.queries, data.candidates), context, precision
+    return evaluate_reranking_by_similarities(
+        system,
+        data,
+        measure_highest_anchor_similarity(system, data.queries, data.candidates),
+        context,
+        precision,
     )
 
 
-def evaluate_known_similarities(
+def evaluate_reranking_by_similarities(
     system: Similarity,
     data: RerankingSet,
     similar: Sequence[Values],
@@ -60,13 +64,13 @@ def evaluate_known_similarities(
 ) -> TaskOutcome:
     """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
-    queries, candidates = _find_unencodable_texts(system, data)
+    queries, candidates = _find_lost_queries_and_candidates(system, data)
     for lost in (queries, candidates):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(HEADLINE, items)
+            return lost.make_task_outcome_without_score(HEADLINE, items)
     values = _compute_average_precisions(data, similar, precision or average_precision_of_worst_order)
     items.add(data.ids, values, "ap")
-    left = list_left_out_rows(
+    left = make_skipped_items_of_reason(
         ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.lost_mask).tolist()
     )
     n = int((~np.isnan(values)).sum())
@@ -84,29 +88,34 @@ def evaluate_known_similarities(
 def list_texts(data: RerankingSet) -> Iterator[Place]:
     """List every query's texts, then its candidates, each with its place."""
     for row, key in enumerate(data.ids):
-        yield from list_numbered_text_places("query", (key,), (data.queries[row],))
-        yield from list_numbered_text_places("candidate", (key,), (data.candidates[row],))
+        yield from iterate_texts_with_numbered_places("query", (key,), (data.queries[row],))
+        yield from iterate_texts_with_numbered_places("candidate", (key,), (data.candidates[row],))
 
 
-def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
+def replace_texts(data: RerankingSet, wording: Wording) -> OriginalAndParaphrasedData:
     """Queries and candidates, paraphrased. A text that has none drops itself, and a query that has none left, or no
     relevant or no irrelevant candidate, drops out."""
     asked = ItemTextsAndWordings.of("query", "query texts", data.ids, data.queries, wording)
     offered = ItemTextsAndWordings.of("candidate", "candidates", data.ids, data.candidates, wording)
-    queries, candidates = asked.rewritten_places, offered.rewritten_places
+    queries, candidates = (
+        asked.list_reworded_text_numbers_of_items,
+        offered.list_reworded_text_numbers_of_items,
+    )
     rows = [
         row
         for row, gains in enumerate(data.relevance)
         if queries[row] and _has_both_relevances(gains[candidates[row]])
     ]
-    kept = _KeptQueries(rows, queries, candidates)
-    lost = (*asked.lost(), *offered.lost(), *list_left_out_rows(ONE_SIDED, data.ids, rows))
+    kept = _KeptRerankingRows(rows, queries, candidates)
+    lost = (*asked.lost(), *offered.lost(), *make_skipped_items_of_reason(ONE_SIDED, data.ids, rows))
     original = kept.of(data, data.queries, data.candidates) if lost else data
-    return ParaphrasedData(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
+    return OriginalAndParaphrasedData(
+        original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost
+    )
 
 
 @dataclass(frozen=True)
-class _KeptQueries:
+class _KeptRerankingRows:
     """Which queries stay, and by the number of a query which of its texts and candidates."""
 
     rows: Sequence[int]
@@ -123,16 +132,16 @@ class _KeptQueries:
         )
 
 
-def _find_unencodable_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
+def _find_lost_queries_and_candidates(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
     queries = Lost(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
-    queries.note_unencoded_texts(
+    queries.note_items_with_unencoded_text(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
     candidates = Lost(system, make_numbered_text_ids(data.ids, data.candidates), "candidates")
-    candidates.note_unencoded_texts([text for group in data.candidates for text in group])
+    candidates.note_items_with_unencoded_text([text for group in data.candidates for text in group])
     return queries, candidates
 
 

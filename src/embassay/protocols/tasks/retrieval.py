@@ -18,16 +18,16 @@ from embassay.measures import ndcg
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
-    ParaphrasedData,
+    OriginalAndParaphrasedData,
     Place,
     PtebContext,
     Wording,
-    list_item_places,
-    list_left_out_rows,
+    apply_wording_to_texts,
+    iterate_texts_with_item_places,
+    list_rows_without_wording_as_skipped,
+    make_skipped_items_of_reason,
     make_task_outcome,
-    reword_texts,
-    select_record_rows,
-    skip_rows_without_wording,
+    select_rows_of_each_field,
 )
 from embassay.records import RetrievalSet, TaskOutcome
 
@@ -52,11 +52,11 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
         Lost(system, data.corpus.ids, "documents"),
         Lost(system, data.queries.ids, "queries"),
     )
-    documents.note_unencoded_texts(data.corpus.texts)
-    queries.note_unencoded_texts(data.queries.texts)
+    documents.note_items_with_unencoded_text(data.corpus.texts)
+    queries.note_items_with_unencoded_text(data.queries.texts)
     for lost in (documents, queries):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(HEADLINE, items)
+            return lost.make_task_outcome_without_score(HEADLINE, items)
     judged = _keep_findable_judgements(data, {data.corpus.ids[row] for row in documents.rows}, own)
     first = K if own and context.options.own_document == "after" else K + 1
     values = np.asarray(ndcg(judged, _list_first_documents(data, ranked, first, own), K))
@@ -66,7 +66,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     skipped = (
         *documents.skipped,
         *queries.skipped,
-        *list_left_out_rows(ORPHANS, data.queries.ids, answerable),
+        *make_skipped_items_of_reason(ORPHANS, data.queries.ids, answerable),
     )
     n = int((~np.isnan(values)).sum())
     counts = {"queries": n, "documents": len(data.corpus) - len(documents.rows)}
@@ -88,22 +88,22 @@ def is_own_document_excluded(context: PtebContext) -> bool:
 
 def list_texts(data: RetrievalSet) -> Iterator[Place]:
     """List the texts of the queries, each with its place."""
-    return list_item_places("query", data.queries.ids, data.queries.texts)
+    return iterate_texts_with_item_places("query", data.queries.ids, data.queries.texts)
 
 
-def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
+def replace_texts(data: RetrievalSet, wording: Wording) -> OriginalAndParaphrasedData:
     """Replace the queries by paraphrases; one that has none drops out. The corpus is the same object."""
-    wordings = reword_texts(list_texts(data), wording)
+    wordings = apply_wording_to_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    queries = data.queries if len(rows) == len(data) else select_record_rows(data.queries, rows)
+    queries = data.queries if len(rows) == len(data) else select_rows_of_each_field(data.queries, rows)
     paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
     original = data if queries is data.queries else _replace_queries(data, queries)
-    return ParaphrasedData(
+    return OriginalAndParaphrasedData(
         original,
         _replace_queries(data, paraphrased),
         len(rows),
         len(data),
-        skip_rows_without_wording("queries", data.queries.ids, rows),
+        list_rows_without_wording_as_skipped("queries", data.queries.ids, rows),
     )
 
 

@@ -9,24 +9,24 @@ from embassay.contracts import Similarity
 from embassay.protocols.kernel.groups import describe_bootstrap_units
 from embassay.protocols.tasks.task import (
     PtebContext,
-    compare_pairs_with_gold,
     estimate_correlation,
     list_pair_texts,
+    make_pair_similarities_and_items,
     make_task_outcome,
-    replace_pair_texts,
+    paraphrase_both_texts_of_pairs,
 )
 from embassay.records import ScoredTextPairs, TaskOutcome
 
 HEADLINE = "spearman"
 
-list_texts, replace_texts = list_pair_texts, replace_pair_texts
+list_texts, replace_texts = list_pair_texts, paraphrase_both_texts_of_pairs
 
 
 def evaluate_system(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
-    similar, lost, items = compare_pairs_with_gold(system, data, data.scores)
+    similar, lost, items = make_pair_similarities_and_items(system, data, data.scores)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
     groups = context.number_item_groups(data.ids)
     method = describe_bootstrap_units("pairs", ScoredTextPairs, groups)
     rho = estimate_correlation(similar, data.scores, context, "pairs", groups=groups, method=method)

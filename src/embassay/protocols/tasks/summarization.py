@@ -21,18 +21,18 @@ from embassay.measures import spearman
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     ItemTextsAndWordings,
-    ParaphrasedData,
+    OriginalAndParaphrasedData,
     Place,
     PtebContext,
     Wording,
     estimate_correlation,
-    list_left_out_rows,
-    list_numbered_text_places,
+    iterate_texts_with_numbered_places,
     make_numbered_text_ids,
+    make_skipped_items_of_reason,
     make_task_outcome,
-    measure_similarity_to_anchors,
+    measure_highest_anchor_similarity,
 )
-from embassay.records import JudgedSummaries, SkippedItems, TaskOutcome
+from embassay.records import HumanRatedSummaries, SkippedItems, TaskOutcome
 
 HEADLINE = "spearman"
 BARE = "texts left without a reference or a summary"
@@ -40,13 +40,13 @@ BARE = "texts left without a reference or a summary"
 Values = NDArray[np.float64]
 
 
-def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: HumanRatedSummaries, context: PtebContext) -> TaskOutcome:
     """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER.
 
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
     """
     items = Items()
-    similar = measure_similarity_to_anchors(system, data.references, data.summaries)
+    similar = measure_highest_anchor_similarity(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
     people, machines = (
         _find_unencodable_summaries(system, data, "references"),
@@ -57,10 +57,10 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
     items.add(ids, gold, "gold")
     for lost in (people, machines):
         if lost.too_many_lost_reason:
-            return lost.make_outcome_without_score(HEADLINE, items)
+            return lost.make_task_outcome_without_score(HEADLINE, items)
     bare = [row for row, values in enumerate(similar) if np.isnan(values).all()]
     left = [row for row in range(len(data)) if row not in set(bare)]
-    skipped = [*people.skipped, *machines.skipped, *list_left_out_rows(BARE, data.ids, left)]
+    skipped = [*people.skipped, *machines.skipped, *make_skipped_items_of_reason(BARE, data.ids, left)]
     if context.options.summaries == "per-text":
         rho = _average_text_correlations(similar, data, left, context, skipped)
     else:
@@ -72,37 +72,42 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
     return make_task_outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
 
 
-def list_texts(data: JudgedSummaries) -> Iterator[Place]:
+def list_texts(data: HumanRatedSummaries) -> Iterator[Place]:
     """List people's summaries of every text, then the machines', each with its place."""
     for row, key in enumerate(data.ids):
-        yield from list_numbered_text_places("reference", (key,), (data.references[row],))
-        yield from list_numbered_text_places("summary", (key,), (data.summaries[row],))
+        yield from iterate_texts_with_numbered_places("reference", (key,), (data.references[row],))
+        yield from iterate_texts_with_numbered_places("summary", (key,), (data.summaries[row],))
 
 
-def replace_texts(data: JudgedSummaries, wording: Wording) -> ParaphrasedData:
+def replace_texts(data: HumanRatedSummaries, wording: Wording) -> OriginalAndParaphrasedData:
     """Both kinds of summaries, paraphrased. One that has none drops itself, and a text without any of either kind
     drops out."""
     people = ItemTextsAndWordings.of("reference", "references", data.ids, data.references, wording)
     machines = ItemTextsAndWordings.of("summary", "summaries", data.ids, data.summaries, wording)
-    references, summaries = people.rewritten_places, machines.rewritten_places
+    references, summaries = (
+        people.list_reworded_text_numbers_of_items,
+        machines.list_reworded_text_numbers_of_items,
+    )
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
-    kept = _KeptTexts(rows, references, summaries)
-    lost = (*people.lost(), *machines.lost(), *list_left_out_rows(BARE, data.ids, rows))
+    kept = _KeptTextsAndSummaries(rows, references, summaries)
+    lost = (*people.lost(), *machines.lost(), *make_skipped_items_of_reason(BARE, data.ids, rows))
     original = kept.of(data, data.references, data.summaries) if lost else data
-    return ParaphrasedData(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
+    return OriginalAndParaphrasedData(
+        original, kept.of(data, people.after, machines.after), len(rows), len(data), lost
+    )
 
 
 @dataclass(frozen=True)
-class _KeptTexts:
+class _KeptTextsAndSummaries:
     """Which texts stay, and by the number of a text which of its summaries."""
 
     rows: Sequence[int]
     references: Sequence[Sequence[int]]
     summaries: Sequence[Sequence[int]]
 
-    def of(self, data: JudgedSummaries, references: Any, summaries: Any) -> JudgedSummaries:
+    def of(self, data: HumanRatedSummaries, references: Any, summaries: Any) -> HumanRatedSummaries:
         """Make the data with these summaries only."""
-        return JudgedSummaries(
+        return HumanRatedSummaries(
             tuple(data.ids[row] for row in self.rows),
             tuple(data.texts[row] for row in self.rows),
             tuple(tuple(references[row][i] for i in self.references[row]) for row in self.rows),
@@ -111,17 +116,17 @@ class _KeptTexts:
         )
 
 
-def _find_unencodable_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+def _find_unencodable_summaries(system: Similarity, data: HumanRatedSummaries, kind: str) -> Lost:
     """The `references` or `summaries` that could not be encoded."""
     groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
     lost = Lost(system, make_numbered_text_ids(data.ids, groups), kind)
-    lost.note_unencoded_texts([text for group in groups for text in group])
+    lost.note_items_with_unencoded_text([text for group in groups for text in group])
     return lost
 
 
 def _average_text_correlations(
     similar: Sequence[Values],
-    data: JudgedSummaries,
+    data: HumanRatedSummaries,
     rows: Sequence[int],
     context: PtebContext,
     skipped: list[SkippedItems],

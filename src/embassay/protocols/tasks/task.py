@@ -26,11 +26,11 @@ from embassay.protocols.kernel.estimates import (
 )
 from embassay.protocols.kernel.forecast import (
     count_vector_dimensions,
+    estimate_text_memory_bytes,
+    estimate_token_bytes_of_texts,
     pairwise_distance_bytes,
     replicate_bytes,
     sum_memory_footprint,
-    text_bytes,
-    token_bytes,
     vector_bytes,
 )
 from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_option_values, option
@@ -46,7 +46,7 @@ from embassay.records import (
     TaskOutcome,
 )
 from embassay.runs.memory import WorkMemoryEstimate
-from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
+from embassay.stats.resampling import count_draws_of_each_row, iterate_resample_row_blocks
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
@@ -97,7 +97,7 @@ which item it is, `first:ID`, `candidate:ID:3`; places of one dataset in one sha
 
 
 @dataclass(frozen=True)
-class ParaphrasedData:
+class OriginalAndParaphrasedData:
     """A dataset before and after paraphrasing, item by item the same: what has no other wording is in neither.
 
     `kept` and `items` count items (pairs, texts, queries ...); `lost` says what was left out, by kind.
@@ -135,7 +135,7 @@ class Task:
     evaluate: Callable[[Similarity, Any, PtebContext], TaskOutcome]
     load: Callable[[Dataset, int | None, int], LoadedDataset[Any]]
     texts: Callable[[Any], Iterator[tuple[str, str]]]
-    reword: Callable[[Any, Wording], ParaphrasedData]
+    reword: Callable[[Any, Wording], OriginalAndParaphrasedData]
     size: Callable[[Any], int] = len
     vectors: bool = False
     unworded: Callable[[PtebOptions], tuple[str, ...]] = lambda _: ()
@@ -150,12 +150,12 @@ Place = tuple[str, str]
 """A place and its text."""
 
 
-def list_item_places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
+def iterate_texts_with_item_places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
     """List each text with its place `KIND:ID`."""
     return ((f"{kind}:{key}", text) for key, text in zip(ids, texts, strict=True))
 
 
-def list_numbered_text_places(
+def iterate_texts_with_numbered_places(
     kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]
 ) -> Iterator[Place]:
     """The place `KIND:ID:NUMBER` of each of the texts that an item has."""
@@ -168,7 +168,7 @@ def make_numbered_text_ids(ids: Sequence[str], texts: Sequence[Sequence[str]]) -
     return [f"{key}:{number}" for key, group in zip(ids, texts, strict=True) for number in range(len(group))]
 
 
-def reword_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
+def apply_wording_to_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
     """The other wording of every text."""
     return list(starmap(wording, place))
 
@@ -188,13 +188,13 @@ class ItemTextsAndWordings:
     ) -> ItemTextsAndWordings:
         """Collect the texts at the places `KIND:ID:NUMBER`, named `noun`, with their wordings."""
         said = [
-            reword_texts(list_numbered_text_places(kind, (key,), (group,)), wording)
+            apply_wording_to_texts(iterate_texts_with_numbered_places(kind, (key,), (group,)), wording)
             for key, group in zip(ids, texts, strict=True)
         ]
         return cls(noun, ids, texts, said)
 
     @property
-    def rewritten_places(self) -> list[list[int]]:
+    def list_reworded_text_numbers_of_items(self) -> list[list[int]]:
         """The numbers of the texts of each item that have another wording."""
         return [[i for i, text in enumerate(group) if text is not None] for group in self.after]
 
@@ -202,45 +202,51 @@ class ItemTextsAndWordings:
         """List the texts that were not paraphrased, as left out."""
         flat = [text for group in self.after for text in group]
         kept = [row for row, text in enumerate(flat) if text is not None]
-        return skip_rows_without_wording(self.noun, make_numbered_text_ids(self.ids, self.before), kept)
+        return list_rows_without_wording_as_skipped(
+            self.noun, make_numbered_text_ids(self.ids, self.before), kept
+        )
 
 
 def list_pair_texts(data: Any) -> Iterator[Place]:
     """Both texts of every pair (`ids`, `first`, `second`)."""
-    yield from list_item_places("first", data.ids, data.first)
-    yield from list_item_places("second", data.ids, data.second)
+    yield from iterate_texts_with_item_places("first", data.ids, data.first)
+    yield from iterate_texts_with_item_places("second", data.ids, data.second)
 
 
-def replace_pair_texts(data: Any, wording: Wording) -> ParaphrasedData:
+def paraphrase_both_texts_of_pairs(data: Any, wording: Wording) -> OriginalAndParaphrasedData:
     """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
-    first = reword_texts(list_item_places("first", data.ids, data.first), wording)
-    second = reword_texts(list_item_places("second", data.ids, data.second), wording)
+    first = apply_wording_to_texts(iterate_texts_with_item_places("first", data.ids, data.first), wording)
+    second = apply_wording_to_texts(iterate_texts_with_item_places("second", data.ids, data.second), wording)
     rows = [row for row, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
-    return select_rows_and_replace_texts(data, {"first": first, "second": second}, rows, "pairs")
+    return make_paraphrased_data_of_rows(data, {"first": first, "second": second}, rows, "pairs")
 
 
-def select_rows_and_replace_texts(
+def make_paraphrased_data_of_rows(
     data: Any, texts: dict[str, list[str | None]], rows: Sequence[int], noun: str
-) -> ParaphrasedData:
+) -> OriginalAndParaphrasedData:
     """These rows of a record of columns, with `texts` in place of the columns so called."""
     whole = len(rows) == len(data)
-    original = data if whole else select_record_rows(data, rows)
+    original = data if whole else select_rows_of_each_field(data, rows)
     columns = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
-    lost = skip_rows_without_wording(noun, data.ids, rows)
-    return ParaphrasedData(original, replace(original, **columns), len(rows), len(data), lost)
+    lost = list_rows_without_wording_as_skipped(noun, data.ids, rows)
+    return OriginalAndParaphrasedData(original, replace(original, **columns), len(rows), len(data), lost)
 
 
-def select_record_rows(data: Any, rows: Sequence[int]) -> Any:
+def select_rows_of_each_field(data: Any, rows: Sequence[int]) -> Any:
     """Select these rows of a record whose fields are tuples or arrays of one length, or None."""
     return replace(data, **{name: _select_column_rows(column, rows) for name, column in vars(data).items()})
 
 
-def skip_rows_without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
+def list_rows_without_wording_as_skipped(
+    noun: str, ids: Sequence[str], kept: Iterable[int]
+) -> tuple[SkippedItems, ...]:
     """List the rows that are not kept, as left out for want of a wording."""
-    return list_left_out_rows(f"{noun} {WITHOUT_WORDING}", ids, kept)
+    return make_skipped_items_of_reason(f"{noun} {WITHOUT_WORDING}", ids, kept)
 
 
-def list_left_out_rows(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
+def make_skipped_items_of_reason(
+    reason: str, ids: Sequence[str], kept: Iterable[int]
+) -> tuple[SkippedItems, ...]:
     """List the rows that are not kept, as left out for a reason; nothing where all are kept."""
     stays = set(kept)
     gone = [key for row, key in enumerate(ids) if row not in stays]
@@ -285,13 +291,13 @@ def estimate_dataset_part_memory(
     corpus: Sequence[str] = data.corpus.texts if isinstance(data, RetrievalSet) else ()
     n, dim = len(worded) + len(corpus), count_vector_dimensions(system)
     parts = {
-        "texts": 3 * text_bytes(worded) + text_bytes(corpus),
+        "texts": 3 * estimate_text_memory_bytes(worded) + estimate_text_memory_bytes(corpus),
         "replicates": replicate_bytes(len(worded), 8, resamples),
     }
     if dim:
         parts["vectors"] = _KEPT * vector_bytes(n, dim)
     else:
-        parts["tokens"] = 2 * (token_bytes(worded) + token_bytes(corpus))
+        parts["tokens"] = 2 * (estimate_token_bytes_of_texts(worded) + estimate_token_bytes_of_texts(corpus))
         if isinstance(data, LabelledTexts):
             largest = max(Counter(data.sets).values(), default=0)
             parts[f"the distances of {largest:,} texts"] = pairwise_distance_bytes(largest)
@@ -331,19 +337,19 @@ def measure_pair_similarity(
     return _round_similarity(system.compare_indexed_pairs(list(place), left, right))
 
 
-def compare_pairs_with_gold(
+def make_pair_similarities_and_items(
     system: Similarity, data: LabelledTextPairs | ScoredTextPairs, gold: NDArray[Any], name: str = "gold"
 ) -> tuple[NDArray[np.float64], Lost, Items]:
     """The similarity of each pair, (n,), the pairs that were lost, and the items: `similarity` and what people say."""
     similar = measure_pair_similarity(system, data.first, data.second)
     lost, items = Lost(system, data.ids, "pairs"), Items()
-    lost.note_undefined_similarities(similar, data.first, data.second)
+    lost.note_items_with_undefined_similarity(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, gold, name)
     return similar, lost, items
 
 
-def measure_similarity_to_anchors(
+def measure_highest_anchor_similarity(
     system: Similarity, anchors: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]
 ) -> list[NDArray[np.float64]]:
     """Of every item, each text's highest similarity to any of the item's anchors, (texts,); NaN where the text, or
@@ -365,7 +371,9 @@ def _round_similarity(values: NDArray[np.float32]) -> NDArray[np.float64]:
 NOT_ENCODED = "texts that could not be encoded in the original or rewritten form"
 
 
-def drop_failed_texts(task: Task, both: ParaphrasedData, failures: Collection[str]) -> ParaphrasedData:
+def drop_failed_texts_from_paraphrases(
+    task: Task, both: OriginalAndParaphrasedData, failures: Collection[str]
+) -> OriginalAndParaphrasedData:
     """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
     without what they take along; `both` itself where there are none."""
     after, before = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
@@ -442,10 +450,10 @@ def resample_statistic(
     if units < 2:
         return TaskReplicates(np.empty(0), units)
     parts = []
-    for rows in draw_resample_rows(
+    for rows in iterate_resample_row_blocks(
         many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)
     ):
-        counts = count_drawn_rows(rows) if groups is None else count_drawn_rows(rows)[:, groups]
+        counts = count_draws_of_each_row(rows) if groups is None else count_draws_of_each_row(rows)[:, groups]
         counts[:, lost] = 0
         parts.append(statistic(counts))
     return TaskReplicates(np.concatenate(parts), units)
@@ -472,9 +480,9 @@ def estimate_correlation(
         if (values == values[0]).all():
             return f"the {name} does not vary"
 
-    def compute_correlations(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def resample_spearman_by_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
         return resample_spearman(similar, gold, counts)
 
-    value = float(compute_correlations(kept[None, :].astype(np.int64))[0])
-    draws = resample_statistic(compute_correlations, context, purpose, lost=lost, groups=groups)
+    value = float(resample_spearman_by_counts(kept[None, :].astype(np.int64))[0])
+    draws = resample_statistic(resample_spearman_by_counts, context, purpose, lost=lost, groups=groups)
     return Estimate(value, int(kept.sum()), draws.replicates, method, units=draws.units)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import DataError
-from embassay.limits import parse_record_json
-from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.limits import parse_json_written_by_embassay
+from embassay.protocols.kernel.outcome import format_current_utc_time
 from embassay.protocols.watch.fingerprint import read_fingerprint
 from embassay.runs.embeddings import EmbeddingCache, make_chunk_cache_key
 from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically
@@ -23,7 +23,7 @@ from embassay.runs.store import RerankScoreCache, make_rerank_score_key
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
-    from embassay.protocols.watch.respondents import WatchableSystem
+    from embassay.protocols.watch.respondents import WatchRespondent
 
 ENDING = ".partial"
 _STAGES = "stages.json"
@@ -42,7 +42,9 @@ class KeptWatchAnswers:
         self._vectors = EmbeddingCache.open(folder / EmbeddingCache.file)
         self._scores = RerankScoreCache.open(folder / RerankScoreCache.file)
         stages = folder / _STAGES
-        self._finished: list[str] = [*parse_record_json(stages.read_bytes())] if stages.is_file() else []
+        self._finished: list[str] = (
+            [*parse_json_written_by_embassay(stages.read_bytes())] if stages.is_file() else []
+        )
         self.is_resumed = bool(self._finished or self.spending.sum_spending_by_account())
 
     @property
@@ -62,17 +64,20 @@ class KeptWatchAnswers:
         """Keep them."""
         self._vectors.write(self._make_answer_key(identity, role, texts), identity, vectors)
 
-    def read_kept_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
+    def read_kept_rerank_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
         """The scores (n,) of the others of an item in this stage; None where there are none."""
-        key = make_rerank_score_key(self._name_stage(identity), question, others)
+        key = make_rerank_score_key(self._join_stage_and_identity(identity), question, others)
         scores = self._scores.read([key], len(others)).get(key)
         self.found += scores is not None
         return scores
 
-    def keep_scores(self, identity: str, question: str, others: Sequence[str], scores: Answers) -> None:
+    def keep_rerank_scores(
+        self, identity: str, question: str, others: Sequence[str], scores: Answers
+    ) -> None:
         """Keep them."""
         self._scores.write(
-            identity, {make_rerank_score_key(self._name_stage(identity), question, others): scores}
+            identity,
+            {make_rerank_score_key(self._join_stage_and_identity(identity), question, others): scores},
         )
 
     def is_stage_finished(self, stage: str) -> bool:
@@ -95,14 +100,14 @@ class KeptWatchAnswers:
         self._scores.close()
 
     def _make_answer_key(self, identity: str, role: Role, texts: Sequence[str]) -> bytes:
-        return make_chunk_cache_key(self._name_stage(identity), role, texts)
+        return make_chunk_cache_key(self._join_stage_and_identity(identity), role, texts)
 
-    def _name_stage(self, identity: str) -> str:
+    def _join_stage_and_identity(self, identity: str) -> str:
         return f"{self.stage}\n{identity}"
 
 
 @contextmanager
-def enter_answer_stage(respondent: WatchableSystem, stage: str) -> Iterator[bool]:
+def enter_answer_stage_if_unfinished(respondent: WatchRespondent, stage: str) -> Iterator[bool]:
     """Answers of the block belong to this stage. Whether an earlier attempt has not finished it."""
     kept = respondent.kept
     if kept is None:
@@ -124,21 +129,23 @@ def find_partial_answers_folder(out: Path) -> Path:
 
 
 @contextmanager
-def keep_watch_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptWatchAnswers]:
+def open_kept_watch_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptWatchAnswers]:
     """What is kept for a recording to the file `out`, for as long as the block runs. The folder goes once the file
     is there; after an error or a kill it stays. UsageError while another process records to that file."""
     folder = find_partial_answers_folder(out)
     # A kill may have come between the file and the removal.
-    _remove_finished_folder(folder, out)
+    _remove_folder_if_fingerprint_written(folder, out)
     with RunFolder(folder).hold_folder_lock():
-        spending = RunSpendingJournal(RunFolder(folder).spending_path, current_utc_time("milliseconds"))
+        spending = RunSpendingJournal(
+            RunFolder(folder).spending_path, format_current_utc_time("milliseconds")
+        )
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         with closing(spending), closing(KeptWatchAnswers(folder, ledger, spending)) as kept:
             yield kept
-    _remove_finished_folder(folder, out)
+    _remove_folder_if_fingerprint_written(folder, out)
 
 
-def _remove_finished_folder(folder: Path, out: Path) -> None:
+def _remove_folder_if_fingerprint_written(folder: Path, out: Path) -> None:
     """Remove the folder if its answers are in the fingerprint that is there."""
     made = folder / _MADE
     if not made.is_file() or not out.is_file():

@@ -16,38 +16,38 @@ from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.distances import (
     FLOOR,
     compute_cosine_distances,
-    compute_relative_distances,
-    find_lost_answers,
+    compute_distances_relative_to_reference,
+    make_mask_of_missing_answers,
     measure_answer_form,
 )
-from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
+from embassay.protocols.watch.fingerprint import FingerprintItem, SystemAnswerFingerprint
 from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange, Verdict, read_watch_checks
 from embassay.protocols.watch.impact import (
     measure_all_threshold_impacts,
+    measure_answer_score_change,
     measure_golden_effect,
     measure_list_impact,
-    measure_panel_score_change,
 )
 from embassay.protocols.watch.kinds import (
     FEW,
     MOST,
     AnswerChangeKind,
-    make_answer_contrasts,
+    make_answers_now_and_then,
     name_vector_changes,
 )
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.recording import find_billed_dollars, format_current_time
 from embassay.protocols.watch.respondents import (
-    AnswersByItem,
-    WatchableSystem,
+    AnswersAndFailuresByItem,
+    WatchRespondent,
     measure_longest_request_bytes,
-    open_respondent,
+    open_watched_system_by_spec,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.stats.repeats import (
-    compute_window_exceedance_p,
-    find_distances_above_repeats,
-    find_outliers_and_their_p,
+    are_distances_above_repeats,
+    compute_p_of_total_noise_exceedances,
+    find_outliers_and_smallest_p,
 )
 from embassay.systems.remote import Ledger
 
@@ -74,7 +74,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AnswerChangeTests:
+class AnswerChangeTestResults:
     """What the tests say of the items that were asked: `moved` (n,) are beyond their repeats, `outlying` far off; `p`
     is the smallest p-value over its share of the level; `forms` are facts of form that differ. What people see are
     the `shown` distances: of vectors 1 - cosine, as the tests also count lengths."""
@@ -106,9 +106,13 @@ class AnswerChangeTests:
 
 
 def check_fingerprint(
-    fingerprint: SystemFingerprint, request: FingerprintCheckRequest, *, history: Path, ledger: Ledger | None = None,
-    listener: SilentListener | None = None
-) -> FingerprintCheck:  # fmt: skip
+    fingerprint: SystemAnswerFingerprint,
+    request: FingerprintCheckRequest,
+    *,
+    history: Path,
+    ledger: Ledger | None = None,
+    listener: SilentListener | None = None,
+) -> FingerprintCheck:
     """Ask the system afresh and say whether it still answers as recorded. `history` is the file of
     earlier checks, which is only read.
 
@@ -120,30 +124,34 @@ def check_fingerprint(
     earlier = [check for check in read_watch_checks(history) if check.fingerprint == fingerprint.digest]
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        respondent = open_respondent(
+        respondent = open_watched_system_by_spec(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
             folder=Path(folder), tokenizer=fingerprint.tokenizer,
             longest=measure_longest_request_bytes(fingerprint.items)
         )  # fmt: skip
         respondent.listener = listener or SilentListener()
-        check = check_open_respondent(fingerprint, respondent, request, earlier)
+        check = check_fingerprint_of_open_respondent(fingerprint, respondent, request, earlier)
     return replace(check, seconds=time.perf_counter() - begun, usd=find_billed_dollars(ledger))
 
 
-def check_open_respondent(
-    fingerprint: SystemFingerprint,
-    respondent: WatchableSystem,
+def check_fingerprint_of_open_respondent(
+    fingerprint: SystemAnswerFingerprint,
+    respondent: WatchRespondent,
     request: FingerprintCheckRequest,
     earlier: Sequence[FingerprintCheck] = (),
 ) -> FingerprintCheck:
     """`check_fingerprint` of something that is open already, after the `earlier` checks of the same fingerprint."""
     level = request.alpha / request.looks
-    evidence = _gather_change_evidence(fingerprint, respondent, earlier, level, until_sure=request.until_sure)
-    check = _make_check_result(fingerprint, respondent, evidence, level, len(earlier) + 1)
+    evidence = _ask_stages_until_change_is_decided(
+        fingerprint, respondent, earlier, level, until_sure=request.until_sure
+    )
+    check = _make_fingerprint_check(fingerprint, respondent, evidence, level, len(earlier) + 1)
     return _add_change_effects(check, fingerprint, respondent, evidence, request)
 
 
-def plan_check_stages(fingerprint: SystemFingerprint, until_sure: bool) -> tuple[tuple[int, ...], ...]:
+def plan_item_rows_of_check_stages(
+    fingerprint: SystemAnswerFingerprint, until_sure: bool
+) -> tuple[tuple[int, ...], ...]:
     """The items of each stage, by their rows: every group early, so that a few items stand for all."""
     rows = range(len(fingerprint.items))
     if not until_sure:
@@ -160,14 +168,18 @@ def plan_check_stages(fingerprint: SystemFingerprint, until_sure: bool) -> tuple
     return tuple(tuple(order[start:end]) for start, end in pairwise(ends))
 
 
-def _gather_change_evidence(
-    fingerprint: SystemFingerprint, respondent: WatchableSystem, earlier: Sequence[FingerprintCheck], level: float, *,
-    until_sure: bool
-) -> AnswerChangeTests:  # fmt: skip
+def _ask_stages_until_change_is_decided(
+    fingerprint: SystemAnswerFingerprint,
+    respondent: WatchRespondent,
+    earlier: Sequence[FingerprintCheck],
+    level: float,
+    *,
+    until_sure: bool,
+) -> AnswerChangeTestResults:
     """Ask stage by stage, until the verdict stands."""
-    stages = plan_check_stages(fingerprint, until_sure)
+    stages = plan_item_rows_of_check_stages(fingerprint, until_sure)
     asked: list[int] = []
-    replies: list[AnswersByItem] = []
+    replies: list[AnswersAndFailuresByItem] = []
     for number, stage in enumerate(stages):
         # Another order each night, so that what shares a request is not always the same.
         rng = make_seeded_generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
@@ -179,16 +191,18 @@ def _gather_change_evidence(
         evidence = run_answer_tests(fingerprint, asked, values, earlier)
         # Each stage is a look of its own, and has its part of the level.
         evidence = replace(evidence, p=min(1.0, evidence.p * len(stages)))
-        if evidence.has_detected_change(level) or _has_equal_answers(fingerprint, evidence, number):
+        if evidence.has_detected_change(level) or _has_unchanged_exact_answers(fingerprint, evidence, number):
             break
     return evidence
 
 
-def _announce_asking(respondent: WatchableSystem, items: Sequence[FingerprintItem], again: str) -> None:
+def _announce_asking(respondent: WatchRespondent, items: Sequence[FingerprintItem], again: str) -> None:
     respondent.listener.stage(f"asking {respondent.name}{again}", respondent.count(items), respondent.unit)
 
 
-def _has_equal_answers(fingerprint: SystemFingerprint, evidence: AnswerChangeTests, stage: int) -> bool:
+def _has_unchanged_exact_answers(
+    fingerprint: SystemAnswerFingerprint, evidence: AnswerChangeTestResults, stage: int
+) -> bool:
     """Whether a system that never varied has given the same answers to the last digit, some of each sort."""
     return (
         stage >= 1
@@ -199,19 +213,21 @@ def _has_equal_answers(fingerprint: SystemFingerprint, evidence: AnswerChangeTes
 
 
 def run_answer_tests(
-    fingerprint: SystemFingerprint,
+    fingerprint: SystemAnswerFingerprint,
     asked: Sequence[int],
     values: NDArray[np.float32],
     earlier: Sequence[FingerprintCheck] = (),
-) -> AnswerChangeTests:
+) -> AnswerChangeTestResults:
     """All tests of answers (n, width) to the items `asked` (n,). Lost ones, now or when recorded, are left out."""
-    told = ~(find_lost_answers(values) | find_lost_answers(fingerprint.values[list(asked)]))
+    told = ~(
+        make_mask_of_missing_answers(values) | make_mask_of_missing_answers(fingerprint.values[list(asked)])
+    )
     rows = tuple(row for row, is_told in zip(asked, told, strict=True) if is_told)
     values, noise = values[told], fingerprint.noise[list(rows)]
     then = fingerprint.values[list(rows)]
     lost = len(asked) - len(rows)
     forms = (
-        measure_answer_form(then).list_form_differences(measure_answer_form(values))
+        measure_answer_form(then).list_answer_shape_differences(measure_answer_form(values))
         if fingerprint.kind == "vectors" and len(rows)
         else ()
     )
@@ -219,17 +235,20 @@ def run_answer_tests(
     if values.shape[1] != fingerprint.width:
         every = np.ones(len(rows), dtype=bool)
         far_off = np.full(len(rows), np.inf)
-        return AnswerChangeTests(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
-    distances = compute_relative_distances(values, then)
-    moved = find_distances_above_repeats(distances, noise, FLOOR)
-    outlying, far = find_outliers_and_their_p(distances, noise, FLOOR)
-    p = min(far / OUTLIERS, *_compute_window_p_values(fingerprint, rows, moved, earlier))
+        return AnswerChangeTestResults(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
+    distances = compute_distances_relative_to_reference(values, then)
+    moved = are_distances_above_repeats(distances, noise, FLOOR)
+    outlying, far = find_outliers_and_smallest_p(distances, noise, FLOOR)
+    p = min(far / OUTLIERS, *_compute_p_values_of_check_windows(fingerprint, rows, moved, earlier))
     shown = compute_cosine_distances(values, then) if fingerprint.kind == "vectors" else distances
-    return AnswerChangeTests(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
+    return AnswerChangeTestResults(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
 
 
-def _compute_window_p_values(
-    fingerprint: SystemFingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[FingerprintCheck]
+def _compute_p_values_of_check_windows(
+    fingerprint: SystemAnswerFingerprint,
+    rows: Sequence[int],
+    moved: Bools,
+    earlier: Sequence[FingerprintCheck],
 ) -> list[float]:
     """The p-value of each window, over all items and over those of each group, over its part of the level; of those
     windows for which there are checks of the same items."""
@@ -242,7 +261,7 @@ def _compute_window_p_values(
         marks.append(told)
     groups = [
         [rows[place] for place in members]
-        for members in list_tested_groups([fingerprint.items[row] for row in rows])
+        for members in list_item_places_of_test_groups([fingerprint.items[row] for row in rows])
     ]
     ps = []
     for looks, part in WINDOWS.items():
@@ -250,17 +269,19 @@ def _compute_window_p_values(
             break
         totals = {row: sum(told[row] for told in marks[:looks]) for row in rows}
         ps.append(
-            compute_window_exceedance_p(sum(totals.values()), len(rows), fingerprint.repeat_count, looks)
+            compute_p_of_total_noise_exceedances(
+                sum(totals.values()), len(rows), fingerprint.repeat_count, looks
+            )
             / part
         )
         for members in groups:
             total = sum(totals[row] for row in members)
-            p = compute_window_exceedance_p(total, len(members), fingerprint.repeat_count, looks)
+            p = compute_p_of_total_noise_exceedances(total, len(members), fingerprint.repeat_count, looks)
             ps.append(p * len(groups) / BY_GROUP)
     return ps
 
 
-def list_tested_groups(items: Sequence[FingerprintItem]) -> list[list[int]]:
+def list_item_places_of_test_groups(items: Sequence[FingerprintItem]) -> list[list[int]]:
     """The places of each group of items, and of questions, that are enough to be tested by themselves."""
     groups: dict[str, list[int]] = {}
     for place, item in enumerate(items):
@@ -270,14 +291,14 @@ def list_tested_groups(items: Sequence[FingerprintItem]) -> list[list[int]]:
     return [members for members in groups.values() if SMALLEST <= len(members) < len(items)]
 
 
-def _make_check_result(
-    fingerprint: SystemFingerprint,
-    respondent: WatchableSystem,
-    evidence: AnswerChangeTests,
+def _make_fingerprint_check(
+    fingerprint: SystemAnswerFingerprint,
+    respondent: WatchRespondent,
+    evidence: AnswerChangeTestResults,
     level: float,
     look: int,
 ) -> FingerprintCheck:
-    verdict, reason, changes = _decide_verdict(fingerprint, respondent, evidence, level)
+    verdict, reason, changes = _decide_answer_change_verdict(fingerprint, respondent, evidence, level)
     mask = ["-"] * len(fingerprint.items)
     for row, moved in zip(evidence.rows, evidence.moved, strict=True):
         mask[row] = "1" if moved else "0"
@@ -292,29 +313,32 @@ def _make_check_result(
     )  # fmt: skip
 
 
-def _decide_verdict(
-    fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests, level: float
+def _decide_answer_change_verdict(
+    fingerprint: SystemAnswerFingerprint,
+    respondent: WatchRespondent,
+    evidence: AnswerChangeTestResults,
+    level: float,
 ) -> tuple[Verdict, str, tuple[AnswerChangeKind, ...]]:
     n = len(evidence.rows)
     if evidence.lost > LOST * (n + evidence.lost):
         return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
     if not evidence.has_detected_change(level):
         return "same", "no test finds a difference", ()
-    if evidence.is_general_change and _are_answers_noisier(fingerprint, respondent, evidence):
+    if evidence.is_general_change and _is_repeat_noise_as_large_as_change(fingerprint, respondent, evidence):
         return "noisier", "answers vary more than before, around the recorded ones", ()
     reason = (
         f"{int(evidence.moved.sum())} of {n} answers differ more from the recorded ones than any repeat did"
     )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
-    recurring = _is_change_recurring(fingerprint, respondent, evidence)
-    seen = make_answer_contrasts(fingerprint, evidence.rows, evidence.values, evidence.changed, recurring)
+    recurring = _is_change_same_when_asked_again(fingerprint, respondent, evidence)
+    seen = make_answers_now_and_then(fingerprint, evidence.rows, evidence.values, evidence.changed, recurring)
     changes = name_vector_changes(seen, measure_answer_form(seen.then), measure_answer_form(seen.now))
     return "changed", reason, changes
 
 
-def _are_answers_noisier(
-    fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests
+def _is_repeat_noise_as_large_as_change(
+    fingerprint: SystemAnswerFingerprint, respondent: WatchRespondent, evidence: AnswerChangeTestResults
 ) -> bool:
     """Ask twice more: whether new answers differ from one another as much as from the recorded ones."""
     rng = make_seeded_generator(fingerprint.seed, "watch", "again")
@@ -323,7 +347,7 @@ def _are_answers_noisier(
     then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
     _announce_asking(respondent, [*items, *items], " twice more")
     first, second = (respondent.ask(items, rng).values.astype(np.float64) - then for _ in range(2))
-    told = ~(find_lost_answers(first) | find_lost_answers(second))
+    told = ~(make_mask_of_missing_answers(first) | make_mask_of_missing_answers(second))
     scale = np.maximum(np.einsum("nd,nd->n", then, then), FLOOR)[told]
     own = np.einsum("nd,nd->n", first[told] - second[told], first[told] - second[told]) / (2 * scale)
     shared = np.einsum("nd,nd->n", first[told], second[told]) / scale
@@ -334,8 +358,8 @@ def _are_answers_noisier(
     return bool(is_more and np.median(shift) < STEADY * np.median(own))
 
 
-def _is_change_recurring(
-    fingerprint: SystemFingerprint, respondent: WatchableSystem, evidence: AnswerChangeTests
+def _is_change_same_when_asked_again(
+    fingerprint: SystemAnswerFingerprint, respondent: WatchRespondent, evidence: AnswerChangeTestResults
 ) -> bool | None:
     """Where a few texts have changed, ask for these and as many others once more: whether the same ones are off."""
     changed = evidence.changed
@@ -380,9 +404,9 @@ def _compute_finite_median(values: Floats) -> float:
 
 def _add_change_effects(
     check: FingerprintCheck,
-    fingerprint: SystemFingerprint,
-    respondent: WatchableSystem,
-    evidence: AnswerChangeTests,
+    fingerprint: SystemAnswerFingerprint,
+    respondent: WatchRespondent,
+    evidence: AnswerChangeTestResults,
     request: FingerprintCheckRequest,
 ) -> FingerprintCheck:
     """What the change does to lists, thresholds and an index, where there is one or all is to be told."""
@@ -394,7 +418,7 @@ def _add_change_effects(
             return check
         answered = fingerprint, evidence.rows, evidence.values
         return replace(
-            check, panel=measure_panel_score_change(*answered), golden=measure_golden_effect(*answered)
+            check, panel=measure_answer_score_change(*answered), golden=measure_golden_effect(*answered)
         )
     documents = [
         place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
@@ -416,7 +440,7 @@ def _add_change_effects(
 
 
 def _ask_remaining_items(
-    fingerprint: SystemFingerprint, respondent: WatchableSystem, rows: Sequence[int]
+    fingerprint: SystemAnswerFingerprint, respondent: WatchRespondent, rows: Sequence[int]
 ) -> NDArray[np.float32]:
     """Answers to items that were not asked, as `--until-sure` leaves some out."""
     if not rows:
@@ -426,7 +450,7 @@ def _ask_remaining_items(
 
 
 def _describe_passages_to_renew(
-    check: FingerprintCheck, fingerprint: SystemFingerprint, evidence: AnswerChangeTests
+    check: FingerprintCheck, fingerprint: SystemAnswerFingerprint, evidence: AnswerChangeTestResults
 ) -> str:
     """Which passages of an index no longer are what the system would make of them."""
     kinds = {change.kind for change in check.changes}
@@ -448,7 +472,7 @@ def _describe_passages_to_renew(
             for row, is_moved in zip(evidence.rows, moved, strict=True)
             if is_moved
         )
-        share = _compute_share_of_longer_texts(fingerprint, words)
+        share = _compute_share_of_texts_with_more_words(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
     if (share := float(moved[documents].mean())) < FEW:
@@ -456,7 +480,7 @@ def _describe_passages_to_renew(
     return "everything, because every passage would be encoded differently"
 
 
-def _compute_share_of_longer_texts(fingerprint: SystemFingerprint, words: int) -> float | None:
+def _compute_share_of_texts_with_more_words(fingerprint: SystemAnswerFingerprint, words: int) -> float | None:
     """The share of the corpus with at least so many words."""
     if fingerprint.corpus is None:
         return None

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.check import list_tested_groups, summarise_changes_by_group
+from embassay.protocols.watch.check import list_item_places_of_test_groups, summarise_changes_by_group
 from embassay.protocols.watch.distances import (
     FLOOR,
     compute_cosine_distances,
-    compute_relative_distances,
-    find_lost_answers,
+    compute_distances_relative_to_reference,
+    make_mask_of_missing_answers,
     measure_answer_form,
 )
 from embassay.protocols.watch.fingerprint import DEPTH, FingerprintItem
@@ -27,13 +27,17 @@ from embassay.protocols.watch.impact import estimate_share
 from embassay.protocols.watch.kinds import FEW, AnswerChangeKind, AnswersNowAndThen, name_vector_changes
 from embassay.protocols.watch.options import SystemCompareRequest
 from embassay.protocols.watch.own import read_own_texts
-from embassay.protocols.watch.recording import ask_repeatedly, find_billed_dollars, list_items_to_ask
-from embassay.protocols.watch.respondents import Answers, open_respondent
+from embassay.protocols.watch.recording import (
+    ask_and_measure_repeat_distances,
+    find_billed_dollars,
+    list_items_to_ask,
+)
+from embassay.protocols.watch.respondents import Answers, open_watched_system_by_spec
 from embassay.stats import Estimate
 from embassay.stats.repeats import (
-    compute_window_exceedance_p,
-    find_distances_above_repeats,
-    find_outliers_and_their_p,
+    are_distances_above_repeats,
+    compute_p_of_total_noise_exceedances,
+    find_outliers_and_smallest_p,
 )
 from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.remote import Ledger
@@ -79,7 +83,7 @@ def compare_systems(
     own, sides = read_own_texts(request.own), []
     with tempfile.TemporaryDirectory() as folder:
         respondents = [
-            open_respondent(
+            open_watched_system_by_spec(
                 None,
                 name,
                 ledger=ledger,
@@ -100,12 +104,14 @@ def compare_systems(
             respondent.listener = listener or SilentListener()
             asked = respondent.count(items) * (request.repeats + 1)
             respondent.listener.stage(f"asking {respondent.name}", asked, respondent.unit)
-            replies, noise = ask_repeatedly(respondent, items, request.repeats, request.own.seed)
+            replies, noise = ask_and_measure_repeat_distances(
+                respondent, items, request.repeats, request.own.seed
+            )
             sides.append((replies.values, noise))
     (a, noise_a), (b, noise_b) = sides
-    told = ~(find_lost_answers(a) | find_lost_answers(b))
+    told = ~(make_mask_of_missing_answers(a) | make_mask_of_missing_answers(b))
     kept = [item for item, is_told in zip(items, told, strict=True) if is_told]
-    outcome = measure_answer_conformance(
+    outcome = compare_answers_of_two_systems(
         kept, a[told], b[told], noise_a[told], noise_b[told], is_vector=first.kind == "vectors"
     )
     names = {
@@ -117,20 +123,20 @@ def compare_systems(
     return SystemAnswerSimilarity(**{**outcome, **names})
 
 
-def measure_answer_conformance(
+def compare_answers_of_two_systems(
     items: Sequence[FingerprintItem], a: Answers, b: Answers, noise_a: NDArray[np.float64],
     noise_b: NDArray[np.float64], *, is_vector: bool = True
 ) -> dict[str, Any]:  # fmt: skip
     """All of a Conformance that answers (n, width) and their repeats (n, repeats) tell."""
     same_width = a.shape[1] == b.shape[1]
-    distances = compute_relative_distances(b, a) if same_width else np.full(len(a), np.inf)
+    distances = compute_distances_relative_to_reference(b, a) if same_width else np.full(len(a), np.inf)
     # The noisier of the two sets the measure for both.
     repeats = np.maximum(noise_a, noise_b)
-    beyond = find_distances_above_repeats(distances, repeats, FLOOR)
-    outlying, far_p = find_outliers_and_their_p(distances, repeats, FLOOR)
-    p = min(1.0, 3 * min(far_p, *_compute_p_values_of_counts(items, beyond, noise_a.shape[1])))
+    beyond = are_distances_above_repeats(distances, repeats, FLOOR)
+    outlying, far_p = find_outliers_and_smallest_p(distances, repeats, FLOOR)
+    p = min(1.0, 3 * min(far_p, *_compute_p_values_overall_and_by_group(items, beyond, noise_a.shape[1])))
     is_few = outlying.any() and beyond.mean() < FEW
-    overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
+    overlap, changed = _measure_neighbour_overlap(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
     noise = float(np.median(noise_a)), float(np.median(noise_b))
     shown = compute_cosine_distances(b, a) if same_width and is_vector else distances
     told = summarise_changes_by_group(items, shown, beyond)
@@ -151,33 +157,37 @@ def measure_answer_conformance(
     }  # fmt: skip
 
 
-def _compute_p_values_of_counts(
+def _compute_p_values_overall_and_by_group(
     items: Sequence[FingerprintItem], beyond: NDArray[np.bool_], repeats: int
 ) -> tuple[float, float]:
     """The chance that so many of all items, and of any group of them, lie beyond their repeats."""
-    groups = list_tested_groups(items)
+    groups = list_item_places_of_test_groups(items)
     by_group = [
-        compute_window_exceedance_p(int(beyond[members].sum()), len(members), repeats, 1)
+        compute_p_of_total_noise_exceedances(int(beyond[members].sum()), len(members), repeats, 1)
         for members in groups
     ]
-    return compute_window_exceedance_p(int(beyond.sum()), len(items), repeats, 1), min(
+    return compute_p_of_total_noise_exceedances(int(beyond.sum()), len(items), repeats, 1), min(
         [1.0, *(p * len(groups) for p in by_group)]
     )
 
 
-def _compare_neighbours(a: Answers, b: Answers) -> tuple[float, int]:
+def _measure_neighbour_overlap(a: Answers, b: Answers) -> tuple[float, int]:
     """The mean share of the first ten neighbours that both sides find, and how many texts have other ones."""
     depth = min(DEPTH, len(a) - 1)
     same = np.array(
         [
             len(set(first) & set(second))
-            for first, second in zip(_find_neighbours(a, depth), _find_neighbours(b, depth), strict=True)
+            for first, second in zip(
+                _list_neighbours_of_each_vector(a, depth),
+                _list_neighbours_of_each_vector(b, depth),
+                strict=True,
+            )
         ]
     )
     return float(same.mean() / depth), int((same < depth).sum())
 
 
-def _find_neighbours(vectors: Answers, depth: int) -> list[list[int]]:
+def _list_neighbours_of_each_vector(vectors: Answers, depth: int) -> list[list[int]]:
     units = scale_rows_to_unit_length(vectors).astype(np.float64)
     scores = units @ units.T
     # No text is its own neighbour.

@@ -22,7 +22,7 @@ MOST, RARELY = 0.9, 0.5
 """The share of answers from which on a fact of form holds, and below which it does not."""
 
 
-def compute_relative_distances(
+def compute_distances_relative_to_reference(
     answers: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]]
 ) -> Floats:
     """Half the squared distance of each answer (n, width) from its reference, in units of the reference's squared
@@ -40,14 +40,16 @@ def scale_to_unit_length(answers: Answers) -> Floats:
     return np.asarray(wide / np.where(lengths > 0, lengths, 1.0)[:, None])
 
 
-def find_lost_answers(answers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+def make_mask_of_missing_answers(answers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     """Find which answers (n, width) are lost, (n,)."""
     return np.asarray(np.isnan(answers).any(axis=1))
 
 
 def compute_cosine_distances(answers: Answers, reference: Answers) -> Floats:
     """1 - cosine of each answer and its reference, (n,), also where float32 would round it to 0."""
-    return compute_relative_distances(scale_to_unit_length(answers), scale_to_unit_length(reference))
+    return compute_distances_relative_to_reference(
+        scale_to_unit_length(answers), scale_to_unit_length(reference)
+    )
 
 
 def compute_cosines(answers: Answers, reference: Answers) -> Floats:
@@ -56,7 +58,7 @@ def compute_cosines(answers: Answers, reference: Answers) -> Floats:
 
 
 @dataclass(frozen=True)
-class WatchAnswerForm:
+class AnswerVectorFormat:
     """What answers look like, whatever they say: their width, the share of them that have length 1, and the coarsest
     set of values that nearly all lie in."""
 
@@ -69,7 +71,7 @@ class WatchAnswerForm:
         """Whether nearly all have length 1."""
         return self.unit_share >= MOST
 
-    def list_form_differences(self, other: WatchAnswerForm) -> tuple[str, ...]:
+    def list_answer_shape_differences(self, other: AnswerVectorFormat) -> tuple[str, ...]:
         """The facts in which two forms differ; lengths only where they are 1 in one and rarely in the other."""
         shares = sorted((self.unit_share, other.unit_share))
         facts = {
@@ -80,17 +82,17 @@ class WatchAnswerForm:
         return tuple(name for name, differs in facts.items() if differs)
 
 
-def measure_answer_form(answers: Answers) -> WatchAnswerForm:
+def measure_answer_form(answers: Answers) -> AnswerVectorFormat:
     """The form of answers (n, width), lost and zero ones left out."""
-    told = answers[~find_lost_answers(answers)]
+    told = answers[~make_mask_of_missing_answers(answers)]
     told = told[told.any(axis=1)]
     if not len(told):
-        return WatchAnswerForm(answers.shape[1], 0.0, "float32")
+        return AnswerVectorFormat(answers.shape[1], 0.0, "float32")
     share = float((np.abs(compute_row_lengths(told) - 1) < UNIT).mean())
-    return WatchAnswerForm(answers.shape[1], share, _find_lattice(told))
+    return AnswerVectorFormat(answers.shape[1], share, _detect_quantisation_of_vectors(told))
 
 
-def _find_lattice(rows: Answers) -> Lattice:
+def _detect_quantisation_of_vectors(rows: Answers) -> Lattice:
     """Find the coarsest lattice on which nearly all rows lie."""
     magnitudes = np.abs(rows)
     if _holds_for_most_rows((magnitudes == magnitudes[:, :1]).all(axis=1)):

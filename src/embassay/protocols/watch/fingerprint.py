@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError
-from embassay.limits import parse_record_json, read_bounded_file
-from embassay.protocols.watch.distances import FLOOR, find_lost_answers
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
+from embassay.protocols.watch.distances import FLOOR, make_mask_of_missing_answers
 from embassay.protocols.watch.texts import VERSION as TEXTS
 from embassay.runs.folder import build_versioned_dataclass, digest_json, write_json
 
@@ -33,7 +33,7 @@ _STRICT = {"extra": "forbid"}
 
 
 @dataclass(frozen=True)
-class PackedArray:
+class Base64NumberArray:
     """Numbers as a file holds them: little-endian in base64, with their type and shape."""
 
     __pydantic_config__ = _STRICT
@@ -43,7 +43,7 @@ class PackedArray:
     data: str
 
     @classmethod
-    def of(cls, values: Any, kind: Literal["f4", "f2", "i4"] = "f4") -> PackedArray:
+    def of(cls, values: Any, kind: Literal["f4", "f2", "i4"] = "f4") -> Base64NumberArray:
         """Pack an array of any shape."""
         array = np.ascontiguousarray(values, dtype=_TYPES[kind])
         return cls(kind, tuple(array.shape), base64.b64encode(array.tobytes()).decode("ascii"))
@@ -103,20 +103,20 @@ class OwnTopLists:
     __pydantic_config__ = _STRICT
 
     pool: tuple[str, ...]
-    pool_vectors: PackedArray
+    pool_vectors: Base64NumberArray
     others: tuple[str, ...]
-    other_vectors: PackedArray
+    other_vectors: Base64NumberArray
     outside: int
     questions: tuple[int, ...]
-    lists: PackedArray
-    scores: PackedArray
+    lists: Base64NumberArray
+    scores: Base64NumberArray
     relevant: tuple[tuple[int, int, float], ...]
     best_gains: tuple[tuple[float, ...], ...]
     """Of each question the ten largest gains that there are, largest first: what a perfect list has."""
 
 
 @dataclass(frozen=True)
-class CorpusFacts:
+class FingerprintCorpusSize:
     """The corpus that a fingerprint was made on: passages in all, those searched, and words of passages by percent (0,
     1 ... 100)."""
 
@@ -130,7 +130,7 @@ class CorpusFacts:
 
 
 @dataclass(frozen=True)
-class GoldenLabels:
+class GoldenSetGrades:
     """What a golden set says of passages that its judge is asked for again: `grades` (q, width), 1 to 5 and 0 where an
     item has no passage, of the items in `rows` (q,); of so many `questions` and `passages` that have a grade."""
 
@@ -140,11 +140,11 @@ class GoldenLabels:
     questions: int
     passages: int
     rows: tuple[int, ...]
-    grades: PackedArray
+    grades: Base64NumberArray
 
 
 @dataclass(frozen=True)
-class SystemFingerprint:
+class SystemAnswerFingerprint:
     """What a system answered: `answers` (n, width), one row per item, NaN where it failed, `failed` saying why; and
     `distances` (n, repeats) of further answers to the same from the first one. `tokens` are about what asking for all
     items takes, and `usd_per_million` is what that costs by the token, whatever the system charges by."""
@@ -162,12 +162,12 @@ class SystemFingerprint:
     tokens: int
     tokenizer: str
     items: tuple[FingerprintItem, ...]
-    answers: PackedArray
-    distances: PackedArray
+    answers: Base64NumberArray
+    distances: Base64NumberArray
     failed: Mapping[str, str]
-    corpus: CorpusFacts | None = None
+    corpus: FingerprintCorpusSize | None = None
     lists: OwnTopLists | None = None
-    golden: GoldenLabels | None = None
+    golden: GoldenSetGrades | None = None
 
     @cached_property
     def values(self) -> NDArray[np.float32]:
@@ -208,13 +208,13 @@ class SystemFingerprint:
 MEND = "Give a file that `embassay watch record` wrote, or record again."
 
 
-def read_fingerprint(path: str | Path) -> SystemFingerprint:
+def read_fingerprint(path: str | Path) -> SystemAnswerFingerprint:
     """The fingerprint in a file. DataError for any other file, with what is wrong and where."""
     file = Path(path)
     if not file.is_file():
         raise DataError("There is no such file", path=file, mend=MEND)
     try:
-        return _parse_fingerprint(parse_record_json(read_bounded_file(file)))
+        return _parse_fingerprint(parse_json_written_by_embassay(read_bounded_file(file)))
     except (OSError, ValueError) as error:
         raise DataError(
             "This is not a fingerprint", path=file, expected=f"{FORMAT} {VERSION}",
@@ -222,28 +222,28 @@ def read_fingerprint(path: str | Path) -> SystemFingerprint:
         ) from None  # fmt: skip
 
 
-def _parse_fingerprint(plain: Any) -> SystemFingerprint:
+def _parse_fingerprint(plain: Any) -> SystemAnswerFingerprint:
     """A fingerprint from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no fingerprint has: a file may have been edited."""
-    made = build_versioned_dataclass(SystemFingerprint, plain, FORMAT, VERSION)
-    _check_answer_shapes(made)
+    made = build_versioned_dataclass(SystemAnswerFingerprint, plain, FORMAT, VERSION)
+    _check_fingerprint_answers_match_items(made)
     if made.lists is not None:
-        _check_own_lists(made, made.lists)
+        _check_own_top_lists_match_fingerprint(made, made.lists)
     if made.golden is not None:
         _check_golden_labels(made, made.golden)
     return made
 
 
-def _check_answer_shapes(made: SystemFingerprint) -> None:
+def _check_fingerprint_answers_match_items(made: SystemAnswerFingerprint) -> None:
     """ValueError for answers that do not belong to the items."""
     n = len(made.items)
     if made.texts != TEXTS:
         raise ValueError(f"texts of version {made.texts}, but this is version {TEXTS}")
     if not n or len({(item.id, item.role) for item in made.items}) < n:
         raise ValueError("items: there are none, or one appears twice")
-    _check_packed_shape("answers", made.answers, "f4", (n, made.width))
-    _check_packed_shape("distances", made.distances, "f4", (n, made.distances.shape[-1]))
-    lost = find_lost_answers(made.values)
+    _check_packed_array_matches("answers", made.answers, "f4", (n, made.width))
+    _check_packed_array_matches("distances", made.distances, "f4", (n, made.distances.shape[-1]))
+    lost = make_mask_of_missing_answers(made.values)
     if not np.isfinite(made.values[~lost]).all():
         raise ValueError("answers: a value that is not a number")
     noise = made.noise[~lost]
@@ -253,13 +253,13 @@ def _check_answer_shapes(made: SystemFingerprint) -> None:
         raise ValueError(f"usd_per_million: {made.usd_per_million}")
 
 
-def _check_own_lists(made: SystemFingerprint, lists: OwnTopLists) -> None:
+def _check_own_top_lists_match_fingerprint(made: SystemAnswerFingerprint, lists: OwnTopLists) -> None:
     """ValueError for lists that name what is not there."""
     asked, pool, width = len(lists.questions), len(lists.pool), made.width
-    _check_packed_shape("lists.pool_vectors", lists.pool_vectors, "f2", (pool, width))
-    _check_packed_shape("lists.other_vectors", lists.other_vectors, "f2", (len(lists.others), width))
-    _check_packed_shape("lists.lists", lists.lists, "i4", (asked, DEPTH))
-    _check_packed_shape("lists.scores", lists.scores, "f4", (asked, DEPTH + 1))
+    _check_packed_array_matches("lists.pool_vectors", lists.pool_vectors, "f2", (pool, width))
+    _check_packed_array_matches("lists.other_vectors", lists.other_vectors, "f2", (len(lists.others), width))
+    _check_packed_array_matches("lists.lists", lists.lists, "i4", (asked, DEPTH))
+    _check_packed_array_matches("lists.scores", lists.scores, "f4", (asked, DEPTH + 1))
     for name, packed in (("pool_vectors", lists.pool_vectors), ("other_vectors", lists.other_vectors)):
         if not np.isfinite(packed.unpack_array().astype(np.float32)).all():
             raise ValueError(f"lists.{name}: a value that is not a number")
@@ -275,9 +275,9 @@ def _check_own_lists(made: SystemFingerprint, lists: OwnTopLists) -> None:
             raise ValueError(f"lists.relevant: {question}, {place}, {gain}")
 
 
-def _check_golden_labels(made: SystemFingerprint, golden: GoldenLabels) -> None:
+def _check_golden_labels(made: SystemAnswerFingerprint, golden: GoldenSetGrades) -> None:
     """ValueError for labels of what is not asked."""
-    _check_packed_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
+    _check_packed_array_matches("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
     if made.kind != "judge" or not all(0 <= row < len(made.items) for row in golden.rows):
         raise ValueError("golden.rows: a row that does not exist")
     grades = golden.grades.unpack_array()
@@ -285,7 +285,9 @@ def _check_golden_labels(made: SystemFingerprint, golden: GoldenLabels) -> None:
         raise ValueError("golden.grades: a number that is not a grade")
 
 
-def _check_packed_shape(name: str, packed: PackedArray, kind: str, shape: Sequence[int]) -> None:
+def _check_packed_array_matches(
+    name: str, packed: Base64NumberArray, kind: str, shape: Sequence[int]
+) -> None:
     if packed.type != kind or tuple(packed.shape) != tuple(shape):
         raise ValueError(
             f"{name}: {packed.type} of shape {list(packed.shape)}, expected {kind} of {list(shape)}"

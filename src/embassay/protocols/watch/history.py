@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import DataError
-from embassay.limits import parse_record_json, read_bounded_file
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.watch.impact import (
-    GoldenLabelEffect,
+    JudgeChangeOnGoldenLabels,
     RankedListImpact,
     ScoreOrGradeChange,
     ThresholdImpact,
@@ -67,7 +67,7 @@ class FingerprintCheck:
     thresholds: tuple[ThresholdImpact, ...] = ()
     panel: ScoreOrGradeChange | None = None
     part: str = ""
-    golden: GoldenLabelEffect | None = None
+    golden: JudgeChangeOnGoldenLabels | None = None
     schema: int = SCHEMA
 
     @property
@@ -87,10 +87,10 @@ class FingerprintCheck:
         return asdict(self)
 
 
-def find_history_file(fingerprint: Path) -> Path:
+def find_check_history_of_fingerprint(fingerprint: Path) -> Path:
     """Where the checks of a fingerprint are kept by default.
 
-    >>> find_history_file(Path("watch/minilm.json")).as_posix()
+    >>> find_check_history_of_fingerprint(Path("watch/minilm.json")).as_posix()
     'watch/minilm.checks.jsonl'
     """
     return fingerprint.with_name(fingerprint.name.removesuffix(".json") + ENDING)
@@ -99,15 +99,15 @@ def find_history_file(fingerprint: Path) -> Path:
 def append_watch_check(path: Path, check: FingerprintCheck) -> None:
     """Add a check in one write that is on the disk when this returns; a line that a kill left unfinished is ended
     first."""
-    _append_line(path, check.as_dict())
+    _append_json_record(path, check.as_dict())
 
 
 def append_history_event(path: Path, event: Mapping[str, Any]) -> None:
     """Append an event that is no check: that a fingerprint was recorded, when, and what it took."""
-    _append_line(path, {"event": "recorded", **event})
+    _append_json_record(path, {"event": "recorded", **event})
 
 
-def _append_line(path: Path, plain: Mapping[str, Any]) -> None:
+def _append_json_record(path: Path, plain: Mapping[str, Any]) -> None:
     from filelock import FileLock
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _read_history_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            plain = parse_record_json(line)
+            plain = parse_json_written_by_embassay(line)
         except ValueError as error:
             if _is_torn_line(lines, number):
                 continue
@@ -168,13 +168,13 @@ def _parse_watch_check(path: Path, line: int, plain: Mapping[str, Any]) -> Finge
         if plain["schema"] != SCHEMA:
             raise ValueError(f"schema {plain['schema']}")
         check = build_dataclass_from_values(FingerprintCheck, plain)
-        _check_watch_check_types(check)
+        _check_watch_check_values(check)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise _make_not_a_check_error(path, line, str(error)) from None
     return check
 
 
-def _check_watch_check_types(check: FingerprintCheck) -> None:
+def _check_watch_check_values(check: FingerprintCheck) -> None:
     """ValueError for values that no check has."""
     build_checked_dataclass(FingerprintCheck, check.as_dict())
     if set(check.mask) - set("01-") or not 0 <= check.p <= 1 or check.look < 1:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.watch.distances import scale_to_unit_length
-from embassay.protocols.watch.fingerprint import DEPTH, OwnTopLists, SystemFingerprint
-from embassay.protocols.watch.respondents import Answers, VectorRespondent, WatchableSystem
+from embassay.protocols.watch.fingerprint import DEPTH, OwnTopLists, SystemAnswerFingerprint
+from embassay.protocols.watch.respondents import Answers, VectorRespondent, WatchRespondent
 from embassay.randomness import make_seeded_generator
 from embassay.stats import Estimate, t_quantile
 
@@ -79,7 +79,7 @@ class _QuestionSimilarities:
 
 
 def measure_list_impact(
-    fingerprint: SystemFingerprint, lists: OwnTopLists, questions: Answers, respondent: WatchableSystem
+    fingerprint: SystemAnswerFingerprint, lists: OwnTopLists, questions: Answers, respondent: WatchRespondent
 ) -> RankedListImpact:
     """Ask for the pool and the others again, and rank anew. `questions` are the questions' new vectors (q, dim), of the
     recorded width or another."""
@@ -88,27 +88,31 @@ def measure_list_impact(
     respondent.listener.stage("encoding the passages of your lists", len(texts), "passages")
     rng = make_seeded_generator(fingerprint.seed, "watch", "lists")
     told = respondent.encode(texts, ["document"] * len(texts), rng).values
-    return compute_list_impact(
+    return compute_top_list_change_from_vectors(
         fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :]
     )
 
 
-def compute_list_impact(
-    fingerprint: SystemFingerprint, lists: OwnTopLists, questions: Answers, pool: Answers, others: Answers
+def compute_top_list_change_from_vectors(
+    fingerprint: SystemAnswerFingerprint,
+    lists: OwnTopLists,
+    questions: Answers,
+    pool: Answers,
+    others: Answers,
 ) -> RankedListImpact:
     """The same from vectors: new ones of questions (q, dim), of the pool (p, dim) and of others (o, dim). What is lost
     ranks last."""
     asked = fingerprint.values[list(lists.questions)]
-    before = _compute_question_similarities(
+    before = _compute_question_passage_similarities(
         asked, *(part.unpack_array() for part in (lists.pool_vectors, lists.other_vectors))
     )
-    anew = _compute_question_similarities(questions, pool, others)
+    anew = _compute_question_passage_similarities(questions, pool, others)
     labels = _group_labels_by_question(lists)
     old = lists.lists.unpack_array()
-    first = _compute_expected_ndcg(labels, before.pool, np.zeros_like(before.pool), lists)
+    first = _compute_ndcg_at_expected_ranks(labels, before.pool, np.zeros_like(before.pool), lists)
     states = []
     if questions.shape[1] == fingerprint.width:
-        kept = _compute_question_similarities(
+        kept = _compute_question_passage_similarities(
             questions, *(part.unpack_array() for part in (lists.pool_vectors, lists.other_vectors))
         )
         rng = make_seeded_generator(fingerprint.seed, "watch", "half")
@@ -118,16 +122,16 @@ def compute_list_impact(
             np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
         )
         states = [
-            _measure_lists_in_index_state(KEPT, before, kept, lists, old, first),
-            _measure_lists_in_index_state(HALF, before, half, lists, old, first, (kept, anew)),
+            _estimate_list_changes_by_index_state(KEPT, before, kept, lists, old, first),
+            _estimate_list_changes_by_index_state(HALF, before, half, lists, old, first, (kept, anew)),
         ]
-    states.append(_measure_lists_in_index_state(ANEW, before, anew, lists, old, first))
+    states.append(_estimate_list_changes_by_index_state(ANEW, before, anew, lists, old, first))
     labelled = first[~np.isnan(first)]
     mean = float(labelled.mean()) if len(labelled) else None
     return RankedListImpact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
 
 
-def _compute_question_similarities(
+def _compute_question_passage_similarities(
     questions: Answers, pool: Answers, others: Answers
 ) -> _QuestionSimilarities:
     asked = scale_to_unit_length(np.nan_to_num(questions))
@@ -139,7 +143,7 @@ def _compute_question_similarities(
     )
 
 
-def _measure_lists_in_index_state(
+def _estimate_list_changes_by_index_state(
     name: str,
     before: _QuestionSimilarities,
     now: _QuestionSimilarities,
@@ -152,10 +156,14 @@ def _measure_lists_in_index_state(
     `outside` (by default as now)."""
     parts = outside or (now,)
 
-    def count_above(scores: Floats) -> Floats:
+    def average_outsiders_above_scores(scores: Floats) -> Floats:
         return np.asarray(
             np.mean(
-                [_estimate_outsiders_above(before, part, scores, lists.outside) for part in parts], axis=0
+                [
+                    _estimate_passages_above_outside_pool(before, part, scores, lists.outside)
+                    for part in parts
+                ],
+                axis=0,
             )
         )
 
@@ -167,17 +175,19 @@ def _measure_lists_in_index_state(
         [len(set(a) & set(b)) for a, b in zip(top.tolist(), old[:, :depth].tolist(), strict=True)]
     )
     last = np.take_along_axis(scores, top[:, -1:], axis=1)
-    pushing = count_above(last)[:, 0]
+    pushing = average_outsiders_above_scores(last)[:, 0]
     is_kept = (same == depth) * np.exp(-pushing)
     changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
-    after = _compute_expected_ndcg(_group_labels_by_question(lists), scores, count_above(now.pool), lists)
+    after = _compute_ndcg_at_expected_ranks(
+        _group_labels_by_question(lists), scores, average_outsiders_above_scores(now.pool), lists
+    )
     return IndexStateListImpact(
-        name, estimate_share(changed, len(old)), overlap, _estimate_labelled_change(after - first)
+        name, estimate_share(changed, len(old)), overlap, _estimate_change_of_judged_questions(after - first)
     )
 
 
-def _estimate_outsiders_above(
+def _estimate_passages_above_outside_pool(
     before: _QuestionSimilarities, now: _QuestionSimilarities, scores: Floats, outside: int
 ) -> Floats:
     """How many passages outside of the pool are expected to be more similar than each of the scores (q, s).
@@ -209,7 +219,7 @@ def _group_labels_by_question(lists: OwnTopLists) -> dict[int, list[tuple[int, f
     return labels
 
 
-def _compute_expected_ndcg(
+def _compute_ndcg_at_expected_ranks(
     labels: dict[int, list[tuple[int, float]]], scores: Floats, above: Floats, lists: OwnTopLists
 ) -> Floats:
     """Expected nDCG@10 of each question (q,) by scores (q, s), the pool's first, with `above` (q, p) expected passages
@@ -242,7 +252,7 @@ def _compute_expected_discount(rank: int, pushing: float, discounts: Floats) -> 
     return total
 
 
-def _estimate_labelled_change(changes: Floats) -> Estimate | None:
+def _estimate_change_of_judged_questions(changes: Floats) -> Estimate | None:
     """Estimate the mean change of the questions that have judgements; NaN is one without."""
     told = changes[~np.isnan(changes)]
     return estimate_mean_change(told) if len(told) else None
@@ -327,8 +337,8 @@ class ScoreOrGradeChange:
     """Of a judge's grades then and now, quadratic weights; None where all are one and the same."""
 
 
-def measure_panel_score_change(
-    fingerprint: SystemFingerprint, rows: Sequence[int], now: Answers
+def measure_answer_score_change(
+    fingerprint: SystemAnswerFingerprint, rows: Sequence[int], now: Answers
 ) -> ScoreOrGradeChange:
     """Of answers (n, width) to the items in `rows` (n,), which have as many others at most."""
     then = fingerprint.values[list(rows)].astype(np.float64)
@@ -381,7 +391,7 @@ def _estimate_mean_over_questions(means: np.ndarray, n: int) -> Estimate:
 
 
 @dataclass(frozen=True)
-class GoldenLabelEffect:
+class JudgeChangeOnGoldenLabels:
     """What has become of the labels of a golden set, of the questions and passages that were asked for again.
 
     A label is whether a passage is relevant: a grade of 4 or 5. Of a question's labels, in the mean over questions, the
@@ -400,14 +410,14 @@ class GoldenLabelEffect:
     relevant: Estimate
 
     @property
-    def do_labels_hold(self) -> bool:
+    def has_no_excess_label_changes(self) -> bool:
         """Whether no more labels are others than when the judge was recorded, as far as this sample can say."""
         return self.change.ends[0] <= 0
 
 
 def measure_golden_effect(
-    fingerprint: SystemFingerprint, rows: Sequence[int], now: Answers
-) -> GoldenLabelEffect | None:
+    fingerprint: SystemAnswerFingerprint, rows: Sequence[int], now: Answers
+) -> JudgeChangeOnGoldenLabels | None:
     """Measure the change of the golden labels of the items in `rows` (n,); None where none has one."""
     golden = fingerprint.golden
     if golden is None:
@@ -423,7 +433,7 @@ def measure_golden_effect(
     label, was, is_now = (side >= RELEVANT for side in (grades, first, last))
     then_off, now_off = (_average_counted_values(side != label, is_graded) for side in (was, is_now))
     relevant = _average_counted_values(is_now.astype(float) - label, is_graded)
-    return GoldenLabelEffect(
+    return JudgeChangeOnGoldenLabels(
         golden.name, len(told), golden.questions, int(is_graded.sum()), golden.passages,
         _estimate_mean_share(then_off), _estimate_mean_share(now_off), estimate_mean_change(now_off - then_off),
         estimate_mean_change(relevant)

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from embassay.protocols.watch.distances import (
     FLOOR,
     Answers,
-    WatchAnswerForm,
+    AnswerVectorFormat,
     compute_cosine_distances,
     compute_cosines,
-    compute_relative_distances,
+    compute_distances_relative_to_reference,
     scale_to_unit_length,
 )
-from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
+from embassay.protocols.watch.fingerprint import FingerprintItem, SystemAnswerFingerprint
 from embassay.stats.repeats import FAR
 from embassay.systems.cosine import VectorTransformOptions, scale_rows_to_unit_length
 
@@ -76,8 +76,8 @@ class AnswersNowAndThen:
         return np.array([len(item.text) for item in self.items])
 
 
-def make_answer_contrasts(
-    fingerprint: SystemFingerprint,
+def make_answers_now_and_then(
+    fingerprint: SystemAnswerFingerprint,
     rows: Sequence[int],
     now: Answers,
     moved: Bools,
@@ -92,13 +92,13 @@ def make_answer_contrasts(
 
 
 def name_vector_changes(
-    seen: AnswersNowAndThen, before: WatchAnswerForm, after: WatchAnswerForm
+    seen: AnswersNowAndThen, before: AnswerVectorFormat, after: AnswerVectorFormat
 ) -> tuple[AnswerChangeKind, ...]:
     """Name what has changed in vectors, the surest first; at least one change."""
     if before.width != after.width:
         return (_name_width_change(seen),)
-    changes = [*_name_form_changes(seen, before, after)]
-    if changes and _is_explained_by_one_step(seen):
+    changes = [*_list_answer_shape_changes(seen, before, after)]
+    if changes and _is_explained_by_one_final_step(seen):
         return tuple(changes)
     rest = next((told for look in LOOKS if (told := look(seen)) is not None), None)
     return (*changes, rest or AnswerChangeKind("unknown", "no known pattern fits"))
@@ -117,10 +117,10 @@ def _name_width_change(seen: AnswersNowAndThen) -> AnswerChangeKind:
     return AnswerChangeKind("another model", f"{said}, and not a subset of the recorded ones")
 
 
-def _name_form_changes(
-    seen: AnswersNowAndThen, before: WatchAnswerForm, after: WatchAnswerForm
+def _list_answer_shape_changes(
+    seen: AnswersNowAndThen, before: AnswerVectorFormat, after: AnswerVectorFormat
 ) -> Iterator[AnswerChangeKind]:
-    if "is_unit" in before.list_form_differences(after):
+    if "is_unit" in before.list_answer_shape_differences(after):
         lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
         low, high = np.percentile(lengths[lengths > 0], (5, 95))
         said = (
@@ -129,7 +129,7 @@ def _name_form_changes(
             else f"have lengths of {low:.3g} to {high:.3g} instead of 1"
         )
         yield AnswerChangeKind("normalisation", f"vectors {said}")
-    if "lattice" in before.list_form_differences(after) and after.lattice != "float32":
+    if "lattice" in before.list_answer_shape_differences(after) and after.lattice != "float32":
         yield AnswerChangeKind(after.lattice, f"all values are {after.lattice} instead of {before.lattice}")
 
 
@@ -142,21 +142,26 @@ STEPS: tuple[Callable[[Answers], Answers], ...] = (
 """What a server may do to a vector at the end."""
 
 
-def _is_explained_by_one_step(seen: AnswersNowAndThen) -> bool:
+def _is_explained_by_one_final_step(seen: AnswersNowAndThen) -> bool:
     """Whether one step at the end, of the recorded answers or of the new ones, brings both together."""
     units = scale_rows_to_unit_length(seen.now)
     steps = (scale_rows_to_unit_length(step(seen.then)) for step in STEPS)
-    nearest = min(_find_furthest_distance(compute_relative_distances(units, step)) for step in steps)
+    nearest = min(
+        _compute_98th_percentile_of_distances(compute_distances_relative_to_reference(units, step))
+        for step in steps
+    )
     # What rounding moves is so little that no other change hides behind it.
     return nearest <= max(
         EXPLAINED
-        * _find_furthest_distance(compute_relative_distances(units, scale_rows_to_unit_length(seen.then))),
+        * _compute_98th_percentile_of_distances(
+            compute_distances_relative_to_reference(units, scale_rows_to_unit_length(seen.then))
+        ),
         3 * seen.noise,
         1e-3,
     )
 
 
-def _find_furthest_distance(distances: NDArray[np.float64]) -> float:
+def _compute_98th_percentile_of_distances(distances: NDArray[np.float64]) -> float:
     """Find the furthest distance, but for one text in fifty."""
     return float(np.percentile(distances, 98))
 
@@ -164,13 +169,15 @@ def _find_furthest_distance(distances: NDArray[np.float64]) -> float:
 def _name_vector_length_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Vectors point where they did."""
     turned = compute_cosine_distances(seen.now, seen.then)
-    longer = float(np.median(compute_relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
-    if not longer or _find_furthest_distance(turned) > max(3 * seen.noise, FLOOR):
+    longer = float(np.median(compute_distances_relative_to_reference(seen.now, seen.then))) > 3 * float(
+        np.median(turned)
+    )
+    if not longer or _compute_98th_percentile_of_distances(turned) > max(3 * seen.noise, FLOOR):
         return None
     return AnswerChangeKind("normalisation", "vectors have different lengths but the same directions")
 
 
-def _name_cut_length(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+def _find_truncation_change_kind(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Name the length from which on texts are cut: nearly all of these have changed, and no others."""
     order = np.argsort(seen.text_lengths, kind="stable")
     moved = seen.moved[order]
@@ -196,12 +203,13 @@ def _have_cut_texts_become_equal(seen: AnswersNowAndThen, length: int) -> bool:
             pairs.setdefault(item.pair, []).append(row)
     both = [rows for rows in pairs.values() if len(rows) == 2]
     alike = [
-        compute_relative_distances(seen.now[[a]], seen.now[[b]])[0] <= 4 * seen.noise + 1e-6 for a, b in both
+        compute_distances_relative_to_reference(seen.now[[a]], seen.now[[b]])[0] <= 4 * seen.noise + 1e-6
+        for a, b in both
     ]
     return not alike or any(alike)
 
 
-def _name_odd_requests(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+def _detect_change_in_few_requests(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Name odd requests: a few texts are far off, and the others have not changed at all."""
     share = float(seen.moved.mean())
     if not 0 < share < FEW:
@@ -212,7 +220,7 @@ def _name_odd_requests(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     if np.median(turned[seen.moved]) <= FAR * max(near, seen.noise, FLOOR):
         return None
     if seen.recurring:
-        return _name_recurring_texts(seen)
+        return _describe_repeatedly_changed_texts(seen)
     far = 1 - np.median(compute_cosines(seen.now[seen.moved], seen.then[seen.moved]))
     return AnswerChangeKind(
         "some requests",
@@ -222,10 +230,10 @@ def _name_odd_requests(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     )
 
 
-def _name_recurring_texts(seen: AnswersNowAndThen) -> AnswerChangeKind:
+def _describe_repeatedly_changed_texts(seen: AnswersNowAndThen) -> AnswerChangeKind:
     """Name the texts that changed each time by what they have in common, if anything."""
     count = f"the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed each time"
-    sorts = [_find_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
+    sorts = [_describe_sorts_of_changed_texts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
     told = [said for said in sorts if said]
     if not told:
         return AnswerChangeKind("some texts", f"{count}, which have nothing obvious in common")
@@ -246,7 +254,7 @@ SORTS: tuple[tuple[str, Callable[[FingerprintItem], str]], ...] = (
 """What texts may have in common: the words for it, and the sort of a text, empty for none."""
 
 
-def _find_common_sorts(seen: AnswersNowAndThen, name: str, sorts: Sequence[str]) -> str:
+def _describe_sorts_of_changed_texts(seen: AnswersNowAndThen, name: str, sorts: Sequence[str]) -> str:
     """Find the sorts of text that have changed, nearly all of each, if little else has; else nothing."""
     of = np.array(sorts)
     whole = [sort for sort in sorted(set(sorts) - {""}) if seen.moved[of == sort].mean() >= MOST]
@@ -256,7 +264,7 @@ def _find_common_sorts(seen: AnswersNowAndThen, name: str, sorts: Sequence[str])
     return f"{name} {', '.join(whole)} ({int(seen.moved[inside].sum())} of {int(inside.sum())})"
 
 
-def _name_role_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+def _find_change_kind_of_one_role(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Name a change of one role: only questions have changed, or only documents."""
     queries = np.array([item.role == "query" for item in seen.items])
     if not queries.any() or queries.all():
@@ -283,12 +291,15 @@ def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -
     if not pairs:
         return False
     now, then = (list(side) for side in zip(*pairs, strict=True))
-    as_other = np.median(compute_relative_distances(seen.now[now], seen.then[then]))
-    return bool(as_other <= EXPLAINED * np.median(compute_relative_distances(seen.now[now], seen.then[now])))
+    as_other = np.median(compute_distances_relative_to_reference(seen.now[now], seen.then[then]))
+    return bool(
+        as_other
+        <= EXPLAINED * np.median(compute_distances_relative_to_reference(seen.now[now], seen.then[now]))
+    )
 
 
-def _name_other_model(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
-    akin = _compute_centred_cosine(seen)
+def _find_other_model_change_kind(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    akin = _compute_median_centred_answer_cosine(seen)
     if abs(akin) >= ALONE:
         return None
     return AnswerChangeKind(
@@ -296,11 +307,11 @@ def _name_other_model(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     )
 
 
-def _name_prefix_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+def _detect_prefix_change_kind(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Name a change of prefix: short texts have changed more than long ones."""
     from scipy.stats import spearmanr
 
-    rows = _list_rows_with_words(seen)
+    rows = _list_rows_with_text_and_answers(seen)
     moved = 1 - compute_cosines(seen.now[rows], seen.then[rows])
     if len(rows) < 10 or np.ptp(moved) == 0:
         return None
@@ -314,22 +325,22 @@ def _name_prefix_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     )
 
 
-def _name_pooling_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+def _find_pooling_change_kind(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
     """Name a change of pooling: in the same coordinates most of the change is one step of all texts."""
-    rows = _list_rows_with_words(seen)
+    rows = _list_rows_with_text_and_answers(seen)
     step = scale_to_unit_length(seen.now[rows]) - scale_to_unit_length(seen.then[rows])
     whole = float(np.einsum("nd,nd->n", step, step).mean())
     # By squared lengths: that of the mean step as a share of the mean of all.
     common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
-    if common < COMMON or _compute_centred_cosine(seen) < ALONE:
+    if common < COMMON or _compute_median_centred_answer_cosine(seen) < ALONE:
         return None
     return AnswerChangeKind(
         "pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates"
     )
 
 
-def _name_revision_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
-    akin = _compute_centred_cosine(seen)
+def _detect_model_revision_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
+    akin = _compute_median_centred_answer_cosine(seen)
     if akin < AKIN:
         return None
     return AnswerChangeKind(
@@ -340,13 +351,19 @@ def _name_revision_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
 
 
 LOOKS: tuple[Callable[[AnswersNowAndThen], AnswerChangeKind | None], ...] = (
-    _name_vector_length_change, _name_role_change, _name_cut_length, _name_odd_requests, _name_other_model,
-    _name_prefix_change, _name_pooling_change, _name_revision_change
-)  # fmt: skip
+    _name_vector_length_change,
+    _find_change_kind_of_one_role,
+    _find_truncation_change_kind,
+    _detect_change_in_few_requests,
+    _find_other_model_change_kind,
+    _detect_prefix_change_kind,
+    _find_pooling_change_kind,
+    _detect_model_revision_change,
+)
 """Recognisers of what changed inside a model, the most particular first."""
 
 
-def _list_rows_with_words(seen: AnswersNowAndThen) -> list[int]:
+def _list_rows_with_text_and_answers(seen: AnswersNowAndThen) -> list[int]:
     """Rows of texts that say something and were answered."""
     return [
         row for row, item in enumerate(seen.items)
@@ -354,9 +371,9 @@ def _list_rows_with_words(seen: AnswersNowAndThen) -> list[int]:
     ]  # fmt: skip
 
 
-def _compute_centred_cosine(seen: AnswersNowAndThen) -> float:
+def _compute_median_centred_answer_cosine(seen: AnswersNowAndThen) -> float:
     """The median cosine of answers now and then, the mean of either taken away."""
-    rows = _list_rows_with_words(seen)
+    rows = _list_rows_with_text_and_answers(seen)
     now, then = (scale_to_unit_length(side[rows]) for side in (seen.now, seen.then))
     # Without the means, a step that all texts share leaves the cosine at 1.
     centred = (side - side.mean(axis=0) for side in (now, then))

@@ -13,7 +13,7 @@ FailOn = Literal["any", "changed", "lists"]
 
 
 @dataclass(frozen=True)
-class OwnTextsAndQuestions:
+class OwnTextsAndQuestionsOptions:
     """Options that name own texts and questions."""
 
     corpus: str | None = option(
@@ -62,7 +62,7 @@ class FingerprintRequest:
         None,
         "With --judge: a golden set that it graded, to see how a change affects its labels.", value="DIR", group=DATA
     )  # fmt: skip
-    own: OwnTextsAndQuestions = OwnTextsAndQuestions()
+    own: OwnTextsAndQuestionsOptions = OwnTextsAndQuestionsOptions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(
         5,
@@ -149,7 +149,7 @@ class SystemCompareRequest:
     systems: tuple[str, ...] = option(
         (), "A system; give two.", name="--system -s", value="SYSTEM", group=SYSTEMS
     )
-    own: OwnTextsAndQuestions = OwnTextsAndQuestions()
+    own: OwnTextsAndQuestionsOptions = OwnTextsAndQuestionsOptions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(3, "Number of repeats of all requests.", least=1, most=50, group=STATISTICS)
 

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data import draw, open_dataset
-from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError, UsageError
 from embassay.limits import announce_reading
-from embassay.protocols.watch.answers import enter_answer_stage
-from embassay.protocols.watch.distances import find_lost_answers
+from embassay.protocols.watch.answers import enter_answer_stage_if_unfinished
+from embassay.protocols.watch.distances import make_mask_of_missing_answers
 from embassay.protocols.watch.fingerprint import (
     DEPTH,
-    CorpusFacts,
+    Base64NumberArray,
+    FingerprintCorpusSize,
     FingerprintItem,
-    GoldenLabels,
+    GoldenSetGrades,
     OwnTopLists,
-    PackedArray,
 )
-from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestions
+from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.respondents import VectorRespondent
 from embassay.randomness import make_seeded_generator
 from embassay.search.exact import exact_search
@@ -65,19 +65,21 @@ class OwnPassagesAndQuestions:
             *(FingerprintItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows),
         )
 
-    def select_questions(self, rows: Sequence[int]) -> OwnPassagesAndQuestions:
+    def restrict_to_question_rows(self, rows: Sequence[int]) -> OwnPassagesAndQuestions:
         """Select these questions alone."""
         ids, texts = ([column[row] for row in rows] for column in (self.query_ids, self.queries))
         return replace(self, query_ids=ids, queries=texts)
 
-    def facts(self) -> CorpusFacts:
+    def facts(self) -> FingerprintCorpusSize:
         """Measure how large the corpus is, and how long its passages are."""
         words = [len(text.split()) for text in self.texts]
         spread = np.percentile(words, range(101), method="nearest").astype(int)
-        return CorpusFacts(self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread)))
+        return FingerprintCorpusSize(
+            self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread))
+        )
 
 
-def read_own_texts(asked: OwnTextsAndQuestions) -> OwnPassagesAndQuestions | None:
+def read_own_texts(asked: OwnTextsAndQuestionsOptions) -> OwnPassagesAndQuestions | None:
     """The passages and questions that are named; None where none are. DataError for files that hold none."""
     if asked.corpus is None:
         return None
@@ -95,7 +97,7 @@ def read_own_texts(asked: OwnTextsAndQuestions) -> OwnPassagesAndQuestions | Non
     judged = {doc for row in gains.values() for doc, gain in row.items() if gain > 0}
     rows = [
         row
-        for row in _draw_passages(corpus.ids, asked.passages, judged, asked.seed)
+        for row in _draw_judged_and_random_passages(corpus.ids, asked.passages, judged, asked.seed)
         if corpus.texts[row].strip()
     ]
     chosen = [] if queries is None else draw(queries.ids, asked.questions, asked.seed)
@@ -109,7 +111,7 @@ def read_own_texts(asked: OwnTextsAndQuestions) -> OwnPassagesAndQuestions | Non
     )  # fmt: skip
 
 
-def _draw_passages(ids: Sequence[str], most: int, judged: set[str], seed: int) -> list[int]:
+def _draw_judged_and_random_passages(ids: Sequence[str], most: int, judged: set[str], seed: int) -> list[int]:
     """Draw all passages that are judged, then others at random up to so many."""
     if len(ids) <= most:
         return list(range(len(ids)))
@@ -121,7 +123,7 @@ def _draw_passages(ids: Sequence[str], most: int, judged: set[str], seed: int) -
 
 def _read_gains_by_question(path: Path, queries: Sequence[str]) -> Gains:
     gains: dict[str, dict[str, float]] = {}
-    for query, doc, value in read_qrels(path).frame.select("query", "doc", "value").iter_rows():
+    for query, doc, value in read_qrels_entries(path).frame.select("query", "doc", "value").iter_rows():
         gains.setdefault(query, {})[doc] = max(0.0, float(value))
     if not gains.keys() & set(queries):
         raise DataError(
@@ -131,7 +133,7 @@ def _read_gains_by_question(path: Path, queries: Sequence[str]) -> Gains:
     return gains
 
 
-def make_own_lists(
+def make_own_question_top_lists(
     own: OwnPassagesAndQuestions,
     respondent: VectorRespondent,
     questions: NDArray[np.float32],
@@ -141,7 +143,7 @@ def make_own_lists(
     """The top lists of the questions, whose vectors (q, dim) are `rows` of a fingerprint, among all passages, and which
     of these to ask for again."""
     vectors = _encode_passages(own.texts, respondent, seed)
-    told = np.flatnonzero(~find_lost_answers(vectors))
+    told = np.flatnonzero(~make_mask_of_missing_answers(vectors))
     # Lists are of cosines, as a search of normalised vectors has them.
     units = scale_rows_to_unit_length(vectors[told])
     ranked = exact_search(scale_rows_to_unit_length(questions), units, min(POOL, len(told)))
@@ -163,15 +165,15 @@ def make_own_lists(
     scores = np.full((len(rows), DEPTH + 1), np.nan, dtype=np.float32)
     scores[:, : min(DEPTH + 1, first.shape[1])] = ranked.scores[:, : DEPTH + 1]
     return OwnTopLists(
-        tuple(own.texts[row] for row in pool), PackedArray.of(vectors[pool], "f2"),
-        tuple(own.texts[row] for row in drawn), PackedArray.of(vectors[drawn], "f2"), len(rest) - len(drawn),
+        tuple(own.texts[row] for row in pool), Base64NumberArray.of(vectors[pool], "f2"),
+        tuple(own.texts[row] for row in drawn), Base64NumberArray.of(vectors[drawn], "f2"), len(rest) - len(drawn),
         tuple(rows),
-        PackedArray.of(lists, "i4"), PackedArray.of(scores),
-        tuple((question, at[row], float(gain)) for question, row, gain in relevant), _list_best_gains_per_question(own)
+        Base64NumberArray.of(lists, "i4"), Base64NumberArray.of(scores),
+        tuple((question, at[row], float(gain)) for question, row, gain in relevant), _list_ideal_gains_per_question(own)
     )  # fmt: skip
 
 
-def _list_best_gains_per_question(own: OwnPassagesAndQuestions) -> tuple[tuple[float, ...], ...]:
+def _list_ideal_gains_per_question(own: OwnPassagesAndQuestions) -> tuple[tuple[float, ...], ...]:
     gains = ([gain for gain in own.gains.get(key, {}).values() if gain > 0] for key in own.query_ids)
     return tuple(tuple(map(float, sorted(row, reverse=True)[:DEPTH])) for row in gains)
 
@@ -180,7 +182,7 @@ def _encode_passages(texts: Sequence[str], respondent: VectorRespondent, seed: i
     """Vectors of all passages as documents, (n, dim), NaN where one is refused."""
     rng = make_seeded_generator(seed, "watch", "passages")
     blocks = []
-    with enter_answer_stage(respondent, "passages"):
+    with enter_answer_stage_if_unfinished(respondent, "passages"):
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             blocks.append(respondent.encode(block, ["document"] * len(block), rng).values)
@@ -220,16 +222,18 @@ class GoldenSetSample:
             for asked in self.drawn
         )
 
-    def labels(self, items: Sequence[FingerprintItem], width: int) -> GoldenLabels:
+    def labels(self, items: Sequence[FingerprintItem], width: int) -> GoldenSetGrades:
         """What the golden set says of the items that come from it, `width` passages each at most."""
         rows = tuple(row for row, item in enumerate(items) if item.group == GROUP)
         grades = np.zeros((len(rows), width), dtype=np.int32)
         for row, asked in zip(grades, self.drawn, strict=True):
             row[: len(asked.grades)] = asked.grades
-        return GoldenLabels(self.name, self.questions, self.passages, rows, PackedArray.of(grades, "i4"))
+        return GoldenSetGrades(
+            self.name, self.questions, self.passages, rows, Base64NumberArray.of(grades, "i4")
+        )
 
 
-def read_golden_set(request: FingerprintRequest) -> GoldenSetSample | None:
+def sample_golden_set_for_judge(request: FingerprintRequest) -> GoldenSetSample | None:
     """The part of the golden set that the judge is asked for, drawn at random; None where none is named.
 
     UsageError for a golden set of another judge, DataError for a folder that holds none.

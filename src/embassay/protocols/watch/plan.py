@@ -9,18 +9,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from embassay.protocols.watch.check import AGAIN, plan_check_stages
-from embassay.protocols.watch.fingerprint import FingerprintItem, SystemFingerprint
+from embassay.protocols.watch.check import AGAIN, plan_item_rows_of_check_stages
+from embassay.protocols.watch.fingerprint import FingerprintItem, SystemAnswerFingerprint
 from embassay.protocols.watch.history import read_history_events
 from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, SystemCompareRequest
-from embassay.protocols.watch.own import read_golden_set, read_own_texts
-from embassay.protocols.watch.recording import find_requested_kind, list_items_to_ask
+from embassay.protocols.watch.own import read_own_texts, sample_golden_set_for_judge
+from embassay.protocols.watch.recording import find_requested_fingerprint_kind, list_items_to_ask
 from embassay.protocols.watch.respondents import (
     RequestLoad,
-    WatchableSystem,
+    WatchRespondent,
     count_item_texts,
     estimate_item_tokens,
-    open_respondent,
+    open_watched_system_by_spec,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.runs.forecast import find_remote_encoder
@@ -31,7 +31,7 @@ TIMED = 24
 
 
 @dataclass(frozen=True)
-class PlannedStep:
+class PlannedStepCost:
     """What is asked for at a step: texts (or graded passages), tokens by our estimate, dollars and seconds (None: not
     known)."""
 
@@ -42,7 +42,7 @@ class PlannedStep:
     seconds: float | None = None
 
     @classmethod
-    def of(cls, step: str, load: RequestLoad) -> PlannedStep:
+    def of(cls, step: str, load: RequestLoad) -> PlannedStepCost:
         """Make the step that takes so much."""
         return cls(step, load.texts, load.tokens, load.usd, load.seconds)
 
@@ -51,28 +51,28 @@ class PlannedStep:
         return asdict(self)
 
 
-def plan_recording(request: FingerprintRequest) -> tuple[PlannedStep, ...]:
+def plan_fingerprint_recording(request: FingerprintRequest) -> tuple[PlannedStepCost, ...]:
     """Plan what `record_fingerprint` would ask for; nothing is sent."""
-    own, golden = read_own_texts(request.own), read_golden_set(request)
+    own, golden = read_own_texts(request.own), sample_golden_set_for_judge(request)
     respondent = _open_system_without_calls(request.name, request)
     items = list_items_to_ask(respondent.kind, own, request.own, golden)
-    pace = _measure_answer_pace(respondent, items)
+    pace = _measure_local_seconds_per_token(respondent, items)
     once = pace.add_seconds_to_request_load(respondent.load(items))
     steps = [
-        PlannedStep.of("first answers", once),
-        PlannedStep.of("repeats", once.multiply_load(request.repeats)),
+        PlannedStepCost.of("first answers", once),
+        PlannedStepCost.of("repeats", once.multiply_load(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
         passages = [
             FingerprintItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)
         ]
         steps.append(
-            PlannedStep.of("all passages", pace.add_seconds_to_request_load(respondent.load(passages)))
+            PlannedStepCost.of("all passages", pace.add_seconds_to_request_load(respondent.load(passages)))
         )
     return tuple(steps)
 
 
-def read_recorded_pace(history: Path, fingerprint: SystemFingerprint) -> float | None:
+def read_recorded_seconds_per_item(history: Path, fingerprint: SystemAnswerFingerprint) -> float | None:
     """Seconds for an item, as they were when the fingerprint was recorded; None where the history does not say."""
     paces = [
         event.get("seconds_per_item")
@@ -83,29 +83,31 @@ def read_recorded_pace(history: Path, fingerprint: SystemFingerprint) -> float |
 
 
 def plan_check(
-    fingerprint: SystemFingerprint, request: FingerprintCheckRequest, pace: float | None = None
-) -> Iterator[PlannedStep]:
+    fingerprint: SystemAnswerFingerprint, request: FingerprintCheckRequest, pace: float | None = None
+) -> Iterator[PlannedStepCost]:
     """What `check_fingerprint` would ask for: what is sure to be asked first, and what only a difference leads to. At
     the recorded price, and with a `pace` (seconds for an item) the time; nothing is opened."""
-    stages = plan_check_stages(fingerprint, request.until_sure)
+    stages = plan_item_rows_of_check_stages(fingerprint, request.until_sure)
     for number, rows in enumerate(stages, 1):
         name = f"stage {number}" + (", if undecided" if number > 1 else "")
         items = [fingerprint.items[row] for row in rows]
-        yield PlannedStep.of(
+        yield PlannedStepCost.of(
             "every check" if len(stages) == 1 else name, _estimate_request_load(fingerprint, items, pace)
         )
     again = _estimate_request_load(fingerprint, fingerprint.items[:AGAIN], pace)
-    yield PlannedStep.of("if different: two more times", again.multiply_load(2))
+    yield PlannedStepCost.of("if different: two more times", again.multiply_load(2))
     if fingerprint.lists is None or request.lists == "never":
         return
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
     passages = [FingerprintItem(str(number), "passage", text) for number, text in enumerate(texts)]
     when = "every check" if request.lists == "always" else "if different"
-    yield PlannedStep.of(f"{when}: passages of lists", _estimate_request_load(fingerprint, passages, pace))
+    yield PlannedStepCost.of(
+        f"{when}: passages of lists", _estimate_request_load(fingerprint, passages, pace)
+    )
 
 
 def _estimate_request_load(
-    fingerprint: SystemFingerprint, items: Sequence[FingerprintItem], pace: float | None
+    fingerprint: SystemAnswerFingerprint, items: Sequence[FingerprintItem], pace: float | None
 ) -> RequestLoad:
     """Estimate the load of asking for items by the recorded price and pace."""
     tokens, price = estimate_item_tokens(fingerprint.kind, items), fingerprint.usd_per_million
@@ -115,15 +117,17 @@ def _estimate_request_load(
     )  # fmt: skip
 
 
-def plan_comparison(request: SystemCompareRequest) -> tuple[PlannedStep, ...]:
+def plan_system_comparison_requests(request: SystemCompareRequest) -> tuple[PlannedStepCost, ...]:
     """Plan what `compare_systems` would ask each of the two for; nothing is sent."""
     own = read_own_texts(request.own)
     steps = []
     for name in request.systems:
         respondent = _open_system_without_calls(name, request)
         items = list_items_to_ask(respondent.kind, own, request.own)
-        load = _measure_answer_pace(respondent, items).add_seconds_to_request_load(respondent.load(items))
-        steps.append(PlannedStep.of(respondent.name, load.multiply_load(request.repeats + 1)))
+        load = _measure_local_seconds_per_token(respondent, items).add_seconds_to_request_load(
+            respondent.load(items)
+        )
+        steps.append(PlannedStepCost.of(respondent.name, load.multiply_load(request.repeats + 1)))
     return tuple(steps)
 
 
@@ -138,8 +142,8 @@ class LocalSecondsPerToken:
         return load if self.seconds is None else replace(load, seconds=self.seconds * load.tokens)
 
 
-def _measure_answer_pace(
-    respondent: WatchableSystem, items: Sequence[FingerprintItem]
+def _measure_local_seconds_per_token(
+    respondent: WatchRespondent, items: Sequence[FingerprintItem]
 ) -> LocalSecondsPerToken:
     """Measure the pace at which it answers a few of the items now, which costs nothing here."""
     if respondent.kind not in ("vectors", "scores") or find_remote_encoder(respondent) is not None:
@@ -156,11 +160,11 @@ def _measure_answer_pace(
 
 def _open_system_without_calls(
     name: str, request: FingerprintRequest | SystemCompareRequest
-) -> WatchableSystem:
+) -> WatchRespondent:
     """The system, which sends nothing."""
-    kind = find_requested_kind(request) if isinstance(request, FingerprintRequest) else None
+    kind = find_requested_fingerprint_kind(request) if isinstance(request, FingerprintRequest) else None
     with TemporaryDirectory() as folder:
-        return open_respondent(
+        return open_watched_system_by_spec(
             kind,
             name,
             ledger=NoCallsLedger(),

@@ -22,7 +22,7 @@ from embassay.protocols.watch.answers import KeptWatchAnswers
 from embassay.protocols.watch.fingerprint import FingerprintItem, Kind
 from embassay.runs.forecast import ANSWER_SECONDS, estimate_server_seconds, find_remote_encoder
 from embassay.systems import open_system
-from embassay.systems.remote import Ledger, wait_in_remote_loop
+from embassay.systems.remote import Ledger, run_in_remote_loop_and_wait
 from embassay.systems.remote.ledger import estimate_server_tokens
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
@@ -35,7 +35,7 @@ Answers = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class AnswersByItem:
+class AnswersAndFailuresByItem:
     """Answers (n, width) in the order of the items, NaN where there is none, and by the item's id why."""
 
     values: Answers
@@ -65,9 +65,9 @@ GRADE_TOKENS, GRADE_WRITTEN = 700, 12
 
 def estimate_item_tokens(kind: Kind, items: Sequence[FingerprintItem]) -> int:
     """Estimate how many tokens the items take. Rerankers and judges read a question per passage."""
-    return sum(_estimate_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(
-        kind, items
-    )
+    return sum(
+        _estimate_tokens_of_fingerprint_item(kind, item) for item in items
+    ) + GRADE_WRITTEN * _count_grades(kind, items)
 
 
 def count_item_texts(items: Sequence[FingerprintItem]) -> int:
@@ -75,7 +75,7 @@ def count_item_texts(items: Sequence[FingerprintItem]) -> int:
     return sum(max(1, len(item.others)) for item in items)
 
 
-def _estimate_read_tokens(kind: Kind, item: FingerprintItem) -> int:
+def _estimate_tokens_of_fingerprint_item(kind: Kind, item: FingerprintItem) -> int:
     if kind == "vectors" or kind == "scores":
         return estimate_server_tokens([item.text]) + estimate_server_tokens(item.others)
     beside = GRADE_TOKENS if kind == "judge" else 0
@@ -87,7 +87,7 @@ def _count_grades(kind: Kind, items: Sequence[FingerprintItem]) -> int:
     return sum(len(item.others) for item in items) if kind == "judge" else 0
 
 
-class WatchableSystem(Protocol):
+class WatchRespondent(Protocol):
     """Something that can be watched."""
 
     kind: Kind
@@ -107,13 +107,13 @@ class WatchableSystem(Protocol):
         """Estimate what asking for the items once takes."""
         ...
 
-    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Answers to all items, asked in an order that `rng` draws. ModelError where the system fails altogether,
         BudgetExceeded at the limit of cost."""
         ...
 
 
-class _BaseRespondent:
+class _BaseWatchedRespondent:
     """What all respondents have: somebody who hears of their answers, and a place where these are kept."""
 
     unit = "texts"
@@ -127,7 +127,7 @@ class _BaseRespondent:
         return len(items)
 
 
-class VectorRespondent(_BaseRespondent):
+class VectorRespondent(_BaseWatchedRespondent):
     """An encoder that answers with the vector of an item's text in its role."""
 
     kind: Kind = "vectors"
@@ -137,7 +137,7 @@ class VectorRespondent(_BaseRespondent):
         self.encoder, self.name = system.encoder, system.name
         self.identity: str = self.encoder.identity
 
-    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Ask for the vectors of the items, (n, dim)."""
         return self.encode([item.text for item in items], [item.role for item in items], rng)
 
@@ -155,14 +155,16 @@ class VectorRespondent(_BaseRespondent):
             None if remote is None else estimate_server_seconds(remote, requests, tokens),
         )
 
-    def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> AnswersByItem:
+    def encode(
+        self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator
+    ) -> AnswersAndFailuresByItem:
         """Vectors of texts in roles; a failed one by its place as a text."""
         rows: list[Answers | None] = [None] * len(texts)
         failed: dict[str, str] = {}
         order = rng.permutation(len(texts)).tolist()
         for role in ("document", "query"):
             waiting = [row for row in order if roles[row] == role]
-            for row, answer in self._encode_texts_in_chunks(texts, waiting, role):
+            for row, answer in self._iterate_text_vectors_by_row(texts, waiting, role):
                 if isinstance(answer, TextRefused):
                     failed[str(row)] = answer.message
                 else:
@@ -174,30 +176,32 @@ class VectorRespondent(_BaseRespondent):
             )
         # A text that was lost is NaN in every value.
         lost = np.full(width, np.nan, dtype=np.float32)
-        return AnswersByItem(np.stack([lost if row is None else row for row in rows]), failed)
+        return AnswersAndFailuresByItem(np.stack([lost if row is None else row for row in rows]), failed)
 
-    def _encode_texts_in_chunks(
+    def _iterate_text_vectors_by_row(
         self, texts: Sequence[str], rows: Sequence[int], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         chunks = [rows[start : start + PER_REQUEST] for start in range(0, len(rows), PER_REQUEST)]
         refused: list[int] = []
-        for place, answer in self._answer_chunks([[texts[row] for row in chunk] for chunk in chunks], role):
+        for place, answer in self._iterate_chunk_answers(
+            [[texts[row] for row in chunk] for chunk in chunks], role
+        ):
             if isinstance(answer, TextRefused):
                 refused += chunks[place]
             else:
                 self.listener.advanced_by(len(answer))
                 yield from zip(chunks[place], answer, strict=True)
         # What a request was refused for is one of its texts.
-        for place, answer in self._answer_chunks([[texts[row]] for row in refused], role):
+        for place, answer in self._iterate_chunk_answers([[texts[row]] for row in refused], role):
             self.listener.advanced_by(1)
             yield refused[place], answer if isinstance(answer, TextRefused) else answer[0]
 
-    def _answer_chunks(
+    def _iterate_chunk_answers(
         self, chunks: Sequence[Sequence[str]], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         """The answers to chunks by their place: first what is kept, then what is asked for, kept as it comes."""
         if self.kept is None:
-            yield from self._encode_new_chunks(chunks, role)
+            yield from self._iterate_vectors_of_new_chunks(chunks, role)
             return
         waiting = []
         for place, chunk in enumerate(chunks):
@@ -208,13 +212,13 @@ class VectorRespondent(_BaseRespondent):
                 yield place, vectors
         # An encoder that is asked for nothing may still ask how wide its vectors are.
         for number, answer in (
-            self._encode_new_chunks([chunks[place] for place in waiting], role) if waiting else ()
+            self._iterate_vectors_of_new_chunks([chunks[place] for place in waiting], role) if waiting else ()
         ):
             if not isinstance(answer, TextRefused):
                 self.kept.keep_vectors(self.identity, role, chunks[waiting[number]], answer)
             yield waiting[number], answer
 
-    def _encode_new_chunks(
+    def _iterate_vectors_of_new_chunks(
         self, chunks: Sequence[Sequence[str]], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         if hasattr(self.encoder, "encode_chunks"):
@@ -227,7 +231,7 @@ class VectorRespondent(_BaseRespondent):
                 yield place, refusal
 
 
-class ScoreRespondent(_BaseRespondent):
+class SimilarityRespondent(_BaseWatchedRespondent):
     """A similarity without vectors of its own; it answers with the similarities of an item's text to its others."""
 
     kind: Kind = "scores"
@@ -240,16 +244,16 @@ class ScoreRespondent(_BaseRespondent):
         """Estimate the load of the items: nothing is sent."""
         return RequestLoad(count_item_texts(items), estimate_item_tokens(self.kind, items), 0.0, None)
 
-    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Ask for the similarities of the items, (n, others)."""
-        return _ask_items_one_by_one(self, items, rng, self._score_item)
+        return _ask_items_one_by_one(self, items, rng, self._compute_item_similarities)
 
-    def _score_item(self, item: FingerprintItem) -> Answers:
+    def _compute_item_similarities(self, item: FingerprintItem) -> Answers:
         # One call is one batch: a metric may take its statistics from all candidates of a call.
         return np.asarray(self.system.pairs([item.text] * len(item.others), item.others), dtype=np.float32)
 
 
-class RerankerRespondent(_BaseRespondent):
+class RerankerRespondent(_BaseWatchedRespondent):
     """A reranker; it answers with the scores of a question's passages."""
 
     kind: Kind = "reranker"
@@ -268,19 +272,20 @@ class RerankerRespondent(_BaseRespondent):
         if not hasattr(self.reranker, "usd"):
             return RequestLoad(passages, tokens, 0.0, None)
         prices = [
-            self.reranker.usd(_estimate_read_tokens(self.kind, item), len(item.others)) for item in items
+            self.reranker.usd(_estimate_tokens_of_fingerprint_item(self.kind, item), len(item.others))
+            for item in items
         ]
         usd = None if None in prices else float(sum(prices))
         return RequestLoad(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
-    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Ask for the scores of the items, (n, passages)."""
         return _ask_items_one_by_one(
             self, items, rng, lambda item: self.reranker.score(item.text, list(item.others))
         )
 
 
-class JudgeRespondent(_BaseRespondent):
+class JudgeRespondent(_BaseWatchedRespondent):
     """A judge; it answers with the grades, 1 to 5, of a question's passages. `draws` counts how often it was asked, as
     every time is to be another draw. Its answers are kept by its own cache."""
 
@@ -305,7 +310,7 @@ class JudgeRespondent(_BaseRespondent):
         written = GRADE_WRITTEN * grades
         return _make_chat_load(chat, grades, grades, tokens - written, written)
 
-    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersByItem:
+    def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Ask for the grades of the items, (n, passages)."""
         from embassay.protocols.rag.golden.grades import grade_all_pairs
         from embassay.protocols.rag.judges import Passage, Question
@@ -319,7 +324,7 @@ class JudgeRespondent(_BaseRespondent):
             ]
         progress = self.listener.advanced_by
         before = self._count_cached_answers()
-        grading = wait_in_remote_loop(
+        grading = run_in_remote_loop_and_wait(
             lambda: grade_all_pairs(self.judge, pairs, {}, _keep_nothing, draw=self.draws, progress=progress)
         )
         self.draws += 1
@@ -335,7 +340,7 @@ class JudgeRespondent(_BaseRespondent):
                 failed[str(row)] = grading.failed.get(item.id, "not graded")
             else:
                 rows[row] = np.array([verdict.grade for verdict in verdicts if verdict], dtype=np.float32)
-        return _pad_answers(items, rows, failed)
+        return _make_padded_answer_array(items, rows, failed)
 
     def _count_cached_answers(self) -> int:
         """Count the cached answers that an interrupted recording had brought."""
@@ -357,31 +362,31 @@ def _keep_nothing(*_verdict: object) -> None:
 
 
 def _ask_items_one_by_one(
-    respondent: ScoreRespondent | RerankerRespondent,
+    respondent: SimilarityRespondent | RerankerRespondent,
     items: Sequence[FingerprintItem],
     rng: np.random.Generator,
     answer: Callable[[FingerprintItem], Any],
-) -> AnswersByItem:
+) -> AnswersAndFailuresByItem:
     """The answers to items one by one: kept ones, else new ones. ModelError where there is none."""
     rows: dict[int, Answers] = {}
     failed: dict[str, str] = {}
     kept, identity = respondent.kept, respondent.identity
     for row in rng.permutation(len(items)).tolist():
         item = items[row]
-        scores = kept.read_kept_scores(identity, item.text, item.others) if kept is not None else None
+        scores = kept.read_kept_rerank_scores(identity, item.text, item.others) if kept is not None else None
         try:
             rows[row] = np.asarray(answer(item), dtype=np.float32) if scores is None else scores
         except TextRefused as refusal:
             failed[str(row)] = refusal.message
         if kept is not None and scores is None and row in rows:
-            kept.keep_scores(identity, item.text, item.others, rows[row])
+            kept.keep_rerank_scores(identity, item.text, item.others, rows[row])
         respondent.listener.advanced_by(1)
-    return _pad_answers(items, rows, failed)
+    return _make_padded_answer_array(items, rows, failed)
 
 
-def _pad_answers(
+def _make_padded_answer_array(
     items: Sequence[FingerprintItem], rows: dict[int, Answers], failed: dict[str, str]
-) -> AnswersByItem:
+) -> AnswersAndFailuresByItem:
     """The answers of rows, (n, width). ModelError where there is none."""
     if not rows:
         raise ModelError(f"Nothing is answered: {next(iter(failed.values()), 'there are no items')}")
@@ -390,7 +395,7 @@ def _pad_answers(
     for row, answered in rows.items():
         # An item of fewer passages has zeros in place of the others: they never differ.
         values[row] = np.pad(answered, (0, width - len(answered)))
-    return AnswersByItem(values, failed)
+    return AnswersAndFailuresByItem(values, failed)
 
 
 LONGEST = 4000
@@ -403,10 +408,10 @@ def measure_longest_request_bytes(items: Sequence[FingerprintItem]) -> int:
     return max(LONGEST, *(len(pair.encode()) for pair in pairs), 0)
 
 
-def open_respondent(
+def open_watched_system_by_spec(
     kind: Kind | None, name: str, *, ledger: Ledger, seed: int, folder: Path, tokenizer: str = "words",
     longest: int = LONGEST
-) -> WatchableSystem:  # fmt: skip
+) -> WatchRespondent:  # fmt: skip
     """The system that a spec string names, to be asked afresh. None as `kind` is a system of either kind. A judge's
     answers go to a file in `folder`, which is that of the recording, or thrown away, and its server is told of the
     `longest` question with a passage, in bytes. UsageError for a system of another kind."""
@@ -422,7 +427,7 @@ def open_respondent(
     system: Any = open_system(name, ledger=ledger, tokenizer=cuts, seed=seed)
     encoder = getattr(system, "encoder", None)
     has_vectors = encoder is not None and not hasattr(encoder, "width")
-    respondent: WatchableSystem = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
+    respondent: WatchRespondent = VectorRespondent(system) if has_vectors else SimilarityRespondent(system)
     if kind is not None and respondent.kind != kind:
         raise UsageError(
             f"{name} returns {respondent.kind}, but the fingerprint is for {kind}.",

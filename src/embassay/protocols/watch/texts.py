@@ -29,20 +29,20 @@ class WatchProbeText:
 
 
 @cache
-def load_fixed_texts() -> tuple[WatchProbeText, ...]:
+def load_watch_probe_texts() -> tuple[WatchProbeText, ...]:
     """All fixed texts, in an order that never changes within a VERSION."""
     held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
-    return (*map(_read_fixed_text, held["text"]), *_cut_essay_heads(held))
+    return (*map(_make_probe_text_from_entry, held["text"]), *_iterate_essay_beginning_probes(held))
 
 
-def _read_fixed_text(entry: Mapping[str, Any]) -> WatchProbeText:
+def _make_probe_text_from_entry(entry: Mapping[str, Any]) -> WatchProbeText:
     roles = ("document", *entry.get("roles", ()))
     return WatchProbeText(
         entry["id"], entry["group"], entry["text"], entry.get("lang", "en"), entry.get("pair", ""), roles
     )
 
 
-def _cut_essay_heads(held: Mapping[str, Any]) -> Iterator[WatchProbeText]:
+def _iterate_essay_beginning_probes(held: Mapping[str, Any]) -> Iterator[WatchProbeText]:
     """The first words of the essay, each head with every ending."""
     words = held["essay"].split()
     for length in held["heads"]:
@@ -60,7 +60,7 @@ class FixedRankedPassages:
 
 
 @cache
-def load_fixed_panels() -> tuple[FixedRankedPassages, ...]:
+def load_fixed_ranked_passages() -> tuple[FixedRankedPassages, ...]:
     """All fixed panels, in an order that never changes within a VERSION."""
     held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
     return tuple(FixedRankedPassages(entry["question"], tuple(entry["passages"])) for entry in held["panel"])

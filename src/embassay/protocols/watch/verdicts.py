@@ -35,7 +35,7 @@ def is_check_failed(check: FingerprintCheck, fail_on: FailOn) -> bool:
     return check.has_changed_lists is not False
 
 
-def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
+def list_fingerprint_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
     """List the findings of a check: on the answers, the lists and each threshold."""
     kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
     kept = None if check.verdict == "not comparable" else check.verdict == "same"
@@ -69,7 +69,9 @@ def list_check_findings(check: FingerprintCheck) -> Iterator[WatchFinding]:
             f"{format_share_with_interval(golden.then)} when recorded"
         )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
-        yield WatchFinding(f"labels of {golden.name}", golden.do_labels_hold, told, golden.questions, why)
+        yield WatchFinding(
+            f"labels of {golden.name}", golden.has_no_excess_label_changes, told, golden.questions, why
+        )
     for state in check.thresholds:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
@@ -105,7 +107,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
     lines += [
         f"| {escape_markdown_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} "
         f"| {escape_markdown_cell(told.why)} |"
-        for told in list_check_findings(check)
+        for told in list_fingerprint_check_findings(check)
     ]
     lines += [
         "",
@@ -116,7 +118,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
 
 def format_check_as_junit(check: FingerprintCheck) -> str:
     """A test suite of one case per finding, XML."""
-    told = list(list_check_findings(check))
+    told = list(list_fingerprint_check_findings(check))
     states = [finding.kept for finding in told]
     suite = ElementTree.Element(
         "testsuite", name="embassay watch", tests=str(len(told)), failures=str(states.count(False)),

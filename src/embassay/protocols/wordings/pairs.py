@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.language import explain_language_mismatch
+from embassay.data.language import explain_why_languages_of_texts_differ
 from embassay.data.lines import DelimitedTable, read_text_lines
 from embassay.data.rows import RowSource, SourceRow, escape_spreadsheet_formula
 from embassay.data.tables import find_known_suffix, open_table_file
@@ -15,7 +15,11 @@ from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, RunRequest, check_option_values, option, redeclare_option
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.wordings.records import ENGLISH, ParaphraseOutcome, find_language_group
+from embassay.protocols.wordings.records import (
+    ENGLISH,
+    ParaphraseOutcome,
+    classify_language_as_english_or_other,
+)
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import format_value_as_json, write_file_atomically
@@ -26,7 +30,7 @@ VERSION = "1"
 
 
 @dataclass(frozen=True)
-class RatingAcceptanceRules:
+class LanguageAcceptanceRules:
     """When a language is accepted and a rater rejected. The paper's threshold is lost in our source and deduced
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
@@ -48,7 +52,7 @@ class RatingAcceptanceRules:
         """As saved in `rules.json`."""
         return {"version": VERSION, **asdict(self)}
 
-    def describe_rules(self) -> list[str]:
+    def list_rule_sentences(self) -> list[str]:
         """The rules as sentences, in the order in which they are applied."""
         return [
             f"A language is accepted when its mean rating is {self.threshold:g} or more, on a scale of 0 to 5. "
@@ -69,11 +73,11 @@ class RatingAcceptanceRules:
         ]
 
 
-def parse_rating_rules(plain: dict[str, Any]) -> RatingAcceptanceRules:
-    """The inverse of `RatingAcceptanceRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
+def read_rating_rules_from_dict(plain: dict[str, Any]) -> LanguageAcceptanceRules:
+    """The inverse of `LanguageAcceptanceRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
     if plain["version"] != VERSION:
         raise ValueError(f"version {plain['version']}")
-    return RatingAcceptanceRules(**{name: value for name, value in plain.items() if name != "version"})
+    return LanguageAcceptanceRules(**{name: value for name, value in plain.items() if name != "version"})
 
 
 Kind = Literal["pair", "nearly identical", "unrelated"]
@@ -130,7 +134,7 @@ class PairSampleSize:
     seed: int = redeclare_option(RunRequest, "seed")
 
 
-def list_candidate_wordings(
+def group_candidate_wordings_by_language(
     of: ParaphraseSet, source: str, *, datasets: Sequence[str] = (), run_seed: int | None = None
 ) -> dict[str, list[CandidateWording]]:
     """Language -> the distinct usable pairs of one run (by default the first) on the datasets, copies included.
@@ -153,7 +157,7 @@ def list_candidate_wordings(
     return {lang: list(rows.values()) for lang, rows in by_lang.items()}
 
 
-def select_candidates_in_language(
+def drop_candidates_in_wrong_language(
     pool: Sequence[CandidateWording], lang: str, size: PairSampleSize
 ) -> tuple[list[CandidateWording], int]:
     """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
@@ -169,19 +173,23 @@ def select_candidates_in_language(
     if lang == "mul":
         # Texts of all languages in one list: each is at home there, and the most frequent one rules out none.
         return looked_at, 0
-    foreign = _FRENCH if find_language_group(lang) == ENGLISH else _ENGLISH
+    foreign = _FRENCH if classify_language_as_english_or_other(lang) == ENGLISH else _ENGLISH
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
-    usual = " ".join(text for text in texts if explain_language_mismatch(text, foreign, lang))[:_USUAL]
+    usual = " ".join(text for text in texts if explain_why_languages_of_texts_differ(text, foreign, lang))[
+        :_USUAL
+    ]
     good = [
         pair
         for pair in looked_at
-        if not (usual and explain_language_mismatch(usual, pair.paraphrase.text, lang))
+        if not (usual and explain_why_languages_of_texts_differ(usual, pair.paraphrase.text, lang))
     ]
     return good, len(looked_at) - len(good)
 
 
-def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: PairSampleSize) -> list[PairToRate]:
+def sample_language_pairs_with_dummies(
+    pool: Sequence[CandidateWording], lang: str, size: PairSampleSize
+) -> list[PairToRate]:
     """The pairs drawn for one language with its dummies among them, numbered in an order that tells nothing.
 
     A language with fewer pairs gives all it has. Dummies are made of texts that were not drawn, where there are
@@ -220,14 +228,14 @@ def sample_rated_pairs(pool: Sequence[CandidateWording], lang: str, size: PairSa
 def make_rating_sheet(items: Iterable[PairToRate], rater: str, seed: int) -> list[dict[str, Any]]:
     """What one rater sees of the items: in an order of their own, the paraphrase on either side at random."""
 
-    def make_sheet_row(item: PairToRate) -> dict[str, Any]:
+    def make_rating_sheet_row_of_pair(item: PairToRate) -> dict[str, Any]:
         texts = (item.text, item.text2)
         turned = draw_random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
         first, second = reversed(texts) if turned else texts
         return {"pair_id": item.pair_id, "lang": item.lang, "text": first, "text2": second, "rater_id": rater}
 
     order = sorted(items, key=lambda item: draw_random_bytes(8, seed, "order", rater, item.pair_id))
-    return [make_sheet_row(item) for item in order]
+    return [make_rating_sheet_row_of_pair(item) for item in order]
 
 
 def group_pairs_by_language(items: Iterable[PairToRate]) -> Mapping[str, list[PairToRate]]:
@@ -289,11 +297,11 @@ def _shuffle_distinct_texts(texts: Sequence[str], seed: int, purpose: str) -> li
 
 
 def _compute_letter_run_overlap(a: str, b: str) -> float:
-    first, second = _list_letter_runs(a), _list_letter_runs(b)
+    first, second = _list_character_trigrams(a), _list_character_trigrams(b)
     return len(first & second) / max(len(first | second), 1)
 
 
-def _list_letter_runs(text: str) -> set[str]:
+def _list_character_trigrams(text: str) -> set[str]:
     plain = f"  {' '.join(text.casefold().split())} "
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
 

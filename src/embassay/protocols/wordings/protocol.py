@@ -17,7 +17,11 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, SystemStanding
-from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort, choose_largest_footprint
+from embassay.protocols.kernel.forecast import (
+    TaskCostForecaster,
+    TaskWorkloadForForecast,
+    choose_largest_footprint,
+)
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import (
     REFERENCES,
@@ -32,12 +36,18 @@ from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import PtebContext, estimate_dataset_part_memory
 from embassay.protocols.wordings import sets, work
-from embassay.protocols.wordings.records import USABLE, Outcome, ParaphraseOutcome, Paraphraser, SourceText
+from embassay.protocols.wordings.records import (
+    USABLE,
+    Outcome,
+    ParaphraseOutcome,
+    Paraphraser,
+    TextToParaphrase,
+)
 from embassay.protocols.wordings.scores import (
     ALL,
     ORIGINAL,
     OVERALL,
-    RunLayout,
+    WordingRunSetup,
     list_scopes_with_systems,
     needs_more_runs,
 )
@@ -45,7 +55,7 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import (
     PTEB_TASKS,
     PtebJob,
-    SourceRun,
+    WordingRunReference,
     find_registered_task,
     load_language_slices,
 )
@@ -77,7 +87,7 @@ class WordingOrigin(Contract):
 
 
 @dataclass(frozen=True)
-class PlannedWordedDataset(planning.PlannedDataset):
+class PlannedDatasetToParaphrase(planning.PlannedDataset):
     """A dataset, its languages by task, and how many distinct texts are to be written anew in one run."""
 
     languages: Mapping[str, tuple[str, ...]]
@@ -93,7 +103,7 @@ class WordedPlan(planning.Plan):
     registry: ClassVar[str] = PTEB_TASKS
     """Where the tasks are: "module:NAME"."""
     request: Any
-    datasets: tuple[PlannedWordedDataset, ...]
+    datasets: tuple[PlannedDatasetToParaphrase, ...]
 
     def parts(self, dataset: planning.PlannedDataset, name: str) -> tuple[LoadedDataset[Any], ...]:
         """List the data of a task on a dataset, by language."""
@@ -115,7 +125,7 @@ class WordedPlan(planning.Plan):
         ]
 
     def _plan_original_cell(
-        self, system: PlannedSystem, dataset: PlannedWordedDataset, name: str, texts: int
+        self, system: PlannedSystem, dataset: PlannedDatasetToParaphrase, name: str, texts: int
     ) -> RunCell:
         request = self.request
         job = PtebJob(
@@ -150,32 +160,34 @@ class WordedPlan(planning.Plan):
         return tuple(sorted(cells, key=lambda cell: order[cell.task]))
 
 
-def make_wordings_lookup(
+def make_wording_run_reference(
     paraphrases: ParaphraseSet, source: WordingOrigin, dataset: str, seed: int, request: Any
-) -> SourceRun:
+) -> WordingRunReference:
     """What a worker needs to find the wordings of one run; `request` says what is done with texts without any."""
-    return SourceRun(
+    return WordingRunReference(
         paraphrases.path, source.name, dataset, seed, paraphrases.digest(source.name, dataset, seed),
         request.on_failure, request.exclude_copied
     )  # fmt: skip
 
 
-def make_reworded_cell(original: RunCell, variant: str, run: SourceRun, folder: RunFolder) -> RunCell:
+def make_reworded_cell(
+    original: RunCell, variant: str, run: WordingRunReference, folder: RunFolder
+) -> RunCell:
     """The cell of the same system on the same data in the wordings of a run."""
     # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
     # cells.
     depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
-    job = replace(original.job, variant=variant, run=run, original=folder.locate_cell_record(original))
+    job = replace(original.job, variant=variant, run=run, original=folder.get_cell_record_path(original))
     return replace(original, key=digest_json(depends), variant=variant, job=job)
 
 
-Asked = Callable[[str, tuple[LoadedDataset[Any], ...]], Iterator[SourceText]]
+Asked = Callable[[str, tuple[LoadedDataset[Any], ...]], Iterator[TextToParaphrase]]
 """From a task and its data by language to the texts that are to be written anew, as often as they occur."""
 
 
-def open_and_count_dataset(
+def plan_dataset_with_text_counts(
     source: str, request: Any, asked: Asked, protocol: str = "pteb", registry: str = PTEB_TASKS
-) -> PlannedWordedDataset:
+) -> PlannedDatasetToParaphrase:
     """A dataset, opened and counted. UsageError where it joins none of the tasks."""
     how = request.dataset(source)
     opened = opening.open_request_dataset(how)
@@ -199,7 +211,7 @@ def open_and_count_dataset(
             )
         )
         languages[what.name] = tuple(part.lang for part in parts)
-    return PlannedWordedDataset(
+    return PlannedDatasetToParaphrase(
         source, opened.name, opened.lang, opened.fingerprint, tuple(tasks), languages, len(distinct)
     )
 
@@ -218,7 +230,7 @@ def check_baseline_is_evaluated(baseline: str, systems: Sequence[PlannedSystem])
         )
 
 
-class GrowingSource(WordingOrigin, Contract):
+class ExtendableParaphraseSource(WordingOrigin, Contract):
     """A source that can be asked for more runs."""
 
     @property
@@ -230,19 +242,22 @@ class GrowingSource(WordingOrigin, Contract):
         ...
 
 
-class RunGrowth:
+class AdaptiveRunSeeds:
     """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
 
     UsageError where a source has fewer runs than were asked for.
     """
 
     def __init__(
-        self, request: Any, datasets: Sequence[PlannedWordedDataset], sources: Sequence[GrowingSource]
+        self,
+        request: Any,
+        datasets: Sequence[PlannedDatasetToParaphrase],
+        sources: Sequence[ExtendableParaphraseSource],
     ) -> None:
         self.request, self.sources = request, sources
         self.runs = {dataset.name: request.runs for dataset in datasets}
         self.stopped: dict[str, str] = {}
-        self.seeds = self._list_source_seeds()
+        self.seeds = self._map_sources_to_run_seeds()
         self.grows = True
 
     def add_needed_runs(self, records: Sequence[CellRecord]) -> None:
@@ -252,10 +267,10 @@ class RunGrowth:
             return
         for dataset, runs in self.runs.items():
             if needs_more_runs(self._measure_run_drops(dataset, records), self.request.until_ci):
-                self._grow_dataset_runs(dataset, runs + 1)
-        self.seeds = self._list_source_seeds()
+                self._raise_dataset_run_count(dataset, runs + 1)
+        self.seeds = self._map_sources_to_run_seeds()
 
-    def _grow_dataset_runs(self, dataset: str, runs: int) -> None:
+    def _raise_dataset_run_count(self, dataset: str, runs: int) -> None:
         if runs > self.request.max_runs:
             self.stopped[dataset] = f"--max-runs {self.request.max_runs} is reached"
             return
@@ -288,7 +303,7 @@ class RunGrowth:
             by_scope.setdefault(key, []).append(_compute_cell_drop(record))
         return np.array(list(by_scope.values()), dtype=np.float64).reshape(len(by_scope), self.runs[dataset])
 
-    def _list_source_seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
+    def _map_sources_to_run_seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
         return {
             (source.name, dataset): source.list_run_seeds(dataset, runs, self.request)
             for source in self.sources
@@ -309,7 +324,7 @@ _AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class WordingDraw:
+class WordingRequestResult:
     """What came of asking for one text: `rejected` are the outcomes that could not be used, the last one included."""
 
     text: str
@@ -321,12 +336,12 @@ class WordingDraw:
     rejected: tuple[str, ...] = ()
 
 
-def keep_blank_text(asked: SourceText, seed: int) -> ParaphraseOutcome:
+def make_blank_text_outcome(asked: TextToParaphrase, seed: int) -> ParaphraseOutcome:
     """A text without words stays what it is, and nobody is asked."""
     return ParaphraseOutcome(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
 
 
-class UnlimitedRunsWriter:
+class UnlimitedRunsParaphraser:
     """Whoever words texts anew in any number of runs."""
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
@@ -334,7 +349,7 @@ class UnlimitedRunsWriter:
         return tuple(range(first, first + runs))
 
 
-class LLMTextRewriter(UnlimitedRunsWriter, ABC):
+class LLMTextRewriter(UnlimitedRunsParaphraser, ABC):
     """A language model that writes texts anew. Two runs with one seed get the same answers from the cache behind
     `chat`. A text is drawn again up to `retries` times."""
 
@@ -373,7 +388,7 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -389,11 +404,11 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
             hear(done)
             yield position, paraphrase
 
-    async def _reword_or_keep_blank(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
-        return await self.reword(asked, seed) if asked.text.strip() else keep_blank_text(asked, seed)
+    async def _reword_or_keep_blank(self, asked: TextToParaphrase, seed: int) -> ParaphraseOutcome:
+        return await self.reword(asked, seed) if asked.text.strip() else make_blank_text_outcome(asked, seed)
 
     @abstractmethod
-    async def reword(self, asked: SourceText, seed: int) -> ParaphraseOutcome:
+    async def reword(self, asked: TextToParaphrase, seed: int) -> ParaphraseOutcome:
         """Reword one text that isn't blank."""
 
     def name_refusal_outcome(self, error: TextRefused) -> Outcome:  # noqa: ARG002 - for those that tell refusals apart
@@ -401,14 +416,14 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
         return "refused"
 
     async def draw(
-        self, ask: Callable[[int], ChatQuestion], read: Callable[[Completion], WordingDraw]
-    ) -> WordingDraw:
+        self, ask: Callable[[int], ChatQuestion], read: Callable[[Completion], WordingRequestResult]
+    ) -> WordingRequestResult:
         """What came of a question, drawn until `read` finds an answer usable, or as often as may be. `ask` gets the
         number of the draw, from 0."""
         rejected, seconds = [], 0.0
         for attempt in range(self._retries + 1):
             question = ask(attempt)
-            drawn, again = await self._ask_for_wording(question, read)
+            drawn, again = await self._request_wording_and_check_retry(question, read)
             seconds += drawn.seconds
             # The first usable one is taken: choosing among several would prefer some kind of wording.
             if drawn.outcome in USABLE:
@@ -424,9 +439,9 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
             rejected=tuple(rejected),
         )
 
-    async def _ask_for_wording(
-        self, question: ChatQuestion, read: Callable[[Completion], WordingDraw]
-    ) -> tuple[WordingDraw, bool]:
+    async def _request_wording_and_check_retry(
+        self, question: ChatQuestion, read: Callable[[Completion], WordingRequestResult]
+    ) -> tuple[WordingRequestResult, bool]:
         """What an answer is, and whether another draw could be better."""
         begun = perf_counter()
         try:
@@ -438,20 +453,20 @@ class LLMTextRewriter(UnlimitedRunsWriter, ABC):
             )
         except Unanswered as error:
             self._hope.answered()
-            return WordingDraw("", self.UNANSWERED[error.why], str(error)), True
+            return WordingRequestResult("", self.UNANSWERED[error.why], str(error)), True
         except TextRefused as error:
             self._hope.answered()
-            return WordingDraw("", self.name_refusal_outcome(error), str(error)), False
+            return WordingRequestResult("", self.name_refusal_outcome(error), str(error)), False
         except ModelError as error:
-            if self._hope.note_failed_call(begun):
+            if self._hope.is_model_lost_after_failure(begun):
                 raise
-            return WordingDraw("", "failed", str(error)), False
+            return WordingRequestResult("", "failed", str(error)), False
         self._hope.answered()
         self._models.add(answer.model)
         return replace(read(answer), seconds=answer.usage.seconds), True
 
 
-def group_systems_by_method(layout: RunLayout) -> dict[tuple[str, str], str]:
+def map_systems_to_method_groups(layout: WordingRunSetup) -> dict[tuple[str, str], str]:
     """(task, system) -> the group of systems that one method scored; references are in none."""
     return {
         (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
@@ -461,11 +476,11 @@ def group_systems_by_method(layout: RunLayout) -> dict[tuple[str, str], str]:
 
 
 def make_standings_over_wordings(
-    layout: RunLayout, levels: Any, headlines: Iterable[tuple[str, str]]
+    layout: WordingRunSetup, levels: Any, headlines: Iterable[tuple[str, str]]
 ) -> Iterator[SystemStanding]:
     """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
-    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `RunScoreLevels`."""
-    group = group_systems_by_method(layout)
+    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `RunScoresAndDrops`."""
+    group = map_systems_to_method_groups(layout)
     for task_name, headline in headlines:
         datasets = (
             [] if task_name == OVERALL else [dataset.name for dataset in layout.list_task_datasets(task_name)]
@@ -494,18 +509,18 @@ KINDS: dict[str, Literal["distances", "search"]] = {"clustering": "distances", "
 class _MissingTexts:
     """Texts of one run on a dataset without a wording yet: `known` is what there is of the others."""
 
-    dataset: PlannedWordedDataset
+    dataset: PlannedDatasetToParaphrase
     seed: int
     run: int
-    asked: tuple[SourceText, ...]
+    asked: tuple[TextToParaphrase, ...]
     known: tuple[ParaphraseOutcome, ...]
 
 
-Wished = Callable[[Any, Any, int], tuple[SourceText, ...]]
+Wished = Callable[[Any, Any, int], tuple[TextToParaphrase, ...]]
 """From a source, a dataset and the seed of a run to the distinct texts that are asked for."""
 
 
-class WordingWriter:
+class ParaphraseSetFiller:
     """Fills the run's set. What the set has is not asked for again, but for calls that failed in an earlier session.
     `told` stands before the name of who writes, where progress is shown."""
 
@@ -530,7 +545,7 @@ class WordingWriter:
                 gap
                 for dataset in datasets
                 for run, seed in enumerate(seeds[source.name, dataset.name])
-                if (gap := self._find_missing_texts(source, dataset, seed, run, asked)) is not None
+                if (gap := self._find_texts_without_wording(source, dataset, seed, run, asked)) is not None
             ]
             if gaps:
                 total = sum(len(gap.asked) for gap in gaps)
@@ -554,15 +569,15 @@ class WordingWriter:
             )
         )
 
-    def _find_missing_texts(
-        self, source: WordingOrigin, dataset: PlannedWordedDataset, seed: int, run: int, by: Wished
+    def _find_texts_without_wording(
+        self, source: WordingOrigin, dataset: PlannedDatasetToParaphrase, seed: int, run: int, by: Wished
     ) -> _MissingTexts | None:
         key = (source.name, dataset.name, seed)
         if key in self._seen:
             return None
         self._seen.add(key)
         asked = by(source, dataset, seed)
-        if not self.paraphrases.has_run(*key):
+        if not self.paraphrases.has_all_wordings_of_run(*key):
             return _MissingTexts(dataset, seed, run, asked, ())
         # What failed was never answered, and is asked again; refusals and the like are answers.
         rows = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
@@ -588,11 +603,13 @@ def save_item_texts(plan: WordedPlan, folder: RunFolder) -> None:
     for dataset in plan.datasets:
         for part in dataset.tasks:
             folder.write_texts_once(
-                part.task, dataset.name, partial(_make_text_columns, plan, dataset, part.task)
+                part.task, dataset.name, partial(_list_dataset_texts_as_columns, plan, dataset, part.task)
             )
 
 
-def _make_text_columns(plan: WordedPlan, dataset: PlannedWordedDataset, name: str) -> dict[str, list[str]]:
+def _list_dataset_texts_as_columns(
+    plan: WordedPlan, dataset: PlannedDatasetToParaphrase, name: str
+) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
     for part in plan.parts(dataset, name):
         for place, text in find_registered_task(name, plan.registry).texts(part.data):
@@ -620,8 +637,12 @@ def forecast_evaluation_costs(
 
 
 def _estimate_task_effort(
-    plan: WordedPlan, dataset: PlannedWordedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
-) -> TaskEffort:
+    plan: WordedPlan,
+    dataset: PlannedDatasetToParaphrase,
+    planned: PlannedTask,
+    tokenizer: Tokenizer,
+    rounds: int,
+) -> TaskWorkloadForForecast:
     what, parts = find_registered_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
     sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
@@ -639,7 +660,7 @@ def _estimate_task_effort(
         return True
 
     # Other words of the same length: a mark makes a text one that no cache has.
-    return TaskEffort(
+    return TaskWorkloadForForecast(
         planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse_calls, corpus or texts,
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse_calls(hear, mark=" \u2020"), rounds=rounds,

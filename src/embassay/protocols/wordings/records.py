@@ -21,12 +21,12 @@ _OF_ENGLISH = {"en", "eng"}
 _UNSTATED = {"", "und", "mul"}
 
 
-def find_language_group(lang: str) -> str | None:
+def classify_language_as_english_or_other(lang: str) -> str | None:
     """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
 
-    >>> (find_language_group("en-US"), find_language_group("pt-BR"), find_language_group("ara-eng"),
-    ... find_language_group("mul"))
-    ('English', 'other languages', 'English and another', None)
+    >>> (classify_language_as_english_or_other("en-US"), classify_language_as_english_or_other("pt-BR"),
+    classify_language_as_english_or_other("ara-eng"), ... classify_language_as_english_or_other("mul")) ('English',
+    'other languages', 'English and another', None)
     """
     if lang in _UNSTATED:
         return None
@@ -54,7 +54,7 @@ OF_MEANING: tuple[Outcome, ...] = ("answered", "slot lost")
 
 
 @dataclass(frozen=True)
-class SourceText:
+class TextToParaphrase:
     """A text to be paraphrased. `lang` is its language (`und`: not known). `place` is empty where equal texts
     share their wording; else it tells occurrences of one text apart, and gives each a seed of its own [A3].
 
@@ -123,7 +123,7 @@ class Paraphraser(Protocol):
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,
@@ -143,7 +143,7 @@ SEED_STEP = 1_000_003
 
 
 @dataclass(frozen=True)
-class ParaphraseSamplingOptions:
+class ParaphraseSamplingAndRetryOptions:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
@@ -284,8 +284,8 @@ def measure_wording_quality(rows: Iterable[ParaphraseOutcome]) -> WordingQuality
         outcomes=dict(Counter(row.outcome for row in rows)),
         rejected=dict(rejected),
         retries=sum(max(0, row.attempts - 1) for row in rows),
-        duplicates=_count_duplicate_wordings(usable),
-        edit_distance=_average_or_none(_compute_edit_distances(usable)),
+        duplicates=_count_texts_sharing_wording(usable),
+        edit_distance=_average_or_none(_compute_paraphrase_edit_distances(usable)),
         length_ratio=_average_or_none([len(row.wording) / len(row.text) for row in usable]),
         seconds=_average_or_none([row.seconds for row in drawn]),
         usable=len(usable),
@@ -318,12 +318,12 @@ def make_wording_quality_rows(
             seed=seed, reason=reason if value is None else "",
         )
         for subset, lang, part in parts
-        for measure, value, n, reason in _list_quality_measures(measure_wording_quality(part))
+        for measure, value, n, reason in _iterate_quality_measure_values(measure_wording_quality(part))
         if value or not subset or ":" not in measure
     ]  # fmt: skip
 
 
-def _list_quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
+def _iterate_quality_measure_values(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
     """(measure, value, n, why there is no value)."""
     yield "edit_distance", quality.edit_distance, quality.usable, NOTHING_USABLE
     yield "length_ratio", quality.length_ratio, quality.usable, NOTHING_USABLE
@@ -340,13 +340,13 @@ def _list_quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float
         yield measure, count / quality.texts if quality.texts else None, quality.texts, "there are no texts"
 
 
-def _compute_edit_distances(usable: Sequence[ParaphraseOutcome]) -> list[float]:
+def _compute_paraphrase_edit_distances(usable: Sequence[ParaphraseOutcome]) -> list[float]:
     from embassay.measures import edit_distances
 
     return list(edit_distances([row.text for row in usable], [row.wording for row in usable]).tolist())
 
 
-def _count_duplicate_wordings(usable: Sequence[ParaphraseOutcome]) -> int:
+def _count_texts_sharing_wording(usable: Sequence[ParaphraseOutcome]) -> int:
     """How many different texts share their wording with another one of their language."""
     texts: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in usable:

@@ -65,15 +65,15 @@ class DatasetInRun:
     languages: tuple[str, ...] = ()
 
 
-def list_systems_and_datasets(plan: Any) -> tuple[tuple[SystemInRun, ...], tuple[DatasetInRun, ...]]:
+def list_planned_systems_and_datasets(plan: Any) -> tuple[tuple[SystemInRun, ...], tuple[DatasetInRun, ...]]:
     """Those of a plan, as the layout of its run has them."""
     return (
         tuple(SystemInRun(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
-        tuple(_describe_run_dataset(dataset) for dataset in plan.datasets),
+        tuple(_make_dataset_in_run(dataset) for dataset in plan.datasets),
     )
 
 
-def _describe_run_dataset(dataset: Any) -> DatasetInRun:
+def _make_dataset_in_run(dataset: Any) -> DatasetInRun:
     languages = dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)
     return DatasetInRun(
         dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks), tuple(languages)
@@ -100,7 +100,7 @@ class WordingSourceInRun:
 
 
 @dataclass(frozen=True)
-class RunLayout:
+class WordingRunSetup:
     """The whole run. `baseline` is the system others are compared with; empty, it is the first embedding."""
 
     systems: tuple[SystemInRun, ...]
@@ -154,7 +154,7 @@ class SystemsOnTask:
     systems: tuple[str, ...]
 
 
-def list_scopes_with_systems(layout: RunLayout) -> Iterator[SystemsOnTask]:
+def list_scopes_with_systems(layout: WordingRunSetup) -> Iterator[SystemsOnTask]:
     """`overall` and every task, references left out.
 
     Where a task needs vectors, systems that have none were evaluated by another method and are never ranked with the
@@ -182,7 +182,7 @@ def _make_empty_array() -> Floats:
 
 
 @dataclass(frozen=True)
-class SourceRunScores:
+class ParaphraseSourceRunScores:
     """The runs of one source on one dataset: `scores` (runs,) in its wordings and `originals` (runs,) on the items that
     were kept in each, with the replicates of both, (runs, resamples); the latter have no column where the items cannot
     be resampled. `units` are what is resampled, if not the `n` items. `reason` says why there are none. `method` is the
@@ -199,7 +199,7 @@ class SourceRunScores:
     units: int | None = None
 
     @property
-    def score_deltas(self) -> Floats:
+    def paraphrase_score_changes_by_run(self) -> Floats:
         """Paraphrased minus original, (runs,)."""
         return self.scores - self.originals
 
@@ -224,38 +224,38 @@ class RunCellRecords:
     def original(self, task: str, dataset: str, system: str) -> SystemHeadlineValue:
         """Find the score on all items as they were written."""
         record = self._records.get((task, dataset, system, ORIGINAL))
-        parts = _find_cell_components(record, "score")
+        parts = _find_cell_components_or_reason(record, "score")
         if isinstance(parts, str):
             return SystemHeadlineValue.none(system, parts)
         return SystemHeadlineValue.of(system, parts[0], _describe_score_method(record))
 
     def runs(
         self, task: str, dataset: str, system: str, source: WordingSourceInRun, lang: str = ""
-    ) -> SourceRunScores:
+    ) -> ParaphraseSourceRunScores:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
         there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
         pairs: list[tuple[HeadlineComponent, HeadlineComponent]] = []
         method, suffix = "", f":{lang}" if lang else ""
         for seed in source.seeds.get(dataset, ()):
             record = self._records.get((task, dataset, system, source.variant(seed)))
-            parts = _find_cell_components(record, f"score{suffix}", f"original{suffix}")
+            parts = _find_cell_components_or_reason(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
-                return SourceRunScores(source, reason=f"{source.variant(seed)}: {parts}")
+                return ParaphraseSourceRunScores(source, reason=f"{source.variant(seed)}: {parts}")
             pairs.append((parts[0], parts[1]))
             method = method or _describe_score_method(record, lang)
         if not pairs:
-            return SourceRunScores(source, reason="no run")
+            return ParaphraseSourceRunScores(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
         # Together, so that runs and originals have one width where some have no replicates.
         draws = stack_replicates([*scores, *originals])
-        return SourceRunScores(
+        return ParaphraseSourceRunScores(
             source, _collect_component_values(scores), _collect_component_values(originals),
             draws[: len(pairs)], draws[len(pairs) :],
             max(part.n for part in scores), method, units=min(count_resampled_units(part) for part in scores)
         )  # fmt: skip
 
 
-def _find_cell_components(record: CellRecord | None, *names: str) -> list[HeadlineComponent] | str:
+def _find_cell_components_or_reason(record: CellRecord | None, *names: str) -> list[HeadlineComponent] | str:
     """The components of a finished cell, or why it has no score."""
     if record is None:
         return "not run yet"
@@ -302,11 +302,11 @@ def compute_drop_half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(t_quantile(0.5 + CONFIDENCE / 2, runs - 1) * spread)
 
 
-def compute_drop_half_width(sources: Sequence[NDArray[np.float64]]) -> float | None:
+def compute_half_width_over_sources(sources: Sequence[NDArray[np.float64]]) -> float | None:
     """Half the width of the 95% t interval of a drop that is the mean of several sources' means over runs, (runs,)
     each; None where one has a single run. Of one source it is `compute_drop_half_widths`.
 
-    >>> round(compute_drop_half_width([np.array([-0.010, -0.012, -0.014])]), 4)
+    >>> round(compute_half_width_over_sources([np.array([-0.010, -0.012, -0.014])]), 4)
     0.005
     """
     if not sources or min(map(len, sources)) < 2:
@@ -337,7 +337,7 @@ def needs_more_runs(deltas: ArrayLike, points: float) -> bool:
 
 
 @dataclass(frozen=True)
-class SystemScoreLevel:
+class SystemScoreAndDrop:
     """One system at one level. `score` is the PTEB score (mean over runs), `original` the score of the same items as
     they were written (those with a wording in the run) and `delta` the one less the other; `runs` and `deltas` hold
     the score and the drop of every run, one array (runs,) per source."""
@@ -366,7 +366,7 @@ class SystemScoreLevel:
         return _compute_run_deviation(self.deltas)
 
     @classmethod
-    def none(cls, system: str, reason: str) -> SystemScoreLevel:
+    def none(cls, system: str, reason: str) -> SystemScoreAndDrop:
         """Make a level without a score, for a reason."""
         missing = SystemHeadlineValue.none(system, reason)
         return cls(system, missing, missing, missing)
@@ -375,12 +375,12 @@ class SystemScoreLevel:
 def average_runs_and_sources(
     dataset: str,
     system: str,
-    sources: Sequence[SourceRunScores],
+    sources: Sequence[ParaphraseSourceRunScores],
     *,
     seed: int,
     resamples: int,
     bounds: tuple[float, float] = (-1.0, 1.0),
-) -> SystemScoreLevel:
+) -> SystemScoreAndDrop:
     """Mean over the runs of each source, and over the sources. Scores lie within `bounds`.
 
     Two-level bootstrap: a replicate takes the tasks' replicate of the items, the same in all runs and for all systems,
@@ -390,14 +390,20 @@ def average_runs_and_sources(
     """
     for runs in sources:
         if runs.reason:
-            return SystemScoreLevel.none(system, runs.reason)
-    drawn = [_resample_runs(dataset, runs, seed, resamples) for runs in sources]
+            return SystemScoreAndDrop.none(system, runs.reason)
+    drawn = [_draw_run_shares_in_resamples(dataset, runs, seed, resamples) for runs in sources]
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
-    score = _average_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
-    original = _average_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
-    delta = _average_sources([(runs.score_deltas, runs.delta_replicates) for runs in sources], drawn, units)
-    n, words = max(runs.n for runs in sources), _describe_sources(sources)
-    return SystemScoreLevel(
+    score = _average_score_over_paraphrase_sources(
+        [(runs.scores, runs.score_draws) for runs in sources], drawn, units
+    )
+    original = _average_score_over_paraphrase_sources(
+        [(runs.originals, runs.original_draws) for runs in sources], drawn, units
+    )
+    delta = _average_score_over_paraphrase_sources(
+        [(runs.paraphrase_score_changes_by_run, runs.delta_replicates) for runs in sources], drawn, units
+    )
+    n, words = max(runs.n for runs in sources), _describe_mean_over_sources(sources)
+    return SystemScoreAndDrop(
         system,
         SystemHeadlineValue.of(system, score, words, n, bounds),
         SystemHeadlineValue.of(
@@ -407,13 +413,13 @@ def average_runs_and_sources(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
         ),
         tuple(runs.scores for runs in sources),
-        tuple(runs.score_deltas for runs in sources),
+        tuple(runs.paraphrase_score_changes_by_run for runs in sources),
     )
 
 
-def average_system_levels(
-    levels: Sequence[tuple[str, SystemScoreLevel]], system: str, *, noun: str
-) -> SystemScoreLevel:
+def average_system_scores_and_drops(
+    levels: Sequence[tuple[str, SystemScoreAndDrop]], system: str, *, noun: str
+) -> SystemScoreAndDrop:
     """Unweighted mean over datasets or tasks, given with their names; none where one of them has no score.
 
     A run of the mean is made of the runs with its number; where there are more of one dataset than of another, those
@@ -421,19 +427,19 @@ def average_system_levels(
     """
     for name, level in levels:
         if not level.has_score:
-            return SystemScoreLevel.none(system, f"{name}: {level.score.reason}")
+            return SystemScoreAndDrop.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
-    score = average_system_headlines([level.score for level in parts], system, noun=noun)
-    original = average_system_headlines([level.original for level in parts], system, noun=noun)
-    delta = average_system_headlines([level.delta for level in parts], system, noun=noun)
-    return SystemScoreLevel(
+    score = average_headlines_of_one_system([level.score for level in parts], system, noun=noun)
+    original = average_headlines_of_one_system([level.original for level in parts], system, noun=noun)
+    delta = average_headlines_of_one_system([level.delta for level in parts], system, noun=noun)
+    return SystemScoreAndDrop(
         system, score, original, delta,
-        _average_runs_by_number([level.runs for level in parts]),
-        _average_runs_by_number([level.deltas for level in parts])
+        _average_parts_per_run_number([level.runs for level in parts]),
+        _average_parts_per_run_number([level.deltas for level in parts])
     )  # fmt: skip
 
 
-def average_system_headlines(
+def average_headlines_of_one_system(
     parts: Sequence[SystemHeadlineValue], system: str, *, noun: str
 ) -> SystemHeadlineValue:
     """The unweighted mean of values that are all there."""
@@ -448,13 +454,15 @@ def average_system_headlines(
     return SystemHeadlineValue.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
 
 
-def _average_sources(
+def _average_score_over_paraphrase_sources(
     sources: Sequence[tuple[Floats, Floats]], drawn: Sequence[Floats | None], units: int
 ) -> HeadlineComponent:
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
-    mean = average_headline_components([_average_source_runs(*source, runs) for source, runs in pairs])
+    mean = average_headline_components(
+        [_average_paraphrase_runs_of_source(*source, runs) for source, runs in pairs]
+    )
     strata = []
     if all(draws.shape[1] for _, draws in sources):
         # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
@@ -468,7 +476,9 @@ def _average_sources(
     return replace(mean, strata=tuple(strata))
 
 
-def _average_source_runs(values: Floats, draws: Floats, drawn: Floats | None) -> HeadlineComponent:
+def _average_paraphrase_runs_of_source(
+    values: Floats, draws: Floats, drawn: Floats | None
+) -> HeadlineComponent:
     """The mean over runs. `draws` (runs, resamples) are the replicates of the items, `drawn` (resamples, runs) the
     share that each run has in a replicate."""
     mean = float(values.mean())
@@ -480,7 +490,9 @@ def _average_source_runs(values: Floats, draws: Floats, drawn: Floats | None) ->
     return HeadlineComponent(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
 
 
-def _resample_runs(dataset: str, runs: SourceRunScores, seed: int, resamples: int) -> Floats | None:
+def _draw_run_shares_in_resamples(
+    dataset: str, runs: ParaphraseSourceRunScores, seed: int, resamples: int
+) -> Floats | None:
     """The share each run has in each resample of the runs, (resamples, runs)."""
     many = len(runs.scores)
     if many < 2:
@@ -491,7 +503,7 @@ def _resample_runs(dataset: str, runs: SourceRunScores, seed: int, resamples: in
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
 
 
-def _describe_sources(sources: Sequence[SourceRunScores]) -> str:
+def _describe_mean_over_sources(sources: Sequence[ParaphraseSourceRunScores]) -> str:
     counts = sorted({len(runs.scores) for runs in sources})
     many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     resampled = counts[-1] > 1
@@ -512,7 +524,7 @@ def _compute_run_deviation(sources: Sequence[Floats]) -> float | None:
     return float(np.sqrt(np.mean([np.var(runs, ddof=1) if np.ptp(runs) else 0.0 for runs in sources])))
 
 
-def _average_runs_by_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
+def _average_parts_per_run_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
     """Per source, the mean of the runs of the same number, as far as all parts have them."""
     means = []
     for of_source in zip(*parts, strict=True):
@@ -524,13 +536,13 @@ def _average_runs_by_number(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats
 ONE_RUN = "one run has no standard deviation"
 
 
-def _add_interval_reason(method: str, had: float | None, has: float | None) -> str:
+def _append_wide_interval_note(method: str, had: float | None, has: float | None) -> str:
     """Add to the method that an interval was too wide to say anything."""
     return f"{method}; {TOO_FEW}" if had is not None and has is None else method
 
 
-def make_system_level_rows(
-    layout: RunLayout, task: str, headline: str, level: SystemScoreLevel, label: str,
+def make_score_and_drop_rows(
+    layout: WordingRunSetup, task: str, headline: str, level: SystemScoreAndDrop, label: str,
     dataset: DatasetInRun | None = None, subset: str = ""
 ) -> Iterator[ResultRow]:  # fmt: skip
     """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
@@ -542,7 +554,7 @@ def make_system_level_rows(
         low, high = ends = part.interval
         if measure == "delta":
             low, high = clip_drop_interval(*ends, part.bounds, part.bounds[1])
-        method = _add_interval_reason(part.method, ends[0], low)
+        method = _append_wide_interval_note(part.method, ends[0], low)
         yield ResultRow(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
         )  # fmt: skip
@@ -551,9 +563,9 @@ def make_system_level_rows(
         reason = "" if sd is not None else level.score.reason or ONE_RUN
         yield ResultRow(
             layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
-            method=_describe_spread_method(level) if sd is not None else "", seed=layout.seed, reason=reason
+            method=_describe_score_deviation_method(level) if sd is not None else "", seed=layout.seed, reason=reason
         )  # fmt: skip
-    half = compute_drop_half_width(level.deltas) if dataset else None
+    half = compute_half_width_over_sources(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
         # A drop lies between the bounds of the score, the original taken off both.
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
@@ -561,12 +573,12 @@ def make_system_level_rows(
         method = f"95% t interval over {runs} runs, for other paraphrases of the same texts"
         yield ResultRow(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
-            _add_interval_reason(method, drop, low), layout.seed
+            _append_wide_interval_note(method, drop, low), layout.seed
         )  # fmt: skip
 
 
 def make_original_row(
-    layout: RunLayout, task: str, headline: str, original: SystemHeadlineValue
+    layout: WordingRunSetup, task: str, headline: str, original: SystemHeadlineValue
 ) -> ResultRow:
     """Make the result row of the original score over datasets or tasks."""
     low, high = original.interval
@@ -576,7 +588,7 @@ def make_original_row(
     )  # fmt: skip
 
 
-def _describe_spread_method(level: SystemScoreLevel) -> str:
+def _describe_score_deviation_method(level: SystemScoreAndDrop) -> str:
     runs = min(map(len, level.runs))
     words = f"sample standard deviation over {runs} runs"
     return words + (f", root mean square of {len(level.runs)} sources" if len(level.runs) > 1 else "")
@@ -586,16 +598,16 @@ ALL = ""
 """The label of the mean over all sources but controls."""
 
 
-class RunScoreLevels:
+class RunScoresAndDrops:
     """The levels of a run by task (or `overall`), dataset, system and source."""
 
-    def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
+    def __init__(self, layout: WordingRunSetup, records: Sequence[CellRecord]) -> None:
         self.layout = layout
         self.cells = RunCellRecords(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
         self._on_dataset, self._in_scope = (
-            cache(self._compute_dataset_level),
-            cache(self._compute_scope_level),
+            cache(self._compute_dataset_score_and_drop),
+            cache(self._compute_scope_score_and_drop),
         )
 
     @property
@@ -616,29 +628,29 @@ class RunScoreLevels:
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
             names, noun = [of.name for _, of in self.layout.list_scope_datasets(scope)], "dataset"
-            parts = [(name, self.find_original_on_dataset(scope, name, system)) for name in names]
+            parts = [(name, self.find_original_score_on_dataset(scope, name, system)) for name in names]
         for name, part in parts:
             if part.value is None:
                 return SystemHeadlineValue.none(system, f"{name}: {part.reason}")
-        return average_system_headlines([part for _, part in parts], system, noun=noun)
+        return average_headlines_of_one_system([part for _, part in parts], system, noun=noun)
 
-    def find_original_on_dataset(self, task: str, dataset: str, system: str) -> SystemHeadlineValue:
+    def find_original_score_on_dataset(self, task: str, dataset: str, system: str) -> SystemHeadlineValue:
         """The original score on a dataset."""
         return replace(self.cells.original(task, dataset, system), bounds=self._find_score_bounds(task))
 
     def on_dataset(
         self, task: str, dataset: str, system: str, label: str = ALL, lang: str = ""
-    ) -> SystemScoreLevel:
+    ) -> SystemScoreAndDrop:
         """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
         return self._on_dataset(task, dataset, system, label, lang)
 
-    def in_scope(self, scope: str, system: str, label: str = ALL) -> SystemScoreLevel:
+    def in_scope(self, scope: str, system: str, label: str = ALL) -> SystemScoreAndDrop:
         """Find the level of a system over the datasets of a task, or over tasks."""
         return self._in_scope(scope, system, label)
 
-    def _compute_dataset_level(
+    def _compute_dataset_score_and_drop(
         self, task: str, dataset: str, system: str, label: str, lang: str
-    ) -> SystemScoreLevel:
+    ) -> SystemScoreAndDrop:
         sources = [
             self.cells.runs(task, dataset, system, source, lang)
             for source in self.layout.select_sources(label)
@@ -653,16 +665,16 @@ class RunScoreLevels:
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return find_headline_bounds(measure)
 
-    def _compute_scope_level(self, scope: str, system: str, label: str) -> SystemScoreLevel:
+    def _compute_scope_score_and_drop(self, scope: str, system: str, label: str) -> SystemScoreAndDrop:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]
-            return average_system_levels(levels, system, noun="task")
+            return average_system_scores_and_drops(levels, system, noun="task")
         levels = [
             (dataset.name, self.on_dataset(scope, dataset.name, system, label))
             for _, dataset in self.layout.list_scope_datasets(scope)
         ]
-        return average_system_levels(levels, system, noun="dataset")
+        return average_system_scores_and_drops(levels, system, noun="dataset")
 
 
 MEASURE = "delta_mixed"
@@ -671,20 +683,20 @@ ONE_VALUE = "one dataset and one run say nothing about others"
 UNKNOWN = "cannot be separated from the rest"
 
 
-def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Iterator[ResultRow]:
+def make_mixed_model_drop_rows(scores: RunScoresAndDrops, scope: str, system: str) -> Iterator[ResultRow]:
     """`delta_mixed` of a task or `overall`, and the standard deviations between datasets, between runs and of the rest.
 
     The bootstrap intervals of `delta` hold for these datasets; this one takes datasets and runs as samples of others
     (`embassay.stats.mixed_mean`), with the weights that make it the mean of the same drops.
     """
-    mean = estimate_mixed_drop(scores, scope, system)
+    mean = estimate_mixed_effects_mean_drop(scores, scope, system)
     row = partial(ResultRow, "pteb", scope, "", "", "", "", system, seed=scores.layout.seed)
     if isinstance(mean, str):
         yield row(MEASURE, None, 0, reason=mean)
         return
     bounds = scores.in_scope(scope, system).delta.bounds
     low, high = clip_drop_interval(mean.low, mean.high, bounds, bounds[1])
-    method = _add_interval_reason(
+    method = _append_wide_interval_note(
         _describe_mean_method(mean, len(scores.layout.list_scope_datasets(scope))), mean.low, low
     )
     yield row(MEASURE, mean.value, mean.n, low, high, method)
@@ -696,7 +708,7 @@ def make_mixed_drop_rows(scores: RunScoreLevels, scope: str, system: str) -> Ite
             yield row(f"delta_sd:{name}", sd, mean.n, method=method)
 
 
-def estimate_mixed_drop(scores: RunScoreLevels, scope: str, system: str) -> MixedMean | str:
+def estimate_mixed_effects_mean_drop(scores: RunScoresAndDrops, scope: str, system: str) -> MixedMean | str:
     """The mean drop with datasets as rows and runs as columns, or why there is none."""
     total = scores.in_scope(scope, system)
     if not total.has_score:

@@ -26,7 +26,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded_file
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import format_csv_row
-from embassay.protocols.wordings.records import USABLE, Outcome, ParaphraseOutcome, SourceText
+from embassay.protocols.wordings.records import USABLE, Outcome, ParaphraseOutcome, TextToParaphrase
 from embassay.records import TextsWithParaphrases
 from embassay.runs.folder import digest_json, format_value_as_json, slugify_name, write_file_atomically
 
@@ -41,7 +41,7 @@ class ParaphraseSet:
         self._manifest = manifest
 
     @classmethod
-    def create_in_folder(cls, path: Path | str) -> ParaphraseSet:
+    def open_or_create_in_folder(cls, path: Path | str) -> ParaphraseSet:
         """The set in the folder `path`, to be written or continued; a new one where there is none."""
         path = Path(path)
         return cls.open(path) if (path / "manifest.json").exists() else cls(path, SetManifest())
@@ -89,9 +89,9 @@ class ParaphraseSet:
             # One that had nothing left to ask does not know what its server calls the model.
             told["about"] = {**before.about, **source.about}
             self._manifest.sources[self._manifest.sources.index(before)] = before.model_copy(update=told)
-        self._save_manifest()
+        self._save_paraphrase_set_manifest()
 
-    def has_run(self, source: str, dataset: str, seed: int) -> bool:
+    def has_all_wordings_of_run(self, source: str, dataset: str, seed: int) -> bool:
         """Whether the wordings of this run on this dataset are all there."""
         return source in self.sources and seed in self.list_kept_seeds(source, dataset)
 
@@ -120,8 +120,8 @@ class ParaphraseSet:
             texts=len(rows),
             outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
         )
-        self.source(source).put_wording_file(dataset, fingerprint, kept)
-        self._save_manifest()
+        self.source(source).add_or_replace_run_file(dataset, fingerprint, kept)
+        self._save_paraphrase_set_manifest()
 
     def rows(self, source: str, dataset: str, seed: int) -> tuple[ParaphraseOutcome, ...]:
         """Read the wordings of one run on a dataset, usable or not, in the order they were kept.
@@ -200,7 +200,7 @@ class ParaphraseSet:
             f"{', '.join(map(str, self.list_kept_seeds(source, dataset))) or 'none'}.",
         )
 
-    def _save_manifest(self) -> None:
+    def _save_paraphrase_set_manifest(self) -> None:
         write_file_atomically(
             self.path / "manifest.json",
             format_value_as_json(self._manifest.model_dump(mode="json"), indent=1) + "\n",
@@ -239,7 +239,7 @@ class WordingFile(BaseModel):
     outcomes: dict[str, int]
 
 
-class DatasetWordings(BaseModel):
+class DatasetParaphraseFiles(BaseModel):
     """What there is of one dataset, whose data had this fingerprint."""
 
     fingerprint: str = ""
@@ -259,15 +259,15 @@ class WordingSource(BaseModel):
     identity: str
     prompt: dict[str, str] | None = None
     about: dict[str, Any] = Field(default_factory=dict)
-    datasets: dict[str, DatasetWordings] = Field(default_factory=dict)
+    datasets: dict[str, DatasetParaphraseFiles] = Field(default_factory=dict)
 
     def list_dataset_files(self, dataset: str) -> tuple[WordingFile, ...]:
         """List the files of the runs on a dataset; none for one that it has not."""
         return tuple(self.datasets[dataset].runs) if dataset in self.datasets else ()
 
-    def put_wording_file(self, dataset: str, fingerprint: str, file: WordingFile) -> None:
+    def add_or_replace_run_file(self, dataset: str, fingerprint: str, file: WordingFile) -> None:
         """Add a run on a dataset, in place of one with the same seed."""
-        kept = self.datasets.setdefault(dataset, DatasetWordings())
+        kept = self.datasets.setdefault(dataset, DatasetParaphraseFiles())
         kept.fingerprint = fingerprint or kept.fingerprint
         kept.runs = sorted(
             [*(run for run in kept.runs if run.seed != file.seed), file], key=lambda file: file.seed
@@ -300,7 +300,7 @@ def _describe_first_error(error: Exception) -> str:
     return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
-class RecordedWordings:
+class DatasetOwnParaphrases:
     """The wordings in datasets' own column `paraphrases`, by dataset: the first of every text for the first run, and
     so on."""
 
@@ -335,7 +335,7 @@ class RecordedWordings:
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,
@@ -346,7 +346,7 @@ class RecordedWordings:
         chosen = [self._recorded[dataset]] if dataset in self._recorded else list(self._recorded.values())
         for position, text in enumerate(asked):
             wordings = next((texts[text.text] for texts in chosen if text.text in texts), ())
-            yield position, _find_recorded_wording(text, wordings, run, seed)
+            yield position, _make_outcome_of_recorded_wording(text, wordings, run, seed)
         hear(len(asked))
 
 
@@ -363,7 +363,7 @@ class StoredWordingSource:
         }
         self.identity = f"stored:{source.identity}:{digest_json(files)}"
         # Two at a time: a set of many runs should not stay in memory whole.
-        self._wordings = lru_cache(maxsize=2)(self._read_run_paraphrases)
+        self._wordings = lru_cache(maxsize=2)(self._index_run_paraphrases)
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
         """The stored seeds from `first` on, or from the least where that is not among them. UsageError where there
@@ -389,7 +389,7 @@ class StoredWordingSource:
 
     def write(
         self,
-        asked: Sequence[SourceText],
+        asked: Sequence[TextToParaphrase],
         *,
         seed: int,
         run: int,  # noqa: ARG002 - the contract's
@@ -422,12 +422,14 @@ class StoredWordingSource:
         common = [set(self._set.list_kept_seeds(self._source.name, name)) for name in self._source.datasets]
         return tuple(sorted(set.intersection(*common))) if common else ()
 
-    def _read_run_paraphrases(self, dataset: str, seed: int) -> dict[tuple[str, str, str], ParaphraseOutcome]:
+    def _index_run_paraphrases(
+        self, dataset: str, seed: int
+    ) -> dict[tuple[str, str, str], ParaphraseOutcome]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
         by_text: dict[tuple[str, str, str], ParaphraseOutcome] = {}
         for name in [dataset] if dataset else self._source.datasets:
-            if not self._set.has_run(self._source.name, name, seed):
+            if not self._set.has_all_wordings_of_run(self._source.name, name, seed):
                 continue
             for row in self._set.rows(self._source.name, name, seed):
                 by_text.setdefault((row.text, row.lang, row.place), row)
@@ -450,8 +452,8 @@ def open_stored_source(name: str, folder: str, source: str = "") -> StoredWordin
     return StoredWordingSource(name, stored, stored.source(meant[0]))
 
 
-def _find_recorded_wording(
-    asked: SourceText, wordings: Sequence[str], run: int, seed: int
+def _make_outcome_of_recorded_wording(
+    asked: TextToParaphrase, wordings: Sequence[str], run: int, seed: int
 ) -> ParaphraseOutcome:
     if not asked.text.strip():
         return ParaphraseOutcome(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
@@ -462,7 +464,7 @@ def _find_recorded_wording(
     return ParaphraseOutcome(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
 
 
-def _make_missing_paraphrase(asked: SourceText, seed: int, reason: str) -> ParaphraseOutcome:
+def _make_missing_paraphrase(asked: TextToParaphrase, seed: int, reason: str) -> ParaphraseOutcome:
     return ParaphraseOutcome(
         asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed
     )
@@ -489,9 +491,9 @@ def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> Export
     UsageError for another name, or where the set has not the same number of runs for every dataset (JSONL).
     """
     if file.suffix == ".csv":
-        return _export_long_table(stored, source, file)
+        return _export_paraphrases_as_long_csv(stored, source, file)
     if file.suffix == ".jsonl":
-        return _export_wide_table(stored, source, file)
+        return _export_wordings_grouped_by_text(stored, source, file)
     raise UsageError(
         f"Cannot export paraphrases to {file}.", mend="Use a file name ending in .jsonl or .csv."
     )
@@ -512,9 +514,9 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     columns = rows.columns()
     name = name or file.name.partition(".")[0]
     if {"text", "wording", "run_seed"} <= set(columns):
-        runs = _read_runs_in_long_form(rows.rows(columns), name)
+        runs = _read_wording_runs_in_long_form(rows.rows(columns), name)
     elif {"text", "paraphrases"} <= set(columns):
-        runs = _read_runs_in_wide_form(rows.rows(columns), name, seed)
+        runs = _read_wording_runs_in_wide_form(rows.rows(columns), name, seed)
     else:
         raise DataError(
             "the file contains no paraphrases", path=file,
@@ -524,7 +526,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
         (dataset, run, sorted((paraphrase.text, paraphrase.wording) for paraphrase in own))
         for (dataset, run), own in runs.items()
     )
-    paraphrase_set = ParaphraseSet.create_in_folder(folder)
+    paraphrase_set = ParaphraseSet.open_or_create_in_folder(folder)
     paraphrase_set.add(
         WordingSource(
             name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}"
@@ -535,7 +537,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     return paraphrase_set
 
 
-def _export_wide_table(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
+def _export_wordings_grouped_by_text(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
     written: dict[str, tuple[str, ...]] = {}
     lines: list[str] = []
     incomplete = repeated = 0
@@ -557,17 +559,19 @@ def _export_wide_table(stored: ParaphraseSet, source: str, file: Path) -> Export
                 repeated += written[text] != variants
             else:
                 written[text] = variants
-                lines.append(_make_json_line(text, lang, dataset, variants, seeds))
+                lines.append(_format_paraphrases_as_json_line(text, lang, dataset, variants, seeds))
     write_file_atomically(file, "".join(lines))
     return ExportedTextCounts(len(written), incomplete, repeated)
 
 
-def _make_json_line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
+def _format_paraphrases_as_json_line(
+    text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]
+) -> str:
     row = {"text": text, "lang": lang, "dataset": dataset, "paraphrases": wordings, "seeds": seeds}
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _export_long_table(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
+def _export_paraphrases_as_long_csv(stored: ParaphraseSet, source: str, file: Path) -> ExportedTextCounts:
     lines = [format_csv_row(_LONG)]
     texts: set[tuple[str, str, str, str]] = set()
     for dataset in stored.source(source).datasets:
@@ -580,7 +584,7 @@ def _export_long_table(stored: ParaphraseSet, source: str, file: Path) -> Export
     return ExportedTextCounts(len(texts))
 
 
-def _read_runs_in_wide_form(rows: Iterator[SourceRow], name: str, first: int) -> Runs:
+def _read_wording_runs_in_wide_form(rows: Iterator[SourceRow], name: str, first: int) -> Runs:
 
     runs: Runs = defaultdict(list)
     for row in rows:
@@ -590,7 +594,9 @@ def _read_runs_in_wide_form(rows: Iterator[SourceRow], name: str, first: int) ->
         wordings = read_text_list_cell(row, "paraphrases")
         seeds = row.cells.get("seeds") or range(first, first + len(wordings))
         if isinstance(seeds, str) or len(seeds) != len(wordings):
-            raise _make_cell_error(row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds))
+            raise _make_unreadable_table_cell_error(
+                row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds)
+            )
         for seed, wording in zip(seeds, wordings, strict=True):
             outcome: Outcome = (
                 "missing" if not wording else "copied" if wording.strip() == text.strip() else "ok"
@@ -603,16 +609,20 @@ def _read_runs_in_wide_form(rows: Iterator[SourceRow], name: str, first: int) ->
     return runs
 
 
-def _read_runs_in_long_form(rows: Iterator[SourceRow], name: str) -> Runs:
+def _read_wording_runs_in_long_form(rows: Iterator[SourceRow], name: str) -> Runs:
     runs: Runs = defaultdict(list)
     for row in rows:
         wording = _read_cell(row, "wording")
         outcome = _read_cell(row, "outcome") or ("ok" if wording else "missing")
         if outcome not in get_args(Outcome):
-            raise _make_cell_error(row, "outcome", ", ".join(get_args(Outcome)), repr(outcome))
+            raise _make_unreadable_table_cell_error(
+                row, "outcome", ", ".join(get_args(Outcome)), repr(outcome)
+            )
         text = _read_cell(row, "text")
         if outcome in USABLE and text.strip() and not wording.strip():
-            raise _make_cell_error(row, "wording", f"a text, because the outcome is {outcome!r}", "none")
+            raise _make_unreadable_table_cell_error(
+                row, "wording", f"a text, because the outcome is {outcome!r}", "none"
+            )
         run = _read_number(row, "run_seed", None)
         runs[_read_cell(row, "dataset") or name, int(run)].append(
             ParaphraseOutcome(
@@ -634,7 +644,7 @@ def _read_runs_in_long_form(rows: Iterator[SourceRow], name: str) -> Runs:
 def _read_cell(row: SourceRow, column: str) -> str:
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str):
-        raise _make_cell_error(row, column, "a text", repr(value))
+        raise _make_unreadable_table_cell_error(row, column, "a text", repr(value))
     return value or ""
 
 
@@ -642,9 +652,9 @@ def _read_number(row: SourceRow, column: str, default: float | None) -> float:
 
     value = read_number_cell(row, column)
     if value is None and default is None:
-        raise _make_cell_error(row, column, "a number", "nothing")
+        raise _make_unreadable_table_cell_error(row, column, "a number", "nothing")
     return default if value is None else value  # type: ignore[return-value]
 
 
-def _make_cell_error(row: SourceRow, column: str, expected: str, found: str) -> DataError:
+def _make_unreadable_table_cell_error(row: SourceRow, column: str, expected: str, found: str) -> DataError:
     return DataError(f"cannot read {column!r}", path=row.path, line=row.line, expected=expected, found=found)

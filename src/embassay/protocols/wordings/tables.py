@@ -26,15 +26,15 @@ def make_signed_points_column(name: str, find: Find = "") -> ComputedColumn:
     return make_points_column(name, find, "signed")
 
 
-def make_sequence_columns(
+def iterate_columns_of_sequence_values(
     names: Sequence[str], find: Callable[[Any], Sequence[Any]], style: Style = "number", factor: int = 1
 ) -> Iterator[ComputedColumn]:
     """A column for each value of a sequence, such as the ends of an interval."""
     for place, name in enumerate(names):
-        yield _make_sequence_place_column(name, find, place, style, factor)
+        yield _make_column_of_sequence_value(name, find, place, style, factor)
 
 
-def _make_sequence_place_column(
+def _make_column_of_sequence_value(
     name: str, find: Callable[[Any], Sequence[Any]], place: int, style: Style, factor: int
 ) -> ComputedColumn:
     # A function of its own: in a loop the lambda would see the last place alone.

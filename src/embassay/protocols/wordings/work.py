@@ -18,23 +18,27 @@ from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, clip_interval_to_bounds
 from embassay.protocols.kernel.groups import map_items_to_group_leader
-from embassay.protocols.kernel.inputs import CachedSystem, charge_calls_to_account, open_request_dataset
+from embassay.protocols.kernel.inputs import (
+    SystemWithCachedVectors,
+    charge_calls_to_account,
+    open_request_dataset,
+)
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.tasks import ParaphrasedData, Task
+from embassay.protocols.tasks import OriginalAndParaphrasedData, Task
 from embassay.protocols.tasks.task import (
     PtebContext,
     PtebOptions,
-    drop_failed_texts,
+    drop_failed_texts_from_paraphrases,
     estimate_dataset_part_memory,
     find_headline_bounds,
 )
-from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, TextToParaphrase
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import HeadlineComponent, LoadedDataset, Score, SkippedItems, TaskOutcome
 from embassay.registry import import_attribute
 from embassay.runs.execution import HERE
 from embassay.runs.folder import read_cell_record_from_json
-from embassay.runs.forecast import Hear, RehearsalSimilarityStandIn
+from embassay.runs.forecast import CallRecordingSimilarity, Hear
 from embassay.runs.memory import reserve_memory
 from embassay.stats import freedom_of_units
 from embassay.stats.intervals import count_resampled_units
@@ -82,7 +86,7 @@ def choose_dataset_shape(what: Task, opened: Dataset) -> str:
 
 def list_texts_to_paraphrase(
     name: str, parts: tuple[LoadedDataset[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
-) -> Iterator[SourceText]:
+) -> Iterator[TextToParaphrase]:
     """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
     `unworded`; with `by_place`, occurrences of one text are told apart."""
     what = find_registered_task(name)
@@ -92,7 +96,7 @@ def list_texts_to_paraphrase(
             if place.startswith(unworded):
                 continue
             own = f"{name}:{place}" if by_place else ""
-            yield SourceText(text, find_language_at_place(place, part.lang), own, multilingual)
+            yield TextToParaphrase(text, find_language_at_place(place, part.lang), own, multilingual)
 
 
 def find_language_at_place(place: str, lang: str) -> str:
@@ -120,16 +124,18 @@ class RewordedDataset:
     """A dataset reworded, or the `reason` why it can have no score; how many texts came to what; a `warning` where more
     of them have no wording than usually may."""
 
-    reworded: ParaphrasedData
+    reworded: OriginalAndParaphrasedData
     reason: str = ""
     warning: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def keep_original_wording(what: Task, data: Any, *, tidy: bool = False) -> RewordedDataset:
+def make_dataset_in_original_wording(what: Task, data: Any, *, tidy: bool = False) -> RewordedDataset:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
-    return RewordedDataset(ParaphrasedData(data, _tidy_blanks_in_data(what, data) if tidy else data, n, n))
+    return RewordedDataset(
+        OriginalAndParaphrasedData(data, _tidy_blanks_in_data(what, data) if tidy else data, n, n)
+    )
 
 
 def replace_texts_by_wordings(  # noqa: PLR0913
@@ -180,7 +186,9 @@ def replace_texts_by_wordings(  # noqa: PLR0913
         )
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
-    reason, warning = ("", "") if keep_failed else _explain_too_many_failed(failed, len(asked), most_lost)
+    reason, warning = (
+        ("", "") if keep_failed else _find_failure_reason_and_warning(failed, len(asked), most_lost)
+    )
     return RewordedDataset(reworded, reason, warning, counts)
 
 
@@ -192,7 +200,9 @@ def _make_missing_paraphrase(text: str, lang: str) -> ParaphraseOutcome:
     return ParaphraseOutcome(text, lang, "", "", "missing", "the text is not in the set", attempts=0)
 
 
-def _explain_too_many_failed(failed: list[ParaphraseOutcome], asked: int, most: float) -> tuple[str, str]:
+def _find_failure_reason_and_warning(
+    failed: list[ParaphraseOutcome], asked: int, most: float
+) -> tuple[str, str]:
     """Why there is no score, or a warning that more than `most` were let pass; empty where few enough failed."""
     if len(failed) <= most * asked:
         return "", ""
@@ -222,7 +232,7 @@ Components = Mapping[str, HeadlineComponent]
 
 
 @dataclass(frozen=True)
-class SourceRun:
+class WordingRunReference:
     """One run of a source on a dataset: where its wordings are kept, and what to do with the others."""
 
     paraphrases: Path
@@ -244,7 +254,7 @@ class PtebJob(inputs.EvaluationJob):
     limit: int | None
     options: PtebOptions
     variant: str
-    run: SourceRun | None = None
+    run: WordingRunReference | None = None
     original: Path | None = None
     registry: str = PTEB_TASKS
     evaluated_with: int | None = None
@@ -275,8 +285,8 @@ def evaluate_pteb_cell(
             with reserve_memory(
                 estimate_dataset_part_memory(opened.system, part.data, worded, job.options.resamples)
             ):
-                context = _make_part_context(job, part, several=len(parts) > 1)
-                outcomes.append(_CellLanguagePart(job, opened, part, context).outcome())
+                context = _make_dataset_task_context(job, part, several=len(parts) > 1)
+                outcomes.append(_CellLanguageEvaluation(job, opened, part, context).outcome())
     outcome = _join_language_outcomes(job, parts, outcomes)
     return opened.add_usage_and_warnings(outcome, calls)
 
@@ -284,10 +294,10 @@ def evaluate_pteb_cell(
 def rehearse_task_encoder_calls(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
     briefly = replace(context, options=replace(context.options, resamples=1))
-    what.evaluate(RehearsalSimilarityStandIn(hear), data, briefly)
+    what.evaluate(CallRecordingSimilarity(hear), data, briefly)
 
 
-def _make_part_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool) -> PtebContext:
+def _make_dataset_task_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool) -> PtebContext:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = map_items_to_group_leader(part.data)
@@ -297,11 +307,11 @@ def _make_part_context(job: PtebJob, part: LoadedDataset[Any], *, several: bool)
     )
 
 
-class _CellLanguagePart:
+class _CellLanguageEvaluation:
     """One language of a cell."""
 
     def __init__(
-        self, job: PtebJob, opened: CachedSystem, part: LoadedDataset[Any], context: PtebContext
+        self, job: PtebJob, opened: SystemWithCachedVectors, part: LoadedDataset[Any], context: PtebContext
     ) -> None:
         self.job, self.opened, self.part, self.context = job, opened, part, context
         self.task = job.what
@@ -313,13 +323,15 @@ class _CellLanguagePart:
             return _make_undefined_outcome(self.task, worded)
         both = worded.reworded
         scored = self._evaluate_data(both.paraphrased)
-        own = self._warn_of_own_similarity(both.paraphrased, scored)
+        own = self._list_warnings_of_cosine_effect(both.paraphrased, scored)
         components = {"score": self._extract_headline_component(scored)}
         if self.job.run is not None:
-            components["original"] = self._find_original_component(both)
-            rest = drop_failed_texts(self.task, both, getattr(self.opened.system, "failures", {}))
+            components["original"] = self._find_original_score_component(both)
+            rest = drop_failed_texts_from_paraphrases(
+                self.task, both, getattr(self.opened.system, "failures", {})
+            )
             if rest is not both and all(component.value is not None for component in components.values()):
-                scored, both = self._rescore_both_sides(both, rest, components), rest
+                scored, both = self._rescore_without_unencoded_texts(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)
         counts = {**scored.counts, **worded.counts}
         warnings = (*scored.warnings, *own, *filter(None, (worded.warning,)))
@@ -329,51 +341,54 @@ class _CellLanguagePart:
         data, run = self.part.data, self.job.run
         tidy = self.job.options.normalize_punctuation
         if run is None:
-            return keep_original_wording(self.task, data, tidy=tidy)
+            return make_dataset_in_original_wording(self.task, data, tidy=tidy)
         return replace_texts_by_wordings(
-            self.task, data, self.part.lang, _read_run_wordings(run), tidy=tidy,
+            self.task, data, self.part.lang, _index_run_wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
             unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost
         )  # fmt: skip
 
-    def _find_original_component(self, both: ParaphrasedData) -> HeadlineComponent:
+    def _find_original_score_component(self, both: OriginalAndParaphrasedData) -> HeadlineComponent:
         """The original score on what was kept in this run: that of the whole, where it is the whole."""
         if both.has_nothing_left_out and self.job.original is not None:
-            known = _read_cell_components(self.job.original)
+            known = _read_score_components_from_record(self.job.original)
             name = f"score:{self.part.lang}"
             if known and (name in known or "score" in known):
                 return known.get(name, known["score"])
         if not both.has_nothing_left_out:
             # The whole has its vectors in the cache; a part of it would be other chunks, and made anew.
-            self.opened.keep_vectors_in_memory(self._rehearse_whole_data())
+            self.opened.encode_rehearsed_calls_into_memory(self._make_rehearsal_of_original_data())
         return self._extract_headline_component(self._evaluate_data(both.original))
 
-    def _rescore_both_sides(
-        self, both: ParaphrasedData, rest: ParaphrasedData, components: dict[str, HeadlineComponent]
+    def _rescore_without_unencoded_texts(
+        self,
+        both: OriginalAndParaphrasedData,
+        rest: OriginalAndParaphrasedData,
+        components: dict[str, HeadlineComponent],
     ) -> TaskOutcome:
         """Both sides again without what could not be encoded in one of them."""
-        self.opened.keep_vectors_in_memory(
-            self._rehearse_whole_data(), self._make_encoder_rehearsal(both.paraphrased)
+        self.opened.encode_rehearsed_calls_into_memory(
+            self._make_rehearsal_of_original_data(), self._make_rehearsal_of_encoder_calls(both.paraphrased)
         )
         scored = self._evaluate_data(rest.paraphrased)
         components["score"] = self._extract_headline_component(scored)
         components["original"] = self._extract_headline_component(self._evaluate_data(rest.original))
         return scored
 
-    def _rehearse_whole_data(self) -> Callable[[Hear], None]:
+    def _make_rehearsal_of_original_data(self) -> Callable[[Hear], None]:
         """The calls for all texts as they are, kept ones since the cell of the original."""
         tidy = self.job.options.normalize_punctuation
-        return self._make_encoder_rehearsal(
-            keep_original_wording(self.task, self.part.data, tidy=tidy).reworded.paraphrased
+        return self._make_rehearsal_of_encoder_calls(
+            make_dataset_in_original_wording(self.task, self.part.data, tidy=tidy).reworded.paraphrased
         )
 
-    def _make_encoder_rehearsal(self, data: Any) -> Callable[[Hear], None]:
+    def _make_rehearsal_of_encoder_calls(self, data: Any) -> Callable[[Hear], None]:
         return lambda hear: rehearse_task_encoder_calls(self.task, data, self.context, hear)
 
     def _extract_headline_component(self, scored: TaskOutcome) -> HeadlineComponent:
-        return scored.components.get(self.task.headline, _make_undefined_component(scored))
+        return scored.components.get(self.task.headline, _make_undefined_headline_component(scored))
 
-    def _warn_of_own_similarity(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
+    def _list_warnings_of_cosine_effect(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
         """What the cosine changes for a model that was made for another similarity: told of the texts as they are.
         Tasks that learn from vectors compare none."""
         options = self.context.options
@@ -385,7 +400,7 @@ class _CellLanguagePart:
         )
 
     def _evaluate_data(self, data: Any) -> TaskOutcome:
-        self.opened.prefetch_vectors(self._make_encoder_rehearsal(data))
+        self.opened.prefetch_vectors(self._make_rehearsal_of_encoder_calls(data))
         system: Similarity = self.opened.system
         return self.task.evaluate(system, data, self.context)
 
@@ -411,8 +426,8 @@ def _join_language_outcomes(
     methods = [outcome.scores[0].method for outcome in outcomes]
     for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
         if f"score{suffix}" in components:
-            scores += _make_cell_scores(job, headline, components, suffix, subset, methods)
-    items = _join_language_items(parts, outcomes)
+            scores += _iterate_score_rows_of_cell(job, headline, components, suffix, subset, methods)
+    items = _join_item_columns_of_languages(parts, outcomes)
     return TaskOutcome(
         tuple(scores),
         components,
@@ -423,7 +438,7 @@ def _join_language_outcomes(
     )
 
 
-def _make_cell_scores(
+def _iterate_score_rows_of_cell(
     job: PtebJob, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
 ) -> Iterator[Score]:
     """The headline and, for a run, the drop and the original on what was kept."""
@@ -432,16 +447,16 @@ def _make_cell_scores(
     )
     score, original = components[f"score{suffix}"], components.get(f"original{suffix}")
     least, most = bounds = find_headline_bounds(headline)
-    yield _make_component_score(job, headline, score, subset, method, bounds)
+    yield _make_score_from_component(job, headline, score, subset, method, bounds)
     if original is None:
         return
-    yield _make_component_score(
+    yield _make_score_from_component(
         job, "delta", subtract_components(score, original), subset, method, (least - most, most - least)
     )
-    yield _make_component_score(job, "original", original, subset, method, bounds)
+    yield _make_score_from_component(job, "original", original, subset, method, bounds)
 
 
-def _make_component_score(
+def _make_score_from_component(
     job: PtebJob, measure: str, part: HeadlineComponent, subset: str, method: str, bounds: tuple[float, float]
 ) -> Score:
     ends = bootstrap_interval(part.replicates, part.value, freedom_of_units(count_resampled_units(part)))
@@ -479,7 +494,7 @@ def subtract_components(a: HeadlineComponent, b: HeadlineComponent) -> HeadlineC
     )
 
 
-def _make_undefined_component(scored: TaskOutcome) -> HeadlineComponent:
+def _make_undefined_headline_component(scored: TaskOutcome) -> HeadlineComponent:
     """Make an undefined component, with the reason of the headline."""
     return HeadlineComponent(None, scored.scores[0].n, reason=scored.scores[0].reason)
 
@@ -491,7 +506,7 @@ def _make_undefined_outcome(what: Task, worded: RewordedDataset) -> TaskOutcome:
     return TaskOutcome((row,), {"score": none, "original": none}, {}, lost, counts=worded.counts)
 
 
-def _join_language_items(
+def _join_item_columns_of_languages(
     parts: Sequence[LoadedDataset[Any]], outcomes: Sequence[TaskOutcome]
 ) -> dict[str, list[Any]]:
     """The items of all languages; the column `variant` tells languages apart where there are several."""
@@ -508,13 +523,13 @@ def _sum_outcome_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=2)
-def _read_run_wordings(run: SourceRun) -> Known:
+def _index_run_wordings(run: WordingRunReference) -> Known:
     rows = ParaphraseSet.open(run.paraphrases).rows(run.source, run.dataset, run.seed)
     return {(row.lang, row.text, row.place): row for row in rows}
 
 
 @lru_cache(maxsize=64)
-def _read_cell_components(path: Path) -> Components:
+def _read_score_components_from_record(path: Path) -> Components:
     """The components of a finished cell, from its record; empty if it is not there, or lost texts that it does not
     name."""
     import json

@@ -58,8 +58,8 @@ def _sort_silence_signals(record: RunRecord, rows: Sequence[ResultRow]) -> list[
 def _list_silence_row_cells(record: RunRecord, row: ResultRow) -> Iterator[TableCell]:
     where = (row.system, row.subset, row.variant)
     at = {r.measure: r for r in record.rows.values() if (r.system, r.subset, r.variant) == where}
-    yield make_value_interval_entry(row)
-    yield from (make_value_interval_entry(at.get(measure)) for measure in (SILENT, ANSWERED))
+    yield make_value_interval_cell(row)
+    yield from (make_value_interval_cell(at.get(measure)) for measure in (SILENT, ANSWERED))
 
 
 _SIGNALS = {
@@ -107,7 +107,7 @@ def _explain_best_silence_signal(
     return f"{said}, and at least {least} of questions with evidence get an answer ({confidence} confidence).{short}"
 
 
-def make_value_interval_entry(row: ResultRow | None) -> TableCell:
+def make_value_interval_cell(row: ResultRow | None) -> TableCell:
     """A value with its interval, or why there is none."""
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why=row.reason if row is not None else "no threshold")

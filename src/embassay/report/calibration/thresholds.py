@@ -26,7 +26,7 @@ from embassay.document.blocks import (
     make_number_columns,
 )
 from embassay.document.marks import SHARES
-from embassay.protocols.calibration.check import CalibrationCheck, PromiseCheck
+from embassay.protocols.calibration.check import CalibrationPromiseCheck, CalibrationShiftCheck
 from embassay.protocols.calibration.options import parse_mistake_costs
 from embassay.protocols.calibration.probability import ThresholdTranslation
 from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
@@ -36,9 +36,9 @@ from embassay.protocols.kernel.claims import Claim, make_value_claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard
-from embassay.report.calibration.silence import make_value_interval_entry, show_silence_thresholds
+from embassay.report.calibration.silence import make_value_interval_cell, show_silence_thresholds
 from embassay.report.cards.findings import SystemFinding, make_finding
-from embassay.report.notes import list_run_notes, sample_size_outlook_table, show_gravest_notes
+from embassay.report.notes import list_run_notes, make_more_labels_outlook_table, show_gravest_notes
 from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import MoreLabelsOutlook
@@ -48,7 +48,7 @@ MOST_DRAWN, MOST_TRADEOFFS = 4, 3
 
 
 @dataclass(frozen=True)
-class CalibrationWording:
+class CalibrationTaskWording:
     """How a task says things: `are` of accepted ones, `units`, what `accepting` one is, whose uncertainty it is, and
     what `mistakes` cost."""
 
@@ -62,13 +62,13 @@ class CalibrationWording:
 
 
 WORDINGS = {
-    "pairs": CalibrationWording(
+    "pairs": CalibrationTaskWording(
         "similarity", "mean the same", "pairs", "Accept pairs at or above this similarity.", "two texts mean the same",
         "Share of pairs that mean the same minus the mean probability. Below 0, the system is overconfident; 0 is "
         "perfect.",
         "Accepting a pair that does not mean the same costs {wrong}; missing a pair that does costs {missed}.",
     ),
-    "answers": CalibrationWording(
+    "answers": CalibrationTaskWording(
         "score", "have evidence among the first passages", "questions",
         "Answer if the best passage scores at least this; otherwise say that nothing was found.",
         "there is evidence among the first passages", "",
@@ -82,7 +82,7 @@ def name_calibrated_task(record: RunRecord) -> str:
     return "answers" if record.datasets("answers") else "pairs"
 
 
-def _pick_calibration_wording(record: RunRecord) -> CalibrationWording:
+def _pick_calibration_wording(record: RunRecord) -> CalibrationTaskWording:
     return WORDINGS[name_calibrated_task(record)]
 
 
@@ -96,7 +96,7 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     if not rows:
         return VerdictText(("Nothing could be calibrated",), ((_explain_missing_calibration(record),),))
     datasets = record.datasets(name_calibrated_task(record))
-    best = _find_most_skilled_system(record, rows, datasets)
+    best = _find_best_calibrated_system(record, rows, datasets)
     bars = [
         row
         for dataset in datasets
@@ -105,9 +105,9 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     held = [row for row in bars if row.value is not None]
     promise = _state_precision_promise(record, best, rows, held, datasets)
     reached, skill = _state_threshold_recall(record, best, held), _make_calibration_skill_claim(best)
-    worst = _find_worst_calibrated_kind(record, best, datasets)
+    worst = _make_worst_calibrated_kind_claim(record, best, datasets)
     lede = (
-        *_explain_precision_promise(record, best, held or bars, reached),
+        *_explain_threshold_precision(record, best, held or bars, reached),
         _say_calibration_skill(record, best, skill),
         *_say_worst_calibrated_kind(worst),
     )
@@ -172,7 +172,7 @@ def _make_calibration_skill_claim(best: BoardRow) -> Claim:
     return make_value_claim(best.system.name, "skill", best.lead.value, low, high)
 
 
-def _find_most_skilled_system(
+def _find_best_calibrated_system(
     record: RunRecord, rows: Sequence[BoardRow], datasets: Sequence[str]
 ) -> BoardRow:
     """The system that the verdict is about: of those with a threshold on most datasets the one of most skill."""
@@ -187,7 +187,7 @@ def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequen
     return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
 
 
-def find_threshold_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
+def make_threshold_strength_findings(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find that a system has a threshold that keeps the precision asked for."""
     record, row = run.record, run.board.row(system)
     datasets = record.datasets(name_calibrated_task(record))
@@ -209,7 +209,7 @@ def find_threshold_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFin
         yield make_finding(run, f"has no threshold that guarantees {aim} precision", weight=2)
 
 
-def _explain_precision_promise(
+def _explain_threshold_precision(
     record: RunRecord, best: BoardRow, bars: Sequence[ResultRow], reached: Sequence[Claim]
 ) -> Iterator[Sentence]:
     """How sure the threshold is and what it finds, or why there is none."""
@@ -268,14 +268,14 @@ def _format_percent_range(low: float, high: float) -> str:
     return f"{numbers.format_percent(low)}–{numbers.format_percent(high)}"
 
 
-def _find_worst_calibrated_kind(
+def _make_worst_calibrated_kind_claim(
     record: RunRecord, best: BoardRow, datasets: Sequence[str]
 ) -> tuple[Claim, ...]:
     """The kind of pairs on which the probability is furthest off; none where nobody needs to know."""
     gaps = [
         row
         for dataset in datasets
-        for row in _find_probability_gaps(record, best.system.name, dataset)
+        for row in _select_probability_gap_rows(record, best.system.name, dataset)
         if row.value is not None
     ]
     off = max(gaps, key=lambda row: abs(row.value or 0.0), default=None)
@@ -305,7 +305,7 @@ def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measu
     )
 
 
-def _find_probability_gaps(record: RunRecord, system: str, dataset: str) -> Iterator[ResultRow]:
+def _select_probability_gap_rows(record: RunRecord, system: str, dataset: str) -> Iterator[ResultRow]:
     yield from (
         row for row in record.rows.values()
         if (row.system, row.dataset, row.measure) == (system, dataset, "gap")
@@ -318,7 +318,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     datasets, words = record.datasets(name_calibrated_task(record)), _pick_calibration_wording(record)
     yield PageFactsLine.of(
-        "", "Calibration", numbers.format_noun_count(len(record.ranked_systems), "system"),
+        "", "Calibration", numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         numbers.format_noun_count(len(datasets), "dataset"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
@@ -329,7 +329,10 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         f"{words.accept} The guarantee applies to {words.units} sampled like these; the other figures describe the "
         "labels used to choose the threshold."
     )
-    yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
+    yield from (
+        replace(_make_similarity_threshold_table(record, board, dataset), title=dataset)
+        for dataset in datasets
+    )
     yield from (block for dataset in datasets for block in _show_value_of_more_labels(record, board, dataset))
     yield from show_silence_thresholds(record, board)
     yield from _show_mistake_costs(record, board)
@@ -377,13 +380,13 @@ def _show_value_of_more_labels(
             "What more labels would achieve. Interval: for a probability. Chance: that a threshold can be guaranteed."
         )
         title = f"What more labels would achieve, {dataset}"
-        table = sample_size_outlook_table(
+        table = make_more_labels_outlook_table(
             title, "Labels", rows, names=names, price=price, chance="Chance of a threshold"
         )
         yield replace(table, id=f"{table.id}-{dataset}")
 
 
-def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
+def _make_similarity_threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
     options = record.arguments["options"]
     heads: list[str | Column] = [
         "System", *make_number_columns("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
@@ -399,9 +402,9 @@ def _threshold_table(record: RunRecord, board: SystemBoard, dataset: str) -> Tab
 
 def _list_threshold_row_cells(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
     skill = record.find(name_calibrated_task(record), row.system.name, "skill", dataset=dataset)
-    yield make_value_interval_entry(skill)
+    yield make_value_interval_cell(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
-        yield make_value_interval_entry(_find_threshold_result(record, row, dataset, measure))
+        yield make_value_interval_cell(_find_threshold_result(record, row, dataset, measure))
         result = record.find(
             name_calibrated_task(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
@@ -509,7 +512,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
         where = (
             TableCell("nothing", why=threshold.reason)
             if threshold.value is None
-            else make_value_interval_entry(threshold)
+            else make_value_interval_cell(threshold)
         )
         rows.append([row.label, where, *(TableCell(_format_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
@@ -531,19 +534,21 @@ def _summarize_reliability_series(series: plots.NamedPlotLine) -> str:
 def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
     """Make the table of probability gaps: a line per kind of pair, a column per system."""
     gaps_of = {
-        row.system.name: {gap.subset: gap for gap in _find_probability_gaps(record, row.system.name, dataset)}
+        row.system.name: {
+            gap.subset: gap for gap in _select_probability_gap_rows(record, row.system.name, dataset)
+        }
         for row in board.ranked
     }
     kinds = dict.fromkeys(kind for gaps in gaps_of.values() for kind in gaps)
     lines = (
-        LabelledTableRow(kind, tuple(_probability_gap_entry(gaps.get(kind)) for gaps in gaps_of.values()))
+        LabelledTableRow(kind, tuple(_make_probability_gap_cell(gaps.get(kind)) for gaps in gaps_of.values()))
         for kind in kinds
     )
     heads = make_number_columns(*(row.label for row in board.ranked))
     return Table(f"gaps-{dataset}", "", "Pairs", heads, tuple(lines), digits=2)
 
 
-def _probability_gap_entry(row: ResultRow | None) -> TableCell:
+def _make_probability_gap_cell(row: ResultRow | None) -> TableCell:
     if row is None or row.value is None:
         return TableCell(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
@@ -565,7 +570,7 @@ def calibration_view(
     notes = []
     datasets = record.datasets(name_calibrated_task(record))
     for dataset in datasets:
-        table = _threshold_table(record, board, dataset)
+        table = _make_similarity_threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
         for row in board.ranked:
             results = (
@@ -588,13 +593,13 @@ def calibration_view(
         yield ParagraphBlock(("Calibrations: ", CommandInSentence(str(run / "calibrations"))))
 
 
-def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
+def calibration_check_view(checked: CalibrationShiftCheck) -> Iterator[Block]:
     """Whether new pairs are like those of a calibration, what differs, and what became of its promises."""
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
-    broken = [promise for promise in checked.kept if promise.is_promise_broken]
+    broken = [promise for promise in checked.kept if promise.is_promised_precision_missed]
     heading = (
         "These pairs differ from the calibration pairs, so none of the guarantees applies to them"
-        if not likeness.is_like_reference
+        if not likeness.is_similar_to_calibration_pairs
         else "These pairs resemble the calibration pairs"
     )
     sentences = [(f"{of}; {numbers.format_noun_count(likeness.n, 'new pair')}.",)]
@@ -621,7 +626,7 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     notes = [f"Share of new pairs accepted at each guaranteed threshold: {shares}."] if shares else []
     if checked.left_out:
         notes.append(f"Left out for an empty text: {numbers.format_noun_count(checked.left_out, 'pair')}.")
-    if not likeness.is_like_reference:
+    if not likeness.is_similar_to_calibration_pairs:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
         notes.append(
@@ -630,7 +635,7 @@ def calibration_check_view(checked: CalibrationCheck) -> Iterator[Block]:
     yield CautionNotes(tuple(notes))
 
 
-def _describe_promise_outcome(promise: PromiseCheck) -> str:
+def _describe_promise_outcome(promise: CalibrationPromiseCheck) -> str:
     """Describe what was promised, and what new labels show."""
     asked = f"At least {numbers.format_percent(promise.aim)} {promise.measure} was guaranteed"
     if promise.share is None:

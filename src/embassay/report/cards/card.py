@@ -17,7 +17,7 @@ from embassay.report.board import (
     BoardTask,
     BoardValue,
     SystemBoard,
-    has_board_of_tasks,
+    is_protocol_with_task_board,
     name_row_system_in_sentence,
 )
 from embassay.report.cards.findings import (
@@ -35,7 +35,7 @@ from embassay.report.record import OVERALL, RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun, list_board_rows, read_sweep_findings
 
 if TYPE_CHECKING:
-    from embassay.report.hume.gap import SystemBesidePeople
+    from embassay.report.hume.gap import SystemVersusPeopleStatements
 
 OPTIONS = {
     "paraphrasers": "-p", "prompts": "--prompt", "transformer": "--transformer", "runs": "--runs",
@@ -88,15 +88,15 @@ class SystemRunScores:
     scores: tuple[ScoreAmongSystems, ...]
 
 
-def find_system_standings(run: ReportRun, row: BoardRow, *, several: bool) -> SystemRunScores:
+def make_scores_of_system_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> SystemRunScores:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
-    if not several and has_board_of_tasks(run.record.kind):
-        return SystemRunScores("", _say_rank_of_system(run, row), _list_scores_among_systems(run, row))
-    place = _say_rank_of_system(run, row) if has_board_of_tasks(run.record.kind) else ()
-    return SystemRunScores(run.title, place, tuple(_find_leading_score(run, row.system.name)))
+    if not several and is_protocol_with_task_board(run.record.kind):
+        return SystemRunScores("", _say_rank_of_system(run, row), _list_task_scores_with_place(run, row))
+    place = _say_rank_of_system(run, row) if is_protocol_with_task_board(run.record.kind) else ()
+    return SystemRunScores(run.title, place, tuple(_make_headline_score_among_systems(run, row.system.name)))
 
 
-def _find_leading_score(run: ReportRun, system: str) -> Iterator[ScoreAmongSystems]:
+def _make_headline_score_among_systems(run: ReportRun, system: str) -> Iterator[ScoreAmongSystems]:
     """The figure that the run's table of leading scores has."""
     lead = find_run_headlines(run)
     own = None if lead is None else lead.leaders.get(system)
@@ -111,7 +111,7 @@ def _find_leading_score(run: ReportRun, system: str) -> Iterator[ScoreAmongSyste
     yield ScoreAmongSystems(title, own.value, tuple(others), lead.scale, own.rank_range)
 
 
-def count_and_name_rank_group(run: ReportRun, row: BoardRow) -> tuple[int, str]:
+def count_ranked_systems_and_name_kind(run: ReportRun, row: BoardRow) -> tuple[int, str]:
     """How many systems it is ranked with, and what they are called."""
     apart = run.board.apart
     group = apart if row in apart else run.board.ranked
@@ -127,12 +127,12 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
     best = [
         task.short if task.short.isupper() else task.short.lower()
         for task in board.tasks
-        if row.system.name in record.find_comparison_scope(task.name).best
+        if row.system.name in record.find_task_comparisons(task.name).best
     ]
     tasks = convert_sentence_to_text(join_names_with_and(best))
     if row.rank:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
-        place = f"Rank {row.rank} of {count_and_name_rank_group(run, row)[0]} ranked systems {scope}"
+        place = f"Rank {row.rank} of {count_ranked_systems_and_name_kind(run, row)[0]} ranked systems {scope}"
     else:
         place = (
             numbers.capitalise_unless_name(row.note) if row.note else f"No score {board.lead_title.lower()}"
@@ -142,23 +142,23 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
     )
 
 
-def _list_scores_among_systems(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
+def _list_task_scores_with_place(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
         others = [other.lead.value for other in board.ranked + board.apart if other is not row]
-        made.append(_place_score_among_others("Overall", row.lead, others, row.rank, board.unit))
+        made.append(_make_score_among_systems("Overall", row.lead, others, row.rank, board.unit))
     for i, task in enumerate(board.tasks):
         others = [other.tasks[i].value for other in board.rows if other is not row and other.system.ranked]
         made.append(
-            _place_score_among_others(
+            _make_score_among_systems(
                 task.short, row.tasks[i], others, _format_task_rank(record, task, row), task.printed
             )
         )
     return tuple(made)
 
 
-def _place_score_among_others(
+def _make_score_among_systems(
     title: str, value: BoardValue, others: Sequence[float | None], rank: str, unit: MeasureFormat
 ) -> ScoreAmongSystems:
     values = tuple(other for other in others if other is not None)
@@ -187,11 +187,13 @@ def summarise_system(
 ) -> tuple[Sentence, ...]:
     """The first says its places, or the best that is known of it; the second what moves or beats it most."""
     if row.system.ranked:
-        return (_say_standings(row, own, good), _weakness_sentence(bad))
+        return (_describe_ranks_of_system_in_runs(row, own, good), _weakness_sentence(bad))
     return (standings[0].place,) if standings else ()
 
 
-def _say_standings(row: BoardRow, runs: Sequence[ReportRun], good: Sequence[SystemFinding]) -> Sentence:
+def _describe_ranks_of_system_in_runs(
+    row: BoardRow, runs: Sequence[ReportRun], good: Sequence[SystemFinding]
+) -> Sentence:
     places = [
         place
         for run in runs
@@ -244,41 +246,41 @@ OTHER = ""
 """Runs of protocols of other packages."""
 GOOD = {
     "sage": (
-        "cards.findings:find_rank_strengths",
-        "cards.findings:find_dataset_strengths",
-        "sage.similarity:find_edit_strengths",
+        "cards.findings:list_first_rank_findings",
+        "cards.findings:find_datasets_ranked_first",
+        "sage.similarity:find_edit_system_withstands_best",
     ),
     "pteb": (
-        "cards.findings:find_rank_strengths",
-        "cards.findings:find_dataset_strengths",
+        "cards.findings:list_first_rank_findings",
+        "cards.findings:find_datasets_ranked_first",
         "pteb.drops:find_paraphrase_strengths",
     ),
     "hteb": (
-        "cards.findings:find_rank_strengths",
-        "cards.findings:find_dataset_strengths",
+        "cards.findings:list_first_rank_findings",
+        "cards.findings:find_datasets_ranked_first",
         "hteb.profile:find_axis_strengths",
     ),
     "score": ("rag.scoring:find_scoring_strengths",),
     "names": ("rag.probes:find_name_probe_strengths",),
-    "choose": ("rag.choice:find_choice_strengths",),
-    "sweep": ("rag.frontier:find_sweep_strengths",),
-    "calibration": ("calibration.thresholds:find_threshold_strengths",),
-    "hume": ("hume.gap:find_pairs_above_people",),
-    OTHER: ("cards.findings:find_rank_strengths", "cards.findings:find_dataset_strengths"),
+    "choose": ("rag.choice:list_choice_findings_for_system",),
+    "sweep": ("rag.frontier:iterate_system_strengths_in_sweep",),
+    "calibration": ("calibration.thresholds:make_threshold_strength_findings",),
+    "hume": ("hume.gap:make_findings_of_pairs_above_people",),
+    OTHER: ("cards.findings:list_first_rank_findings", "cards.findings:find_datasets_ranked_first"),
 }
 BAD = {
     "sage": (
-        "cards.findings:find_rank_weaknesses",
+        "cards.findings:list_findings_of_tasks_ranked_last",
         "cards.findings:find_dataset_weaknesses",
         "sage.similarity:find_edit_weaknesses",
     ),
     "pteb": (
-        "cards.findings:find_rank_weaknesses",
+        "cards.findings:list_findings_of_tasks_ranked_last",
         "cards.findings:find_dataset_weaknesses",
         "pteb.drops:find_paraphrase_weaknesses",
     ),
     "hteb": (
-        "cards.findings:find_rank_weaknesses",
+        "cards.findings:list_findings_of_tasks_ranked_last",
         "cards.findings:find_dataset_weaknesses",
         "hteb.profile:find_axis_weaknesses",
     ),
@@ -286,8 +288,8 @@ BAD = {
     "names": ("rag.probes:find_name_probe_weaknesses",),
     "noise": ("rag.probes:find_noise_probe_weaknesses",),
     "calibration": ("calibration.thresholds:find_threshold_weaknesses",),
-    "hume": ("hume.gap:find_pairs_below_people",),
-    OTHER: ("cards.findings:find_rank_weaknesses", "cards.findings:find_dataset_weaknesses"),
+    "hume": ("hume.gap:make_findings_of_pairs_below_people",),
+    OTHER: ("cards.findings:list_findings_of_tasks_ranked_last", "cards.findings:find_dataset_weaknesses"),
 }
 """What says something of a system, by the kind of run: loaded for such a run. It is asked by the system's row of the
 board in the modules BY_ROW, else by its name."""
@@ -303,7 +305,7 @@ class SystemCard:
     standings: tuple[SystemRunScores, ...]
     good: tuple[SystemFinding, ...]
     bad: tuple[SystemFinding, ...]
-    people: tuple[SystemBesidePeople, ...]
+    people: tuple[SystemVersusPeopleStatements, ...]
     price: SystemPriceFigures
     unknown: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
@@ -314,7 +316,7 @@ class SystemCard:
 
 def make_system_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
-    rows = list_board_rows(sorted(runs, key=lambda run: not has_board_of_tasks(run.record.kind)))
+    rows = list_board_rows(sorted(runs, key=lambda run: not is_protocol_with_task_board(run.record.kind)))
     cards = (_make_system_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
@@ -327,15 +329,15 @@ def make_cards_of_run(record: RunRecord, board: SystemBoard) -> tuple[SystemCard
 def _make_system_card(runs: Sequence[ReportRun], row: BoardRow) -> SystemCard | None:
     name = row.system.name
     has = [run for run in runs if _has_system(run, name)]
-    boards = [(run, run.board.row(name)) for run in has if has_board_of_tasks(run.record.kind)]
+    boards = [(run, run.board.row(name)) for run in has if is_protocol_with_task_board(run.record.kind)]
     several = len(runs) > 1
-    found = (find_system_standings(run, run.board.row(name), several=several) for run in has)
+    found = (make_scores_of_system_in_run(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)
     good, bad = (
-        _collect_findings(GOOD, has, name),
-        _collect_findings(BAD, has, name, _find_failed_and_cut_texts),
+        _collect_system_findings(GOOD, has, name),
+        _collect_system_findings(BAD, has, name, _make_findings_of_failed_and_cut_texts),
     )
-    beside = tuple(_compare_with_people(has, name))
+    beside = tuple(_iterate_comparisons_with_people(has, name))
     if not (standings or good or bad or beside or any(_is_system_measured(run, name) for run in has)):
         return None
     facts = dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))
@@ -369,7 +371,9 @@ def _is_system_measured(run: ReportRun, name: str) -> bool:
     return findings is not None and any(name in stack.axes.values() for stack in findings.parts[0].stacks)
 
 
-def _compare_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[SystemBesidePeople]:
+def _iterate_comparisons_with_people(
+    runs: Sequence[ReportRun], name: str
+) -> Iterator[SystemVersusPeopleStatements]:
     """What every study says of a system."""
     for run in runs:
         if run.record.kind == "hume":
@@ -387,7 +391,7 @@ def _load_finding_function(place: str) -> Say:
     return lambda run, row: say(run, row.system.name)
 
 
-def _collect_findings(
+def _collect_system_findings(
     sources: dict[str, tuple[str, ...]], runs: Sequence[ReportRun], name: str, *always: Say
 ) -> tuple[SystemFinding, ...]:
     findings = [
@@ -405,7 +409,7 @@ def _collect_findings(
     return tuple(sorted(findings, key=lambda finding: -finding.weight))
 
 
-def _find_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
+def _make_findings_of_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Cells that failed, and texts that were cut."""
     record, name = run.record, row.system.name
     cells = [cell for cell in record.cells if cell.system == name]

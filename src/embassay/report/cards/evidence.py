@@ -28,12 +28,12 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
 from embassay.report.runs import ReportRun, read_hume_summary, read_scoring, read_sweep_findings
 from embassay.stats import NORMAL, Estimate, Freedom, freedom_of_difference
-from embassay.stats.intervals import degrees_of_all_differences
+from embassay.stats.intervals import find_pooled_degrees_of_differences
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings
 
-__all__ = ["Basis", "RankedSystemEstimate", "RunEvidenceOnQuestion", "collect_question_evidence"]
+__all__ = ["Basis", "RunEvidenceOnQuestion", "SystemEstimateWithRanks", "collect_question_evidence"]
 
 Basis = Literal["quality", "share", "groups", "choice"]
 """What a value is: how good a system is at something that people want (`quality`), the share of it that is kept under
@@ -43,7 +43,7 @@ RESAMPLES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankedSystemEstimate(Estimate):
+class SystemEstimateWithRanks(Estimate):
     """A system's value at a question, its 95% interval where there is one, and the places that its run's tests leave it
     (None without tests)."""
 
@@ -66,14 +66,14 @@ class RunEvidenceOnQuestion:
     """
 
     run: ReportRun
-    contenders: tuple[RankedSystemEstimate, ...]
+    contenders: tuple[SystemEstimateWithRanks, ...]
     replicates: NDArray[np.float64]
     n: int
     unit: MeasureFormat
     note: str = ""
     equal: str = ""
     uneven: str = ""
-    people: RankedSystemEstimate | None = None
+    people: SystemEstimateWithRanks | None = None
     beside: str = ""
     has_outlook: bool = True
     free: Freedom = NORMAL
@@ -131,10 +131,10 @@ def _build_standings_evidence(
     )
     kinds, ranges = (
         {system.name: system.kind for system in run.record.systems},
-        run.record.find_comparison_scope(scope).ranges,
+        run.record.find_task_comparisons(scope).ranges,
     )
     contenders = [
-        RankedSystemEstimate(
+        SystemEstimateWithRanks(
             float(standing.headline.value or 0.0),
             *standing.headline.interval,
             name=standing.system,
@@ -143,14 +143,14 @@ def _build_standings_evidence(
         )
         for standing in ordered
     ]
-    strata = [one.headline.resampled_strata for one in ordered]
-    free = freedom_of_difference(*strata[:2], most=degrees_of_all_differences(strata))
+    strata = [one.headline.list_separately_resampled_strata for one in ordered]
+    free = freedom_of_difference(*strata[:2], most=find_pooled_degrees_of_differences(strata))
     evidence = RunEvidenceOnQuestion(
         run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free
     )
     if not collections:
         return evidence
-    sets, whole = _count_collections(run, ordered[0].system)
+    sets, whole = _count_collections_and_check_resampled(run, ordered[0].system)
     return replace(evidence, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
 
 
@@ -161,7 +161,7 @@ LEAST_COLLECTIONS = 5
 OVER_SETS = re.compile(r"over ([\d,]+) sets?\b")
 
 
-def _count_collections(run: ReportRun, system: str) -> tuple[int, bool]:
+def _count_collections_and_check_resampled(run: ReportRun, system: str) -> tuple[int, bool]:
     """How many collections a system was asked to group, and whether these are what was resampled: a dataset of one is
     resampled over its texts, which says nothing of other collections."""
     methods = {
@@ -180,11 +180,11 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion 
     """Of a scoring by people's labels, or by a golden set: its leading measure, with the values and the tests of its
     record, corrected by people or not."""
     score = read_scoring(run)
-    if score is None or _has_golden_judgements(run, score.judgements.path) == labels:
+    if score is None or _has_model_graded_judgements(run, score.judgements.path) == labels:
         return None
     from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
     from embassay.protocols.rag.scoring.standings import read_scored_runs
-    from embassay.report.rag.tables import TASK, choose_measure_unit
+    from embassay.report.rag.tables import TASK, choose_measure_number_format
 
     headline, scored = score.headline, read_scored_runs(run.record.path)
     ours = [
@@ -194,13 +194,15 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion 
     ]
     if len(ours) < 2:
         return None
-    evidence = _build_standings_evidence(run, ours, TASK, choose_measure_unit(headline), collections=False)
+    evidence = _build_standings_evidence(
+        run, ours, TASK, choose_measure_number_format(headline), collections=False
+    )
     other = find_less_judged_run(score)
     uneven = f"{other[0]} has fewer graded passages; use rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
 
-def _has_golden_judgements(run: ReportRun, path: str) -> bool:
+def _has_model_graded_judgements(run: ReportRun, path: str) -> bool:
     """Whether judgements come out of a golden run, whose grades a model gave. A path is as the command had it, so it is
     looked for from every folder above the run too."""
     starts = (Path(), *run.record.path.resolve().parents[:MOST_ABOVE])
@@ -213,11 +215,11 @@ MOST_ABOVE = 4
 """Folders above a run from which its command may have been given."""
 
 
-def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | None:
+def _make_sweep_evidence_on_encoders(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | None:
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
     findings = read_sweep_findings(run)
-    if findings is None or _has_golden_judgements(run, _describe_judgements(run)) == labels:
+    if findings is None or _has_model_graded_judgements(run, _find_judgement_source(run)) == labels:
         return None
     part, measure = findings.parts[0], findings.asked.measure
     best: dict[str, Any] = {}
@@ -227,7 +229,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
             best[name] = stack
     kinds = {system.name: system.kind for system in run.record.systems}
     contenders = [
-        RankedSystemEstimate(
+        SystemEstimateWithRanks(
             figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding")
         )
         for name, stack in best.items()
@@ -237,7 +239,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion | 
     ordered = tuple(sorted(contenders, key=lambda contender: (-contender.point, contender.name)))
     if len(ordered) < 2:
         return None
-    beaten = _find_beaten_encoders(part, measure)
+    beaten = _find_encoders_beaten_by_another(part, measure)
     may = tuple(row.name for row in ordered if row.name not in beaten)
     is_first = may == (ordered[0].name,)
     told = "ahead with all else equal" if is_first else "no encoder beats all others with all else equal"
@@ -255,7 +257,7 @@ LIKELY = 80
 """Resamples of 100 from which a leader is likely first."""
 
 
-def _find_beaten_encoders(part: SweepDatasetFindings, measure: str) -> set[str]:
+def _find_encoders_beaten_by_another(part: SweepDatasetFindings, measure: str) -> set[str]:
     """The encoders that another one beats in stacks that differ in nothing else, by the interval of the difference."""
     beaten: set[str] = set()
     for effect in part.effects:
@@ -269,7 +271,7 @@ def _find_beaten_encoders(part: SweepDatasetFindings, measure: str) -> set[str]:
     return beaten
 
 
-def _describe_judgements(run: ReportRun) -> str:
+def _find_judgement_source(run: ReportRun) -> str:
     """Where a sweep has its questions and judgements from."""
     datasets: Sequence[Mapping[str, Any]] = run.record.arguments.get("datasets") or ()
     return str(datasets[0].get("source", "")) if datasets else ""
@@ -290,8 +292,8 @@ def _choice_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
         return None
     dataset, told = choice
     contenders = [
-        RankedSystemEstimate(row.value, name=system.name, kind=system.kind)
-        for system in run.record.ranked_systems
+        SystemEstimateWithRanks(row.value, name=system.name, kind=system.kind)
+        for system in run.record.list_non_reference_systems
         if (row := run.record.find("choice", system.name, "p_best", dataset=dataset)) is not None
         and row.value is not None
     ]
@@ -310,20 +312,20 @@ def _choice_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
     )  # fmt: skip
 
 
-def _study_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
+def _make_human_study_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
     """Evidence of a study: systems on the items that people had; scripts in their place are no people."""
     evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), read_hume_summary(run)
     if evidence is None or summary is None:
         return None
-    from embassay.protocols.hume.results.markdown import name_answerers
+    from embassay.protocols.hume.results.markdown import describe_kind_of_answerers
 
-    if name_answerers(summary) == "people":
+    if describe_kind_of_answerers(summary) == "people":
         human = next((place.mean for place in summary.places if place.kind == "human"), None)
         won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
         beside = f"people lead on {won.wins} of {tables.format_noun_count(won.pairs, 'task')}" if won else ""
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
-        people = RankedSystemEstimate(human.value, human.low, human.high, name="people", kind="human")
+        people = SystemEstimateWithRanks(human.value, human.low, human.high, name="people", kind="human")
         return replace(evidence, people=people, beside=beside)
     return replace(evidence, note="scripts answered; for answers from people, use hume serve")
 
@@ -335,7 +337,7 @@ def _paraphrase_evidence(run: ReportRun, kind: str) -> RunEvidenceOnQuestion | N
     return _standings_evidence(run, (kind,), OVERALL, POINTS, basis=basis)
 
 
-def _robustness_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
+def _find_evidence_on_robustness(run: ReportRun) -> RunEvidenceOnQuestion | None:
     """Evidence of robustness: who only ignores noise reaches a third, and nobody leads with no more."""
     evidence = _standings_evidence(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
     if evidence is None or evidence.contenders[0].point > ONLY_NOISE + ROUNDING:
@@ -356,9 +358,9 @@ FINDERS: Mapping[str, Sequence[Finder]] = {
     "search": (
         lambda run: _scoring_evidence(run, labels=True),
         lambda run: _standings_evidence(run, ("original",), "retrieval", POINTS, means="nDCG@10 by labels"),
-        lambda run: _sweep_evidence(run, labels=True),
+        lambda run: _make_sweep_evidence_on_encoders(run, labels=True),
         lambda run: _scoring_evidence(run, labels=False),
-        lambda run: _sweep_evidence(run, labels=False),
+        lambda run: _make_sweep_evidence_on_encoders(run, labels=False),
         lambda run: _standings_evidence(run, ("pteb",), "retrieval", POINTS, means=PARAPHRASED),
         _choice_evidence,
     ),
@@ -368,13 +370,13 @@ FINDERS: Mapping[str, Sequence[Finder]] = {
     ),
     "damaged": (
         lambda run: _standings_evidence(run, ("sage",), "retrieval", SCORE, means=KEPT, basis="share"),
-        _robustness_evidence,
+        _find_evidence_on_robustness,
     ),
     "groups": (
         lambda run: _standings_evidence(run, ("sage",), "clustering", SCORE, basis="groups"),
         lambda run: _standings_evidence(run, ("pteb", "original"), "clustering", POINTS, basis="groups"),
     ),
-    "people": (_study_evidence,),
+    "people": (_make_human_study_evidence,),
 }
 """Where evidence on a question is looked for, the best first."""
 

@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.document.blocks import Part, Sentence, convert_sentence_to_text, join_names_with_and
-from embassay.protocols.compare import RankedSystemGroup, list_ranked_system_groups, read_run_values
+from embassay.protocols.compare import RankedSystemGroup, list_ranked_system_groups, read_comparable_run
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
-from embassay.protocols.kernel.tables import SCORE, MeasureFormat, choose_measure_format
+from embassay.protocols.kernel.tables import SCORE, MeasureFormat, choose_measure_format_of_protocol
 from embassay.records import ResultRow
 from embassay.report.board import (
     BoardRow,
     BoardTask,
     BoardValue,
     SystemBoard,
+    list_possible_leaders_above_reference,
     list_protocol_tasks,
     list_run_tasks,
-    list_systems_above_reference,
     name_row_system_in_sentence,
 )
 from embassay.report.notes import SMALL
-from embassay.report.record import APART, OVERALL, ComparisonScope, RunRecord
+from embassay.report.record import APART, OVERALL, RunRecord, TaskSystemComparisons
 from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.runs.spending import format_dollars
 
@@ -47,7 +47,7 @@ class SystemFinding:
     claims: tuple[Claim, ...] = ()
 
     @property
-    def bullet(self) -> Sentence:
+    def format_clause_as_sentence(self) -> Sentence:
         """The clause as a line of its own."""
         first, *rest = self.clause
         head = numbers.capitalise_unless_name(first) if isinstance(first, str) else first
@@ -100,34 +100,41 @@ NO_MORE = {"robustness": "a system that only keeps noise above the summary"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
-def find_rank_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
+def list_first_rank_findings(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Find the tasks on which its rank range is 1, then those where it includes 1."""
-    alone = [task for task in _list_ranked_tasks(run, row) if _find_rank_range(run, task, row) == (1, 1)]
+    alone = [
+        task
+        for task in _list_tasks_with_rank_for_system(run, row)
+        if _find_rank_range(run, task, row) == (1, 1)
+    ]
     maybe = [
         task
-        for task in _list_ranked_tasks(run, row)
-        if _is_possibly_first(run, task, row) and task not in alone + list_uninformative_tasks(run, row)
+        for task in _list_tasks_with_rank_for_system(run, row)
+        if _is_possibly_first(run, task, row)
+        and task not in alone + list_tasks_without_rank_information(run, row)
     ]
-    for noun, tasks in _group_tasks_by_contenders(run, row, alone):
+    for noun, tasks in _group_tasks_by_kind_of_opponents(run, row, alone):
         clause = f"beats every other {noun} on {_format_values_on_tasks(run, row, tasks)}"
-        yield make_finding(run, clause, weight=3, claims=_state_place_on_tasks("first", run, row, tasks))
+        yield make_finding(
+            run, clause, weight=3, claims=_make_place_claims_on_tasks("first", run, row, tasks)
+        )
     if maybe:
         clause = f"may be first on {_format_values_on_tasks(run, row, maybe)}"
         yield make_finding(
-            run, clause, weight=2, claims=_state_place_on_tasks("may be first", run, row, maybe)
+            run, clause, weight=2, claims=_make_place_claims_on_tasks("may be first", run, row, maybe)
         )
 
 
-def find_rank_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
+def list_findings_of_tasks_ranked_last(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Find the tasks where every other system of its field beats it, or a reference does as well."""
     last = [
         task
-        for task in _list_ranked_tasks(run, row)
-        if _is_surely_last(_find_scope_of_comparison(run, task.name, row), row)
+        for task in _list_tasks_with_rank_for_system(run, row)
+        if _is_surely_last(_find_comparison_group_of_system(run, task.name, row), row)
     ]
-    for noun, tasks in _group_tasks_by_contenders(run, row, last):
+    for noun, tasks in _group_tasks_by_kind_of_opponents(run, row, last):
         clause = f"is beaten by every other {noun} on {_format_values_on_tasks(run, row, tasks)}"
-        yield make_finding(run, clause, weight=4, claims=_state_place_on_tasks("last", run, row, tasks))
+        yield make_finding(run, clause, weight=4, claims=_make_place_claims_on_tasks("last", run, row, tasks))
     for i, task in enumerate(run.board.tasks):
         value, trivial = row.tasks[i], find_reference_line_score(run.record, task)
         if (
@@ -146,21 +153,21 @@ def find_rank_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
         yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 
-def _state_place_on_tasks(
+def _make_place_claims_on_tasks(
     relation: Relation, run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
 ) -> Iterator[Claim]:
     """State where a system stands on each of the tasks, in the field that it was compared in."""
     name = row.system.name
     for task in tasks:
         others = tuple(
-            other for other in _find_scope_of_comparison(run, task.name, row).systems if other != name
+            other for other in _find_comparison_group_of_system(run, task.name, row).systems if other != name
         )
         yield Claim(name, relation, task.name, others)
 
 
 def describe_overall_rank(run: ReportRun, row: BoardRow) -> str:
     """`rank 1–2 of 6 systems overall`; empty without a rank."""
-    scope = _find_scope_of_comparison(run, run.board.lead, row)
+    scope = _find_comparison_group_of_system(run, run.board.lead, row)
     ranges = scope.ranges.get(row.system.name)
     if ranges is None:
         return ""
@@ -169,13 +176,13 @@ def describe_overall_rank(run: ReportRun, row: BoardRow) -> str:
     return f"rank {numbers.format_rank_range(*ranges)} of {of} {where}"
 
 
-def list_uninformative_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
+def list_tasks_without_rank_information(run: ReportRun, row: BoardRow) -> list[BoardTask]:
     """The tasks on which the tests allow it every place: they say nothing of it."""
     return [
         task
-        for task in _list_ranked_tasks(run, row)
+        for task in _list_tasks_with_rank_for_system(run, row)
         if _find_rank_range(run, task, row)
-        == (1, len(_find_scope_of_comparison(run, task.name, row).systems))
+        == (1, len(_find_comparison_group_of_system(run, task.name, row).systems))
     ]
 
 
@@ -184,50 +191,50 @@ def _equals_constant_score(task: BoardTask, value: float, trivial: float) -> boo
     return not task.trivial_system and value > trivial - 1e-9
 
 
-def _list_ranked_tasks(run: ReportRun, row: BoardRow) -> list[BoardTask]:
+def _list_tasks_with_rank_for_system(run: ReportRun, row: BoardRow) -> list[BoardTask]:
     """The tasks of the board on which it has a rank among two or more."""
     return [task for task in run.board.tasks if _find_rank_range(run, task, row) is not None]
 
 
-def _find_scope_of_comparison(run: ReportRun, name: str, row: BoardRow) -> ComparisonScope:
+def _find_comparison_group_of_system(run: ReportRun, name: str, row: BoardRow) -> TaskSystemComparisons:
     """The field that it was compared in."""
-    for scope in (run.record.find_comparison_scope(name), run.record.find_comparison_scope(name + APART)):
+    for scope in (run.record.find_task_comparisons(name), run.record.find_task_comparisons(name + APART)):
         if row.system.name in scope.ranges:
             return scope
-    return run.record.find_comparison_scope(name)
+    return run.record.find_task_comparisons(name)
 
 
 def _find_rank_range(run: ReportRun, task: BoardTask, row: BoardRow) -> tuple[int, int] | None:
-    scope = _find_scope_of_comparison(run, task.name, row)
+    scope = _find_comparison_group_of_system(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
 def _is_possibly_first(run: ReportRun, task: BoardTask, row: BoardRow) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
-    first = _find_scope_of_comparison(run, task.name, row).first
-    return _find_rank_range(run, task, row) is not None and row.system.name in list_systems_above_reference(
-        run.board, first, task.name
-    )
+    first = _find_comparison_group_of_system(run, task.name, row).first
+    return _find_rank_range(
+        run, task, row
+    ) is not None and row.system.name in list_possible_leaders_above_reference(run.board, first, task.name)
 
 
-def _is_surely_last(scope: ComparisonScope, row: BoardRow) -> bool:
+def _is_surely_last(scope: TaskSystemComparisons, row: BoardRow) -> bool:
     last = len(scope.systems)
     return scope.ranges.get(row.system.name) == (last, last)
 
 
-def _group_tasks_by_contenders(
+def _group_tasks_by_kind_of_opponents(
     run: ReportRun, row: BoardRow, tasks: Sequence[BoardTask]
 ) -> Iterator[tuple[str, list[BoardTask]]]:
     """Group the tasks that have the same kind of field: all systems, encoders or classical metrics."""
     fields: dict[str, list[BoardTask]] = {}
     for task in tasks:
         fields.setdefault(
-            _name_kind_of_systems(run.board, _find_scope_of_comparison(run, task.name, row), row), []
+            _name_kind_of_systems(run.board, _find_comparison_group_of_system(run, task.name, row), row), []
         ).append(task)
     yield from fields.items()
 
 
-def _name_kind_of_systems(board: SystemBoard, scope: ComparisonScope, row: BoardRow) -> str:
+def _name_kind_of_systems(board: SystemBoard, scope: TaskSystemComparisons, row: BoardRow) -> str:
     kinds = {board.row(name).system.kind for name in scope.systems}
     every = {entry.system.kind for entry in board.rows if entry.system.ranked}
     if kinds == every or len(kinds) > 1:
@@ -252,7 +259,7 @@ MOST_BYTES = 20_000_000
 MOST_DATASETS = 3
 
 
-def find_dataset_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
+def find_datasets_ranked_first(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The datasets on which its rank is 1, by the same tests as on tasks."""
     firsts = [(field, place) for field, place in _list_dataset_ranks(run, row) if place == (1, 1)]
     if firsts:
@@ -292,7 +299,7 @@ def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
     if not several or not path.is_file() or path.stat().st_size > MOST_BYTES:
         return
     state = path.stat()
-    for field in _read_ranked_groups_cached(run.record.path, state.st_mtime_ns, state.st_size):
+    for field in _read_ranked_system_groups_cached(run.record.path, state.st_mtime_ns, state.st_size):
         if not field.dataset or several.get(field.task) != field.measure:
             continue
         for entrant in field.entrants:
@@ -310,7 +317,7 @@ def _format_values_on_datasets(run: ReportRun, row: BoardRow, placed: Sequence[P
     for field, _ in placed[:MOST_DATASETS]:
         result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
         value = (
-            format_result_with_interval(result, choose_measure_format(run.record.kind))
+            format_result_with_interval(result, choose_measure_format_of_protocol(run.record.kind))
             if result is not None
             else ""
         )
@@ -324,8 +331,10 @@ def _format_values_on_datasets(run: ReportRun, row: BoardRow, placed: Sequence[P
 
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
-def _read_ranked_groups_cached(folder: Path, _written: int, _size: int) -> tuple[RankedSystemGroup, ...]:
-    return tuple(list_ranked_system_groups(read_run_values(folder)))
+def _read_ranked_system_groups_cached(
+    folder: Path, _written: int, _size: int
+) -> tuple[RankedSystemGroup, ...]:
+    return tuple(list_ranked_system_groups(read_comparable_run(folder)))
 
 
 ASKED = (
@@ -360,15 +369,15 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
     for run in (other for other in own if other.record.kind == "pteb"):
         from embassay.report.pteb import drops as of_pteb
 
-        yield from of_pteb.list_uncertain_losses(run, run.board.row(row.system.name))
+        yield from of_pteb.describe_uncertain_losses(run, run.board.row(row.system.name))
     for run in (other for other in own if other.record.kind == "hteb"):
         from embassay.report.hteb import profile
 
-        yield from profile.list_uncertain_axes(run, run.board.row(row.system.name))
+        yield from profile.describe_uncertain_axes(run, run.board.row(row.system.name))
     yield from _say_differing_identities(own, row)
     yield from _say_tested_languages(own)
     if row.system.kind == "embedding":
-        source, price, _ = find_system_price(own, row.system.name)
+        source, price, _ = find_system_price_and_source(own, row.system.name)
         if source == "server" and price is None:
             yield "Its price is unknown; add price= to its name."
         yield "It is unknown whether it was trained on this data."
@@ -377,7 +386,8 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
 def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
     for run in runs:
         nothing = [
-            format_task_name(task) for task in list_uninformative_tasks(run, run.board.row(row.system.name))
+            format_task_name(task)
+            for task in list_tasks_without_rank_information(run, run.board.row(row.system.name))
         ]
         if nothing:
             names = convert_sentence_to_text(join_names_with_and(nothing))
@@ -425,7 +435,7 @@ def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Itera
         if run.record.systems_by_name[row.system.name].kind == row.system.kind
     }
     identities.pop("", None)
-    plainest = {_strip_identity_wrapper(identity) for identity in identities}
+    plainest = {_strip_cosine_from_identity(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
             f"It may differ between {convert_sentence_to_text(join_names_with_and(list(identities.values())))}: "
@@ -433,7 +443,7 @@ def _say_differing_identities(runs: Sequence[ReportRun], row: BoardRow) -> Itera
         )
 
 
-def _strip_identity_wrapper(identity: str) -> str:
+def _strip_cosine_from_identity(identity: str) -> str:
     """An identity without how it was wrapped: a metric of texts is the cosine of its encoder's vectors."""
     return identity.removeprefix("cosine(").removesuffix(")") if identity.startswith("cosine(") else identity
 
@@ -442,7 +452,7 @@ def _say_tested_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
         dataset.get("lang", "")
         for run in runs
-        for dataset in run.record.dataset_entries
+        for dataset in run.record.list_dataset_manifest_entries
         if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:
@@ -486,11 +496,13 @@ def make_system_price_figures(runs: Sequence[ReportRun], row: BoardRow) -> Syste
     """The figures of all runs that have the system."""
     sentences = [
         *_say_faster_systems(runs, row),
-        *(stack for run in runs for stack in _say_best_stack(run, row.system.name)),
+        *(stack for run in runs for stack in _describe_best_stack_with_system(run, row.system.name)),
     ]
-    costs = (_find_run_cost(run, row.system.name) for run in runs)
+    costs = (_find_cost_of_system_in_run(run, row.system.name) for run in runs)
     return SystemPriceFigures(
-        _say_price(runs, row.system.name), tuple(sentences), tuple(cost for cost in costs if cost is not None)
+        _describe_system_token_price(runs, row.system.name),
+        tuple(sentences),
+        tuple(cost for cost in costs if cost is not None),
     )
 
 
@@ -502,7 +514,7 @@ def compute_encoding_speed(record: RunRecord, system: str) -> float | None:
     return encoded / seconds if encoded and seconds else None
 
 
-def find_system_price(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None, str]:
+def find_system_price_and_source(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None, str]:
     """Who sets its price (`server`, `sweep` or nobody), US dollars per million tokens, and the day of the price."""
     for run in runs:
         facts = run.record.systems_by_name[system].facts
@@ -515,8 +527,8 @@ def find_system_price(runs: Sequence[ReportRun], system: str) -> tuple[str, floa
     return "", None, ""
 
 
-def _say_price(runs: Sequence[ReportRun], system: str) -> str:
-    source, price, day = find_system_price(runs, system)
+def _describe_system_token_price(runs: Sequence[ReportRun], system: str) -> str:
+    source, price, day = find_system_price_and_source(runs, system)
     if source == "server":
         known = (
             ""
@@ -530,7 +542,7 @@ def _say_price(runs: Sequence[ReportRun], system: str) -> str:
     return "Price: none, because it runs on your machine."
 
 
-def _find_run_cost(run: ReportRun, system: str) -> SystemRunCost | None:
+def _find_cost_of_system_in_run(run: ReportRun, system: str) -> SystemRunCost | None:
     record = run.record
     cells = [cell for cell in record.cells if cell.system == system]
     done = [cell for cell in cells if cell.status == "done"]
@@ -593,8 +605,8 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
 
 def _beats_other(run: ReportRun, a: BoardRow, b: BoardRow) -> bool:
     for scope in (
-        run.record.find_comparison_scope(run.board.lead),
-        run.record.find_comparison_scope(run.board.lead + APART),
+        run.record.find_task_comparisons(run.board.lead),
+        run.record.find_task_comparisons(run.board.lead + APART),
     ):
         pair = scope.pair(a.system.name, b.system.name)
         if pair is not None:
@@ -602,7 +614,7 @@ def _beats_other(run: ReportRun, a: BoardRow, b: BoardRow) -> bool:
     return False
 
 
-def _say_best_stack(run: ReportRun, system: str) -> Iterator[Sentence]:
+def _describe_best_stack_with_system(run: ReportRun, system: str) -> Iterator[Sentence]:
     """The best stack of a sweep that it is part of, with its price and time."""
     findings = read_sweep_findings(run)
     if findings is None or not findings.parts:

@@ -8,7 +8,6 @@ from functools import partial
 
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     Column,
     Heading,
     LabelledTableRow,
@@ -16,6 +15,7 @@ from embassay.document.blocks import (
     ParagraphBlock,
     Said,
     Sentence,
+    StyledBlockGroup,
     TabbedBlocks,
     Table,
     TableCell,
@@ -28,7 +28,7 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import LinearScale, draw_axis_labels, draw_difference_mark, fit_axis_scale
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis_transformations
-from embassay.protocols.hteb.profiles import TOTAL, name_axis_part
+from embassay.protocols.hteb.profiles import TOTAL, format_axis_part_name
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_count_claim
 from embassay.protocols.kernel.tables import POINTS
@@ -57,7 +57,7 @@ class SystemScoreChanges:
     @property
     def axes(self) -> dict[str, ResultRow]:
         """The changes of the axes that have a value."""
-        changes = {axis: self.changes.get(name_axis_part(axis)) for axis in AXES}
+        changes = {axis: self.changes.get(format_axis_part_name(axis)) for axis in AXES}
         return {name: row for name, row in changes.items() if row is not None and row.value is not None}
 
     @property
@@ -66,12 +66,12 @@ class SystemScoreChanges:
         return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
-def make_system_profiles(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
+def make_score_changes_of_systems(record: RunRecord, board: SystemBoard) -> list[SystemScoreChanges]:
     """Those of every system, in the order of the board."""
-    return [_make_system_profile(record, row) for row in board.rows]
+    return [_make_score_changes_of_system(record, row) for row in board.rows]
 
 
-def _make_system_profile(
+def _make_score_changes_of_system(
     record: RunRecord, row: BoardRow, task: str = OVERALL, dataset: str = ""
 ) -> SystemScoreChanges:
     headline = next(
@@ -80,17 +80,17 @@ def _make_system_profile(
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return SystemScoreChanges(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
-        {part: find("delta", variant=part) for part in list_transformations_and_axes(record)}
+        {part: find("delta", variant=part) for part in list_transformation_axis_and_total_names(record)}
     )  # fmt: skip
 
 
-def list_transformations_and_axes(record: RunRecord) -> tuple[str, ...]:
+def list_transformation_axis_and_total_names(record: RunRecord) -> tuple[str, ...]:
     """The transformations of the run, its axes, and the total."""
     chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
     names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
     return (
         *names,
-        *(name_axis_part(axis) for axis in AXES if select_axis_transformations(axis, names)),
+        *(format_axis_part_name(axis) for axis in AXES if select_axis_transformations(axis, names)),
         TOTAL,
     )
 
@@ -119,11 +119,13 @@ def is_little_lost(row: ResultRow | None) -> bool:
 
 def hteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [row for row in make_system_profiles(record, board) if row.row.system.ranked and row.axes]
+    profiles = [
+        row for row in make_score_changes_of_systems(record, board) if row.row.system.ranked and row.axes
+    ]
     if not profiles:
         return VerdictText(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
-    worst, sure = _state_worst_axis(profiles), _count_certain_losses(profiles)
-    highest, failed = _state_highest_total(profiles), _count_failed_texts(record)
+    worst, sure = _state_worst_axis(profiles), _make_certain_losses_claim(profiles)
+    highest, failed = _state_highest_total(profiles), _make_failed_texts_claim(record)
     most = _say_worst_axis(worst, board)
     lede = (
         *_say_highest_total(highest, profiles, board),
@@ -197,7 +199,7 @@ def _say_highest_total(
         )  # fmt: skip
 
 
-def _count_certain_losses(profiles: Sequence[SystemScoreChanges]) -> Claim:
+def _make_certain_losses_claim(profiles: Sequence[SystemScoreChanges]) -> Claim:
     """How many of the changes by axis are certain losses."""
     changes = [row for profile in profiles for row in profile.axes.values()]
     return make_count_claim("certain losses", sum(is_certain_loss(row) for row in changes), len(changes))
@@ -212,7 +214,7 @@ def _say_certain_losses(claim: Claim) -> Sentence:
     return (f"{claim.n} of {claim.of} {are} below 0.",)
 
 
-def _count_failed_texts(record: RunRecord) -> tuple[Claim, ...]:
+def _make_failed_texts_claim(record: RunRecord) -> tuple[Claim, ...]:
     """How many texts could not be transformed; none where all could."""
     counts = count_text_outcomes(record.manifest.get("transformations", {}).get("sources", ()))
     total = sum(counts.values())
@@ -229,26 +231,28 @@ def _say_failed_texts(claims: Sequence[Claim]) -> Iterator[Sentence]:
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: profiles, every transformation, datasets, and what became of the texts."""
     record, board = run.record, run.board
-    yield _describe_hteb_run(record, board)
+    yield _make_hteb_run_facts_line(record, board)
     yield hteb_verdict(record, board)
     yield from show_gravest_notes(list_run_notes(record), run.mark)
-    profiles = make_system_profiles(record, board)
+    profiles = make_score_changes_of_systems(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield ParagraphBlock(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
         "translation: transformed minus original, in points, with 95% intervals. An axis is the unweighted mean of its "
         "transformations, and the total is the unweighted mean of the axes. PTEB compares only paraphrased scores."
     )
-    yield BlockBox(
+    yield StyledBlockGroup(
         "panels",
         tuple(
-            _profile_panels([profile for profile in profiles if profile.row.system.ranked and profile.axes])
+            _make_score_change_panels(
+                [profile for profile in profiles if profile.row.system.ranked and profile.axes]
+            )
         ),
     )
-    yield _profile_table(profiles)
+    yield _make_axis_profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
     yield ParagraphBlock("The change in points under each transformation, mean over datasets.")
-    yield _transformation_table(record, profiles)
+    yield _make_changes_by_transformation_table(record, profiles)
     if panes := tuple(_profile_tables_by_dataset(record, board)):
         yield Heading("By dataset", "hteb-datasets")
         yield TabbedBlocks("Task", panes)
@@ -259,7 +263,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from map(build_collapsible_table, chosen)
 
 
-def _describe_hteb_run(record: RunRecord, board: SystemBoard) -> PageFactsLine:
+def _make_hteb_run_facts_line(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     told = record.manifest.get("transformations", {})
     sources = told.get("sources", ())
     runs = max((len(seeds) for source in sources for seeds in source.get("seeds", {}).values()), default=0)
@@ -269,14 +273,14 @@ def _describe_hteb_run(record: RunRecord, board: SystemBoard) -> PageFactsLine:
         "hteb",
         "HTEB",
         numbers.format_noun_count(len(board.tasks), "task"),
-        numbers.format_noun_count(len(record.ranked_systems), "system"),
+        numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         numbers.format_noun_count(len(sources), "transformation"),
         f"{numbers.format_noun_count(runs, 'run')}{by}",
         *sample,
     )
 
 
-def _profile_scale(profiles: Sequence[SystemScoreChanges]) -> LinearScale:
+def _fit_score_change_scale(profiles: Sequence[SystemScoreChanges]) -> LinearScale:
     ends = [
         value
         for profile in profiles
@@ -287,9 +291,9 @@ def _profile_scale(profiles: Sequence[SystemScoreChanges]) -> LinearScale:
     return fit_axis_scale([*ends, 0.0], within=None, factor=POINTS.factor)
 
 
-def _profile_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
+def _make_score_change_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
     """The profile plot of each of the first systems: its axes on one scale for all that are drawn."""
-    scale = _profile_scale(profiles[:MOST_DRAWN])
+    scale = _fit_score_change_scale(profiles[:MOST_DRAWN])
     for profile in profiles[:MOST_DRAWN]:
         kind = profile.row.system.kind
         lines = [
@@ -301,7 +305,7 @@ def _profile_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
                             draw_difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale),
                             POINTS.change(row.value or 0.0),
                         ),
-                        exact=_write_exact_interval(row),
+                        exact=_format_value_and_interval_percent(row),
                     ),
                 ),
             )
@@ -311,10 +315,10 @@ def _profile_panels(profiles: Sequence[SystemScoreChanges]) -> Iterator[Block]:
         table = Table(
             "", profile.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
         )
-        yield BlockBox("panel", (table,))
+        yield StyledBlockGroup("panel", (table,))
 
 
-def _write_exact_interval(row: ResultRow) -> str:
+def _format_value_and_interval_percent(row: ResultRow) -> str:
     values = (row.value, row.ci_low, row.ci_high)
     return ",".join("" if value is None else f"{100 * value:.6g}" for value in values)
 
@@ -323,7 +327,7 @@ def _change_entry(row: ResultRow | None) -> TableCell:
     return _make_points_cell(row, POINTS.change)
 
 
-def _score_entry(row: ResultRow | None) -> TableCell:
+def _make_score_cell(row: ResultRow | None) -> TableCell:
     return _make_points_cell(row, POINTS.text)
 
 
@@ -331,38 +335,40 @@ def _make_points_cell(row: ResultRow | None, form: Callable[[float], str]) -> Ta
     if row is None or row.value is None:
         return TableCell("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return TableCell(form(row.value), interval, _write_exact_interval(row))
+    return TableCell(form(row.value), interval, _format_value_and_interval_percent(row))
 
 
-def _profile_table(profiles: Sequence[SystemScoreChanges]) -> Table:
+def _make_axis_profile_table(profiles: Sequence[SystemScoreChanges]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
     paraphrased = any("paraphrasing" in profile.changes for profile in profiles)
-    axes = [name for name in AXES if any(name_axis_part(name) in profile.changes for profile in profiles)]
+    axes = [
+        name for name in AXES if any(format_axis_part_name(name) in profile.changes for profile in profiles)
+    ]
     heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
-        cells = [_score_entry(profile.original)]
+        cells = [_make_score_cell(profile.original)]
         cells += [_change_entry(profile.changes.get("paraphrasing"))] if paraphrased else []
-        cells += [_change_entry(profile.changes.get(name_axis_part(name))) for name in axes]
-        cells += [_change_entry(profile.changes[TOTAL]), _score_entry(profile.total)]
-        lines.append(_profile_line(profile.row, tuple(cells)))
+        cells += [_change_entry(profile.changes.get(format_axis_part_name(name))) for name in axes]
+        cells += [_change_entry(profile.changes[TOTAL]), _make_score_cell(profile.total)]
+        lines.append(_make_axis_profile_table_row(profile.row, tuple(cells)))
     columns = make_number_columns(*heads, "All axes", "HTEB total")
     return Table("hteb-profile", "Profiles", "System", columns, tuple(lines), is_titled=False, has_latex=True)
 
 
-def _profile_line(row: BoardRow, cells: tuple[TableCell, ...]) -> LabelledTableRow:
+def _make_axis_profile_table_row(row: BoardRow, cells: tuple[TableCell, ...]) -> LabelledTableRow:
     return LabelledTableRow(
         row.label, cells, row.system.kind, "" if row.system.ranked else "reference", row.system.name
     )
 
 
-def _transformation_table(record: RunRecord, profiles: Sequence[SystemScoreChanges]) -> Table:
-    names = [part for part in list_transformations_and_axes(record) if part in TRANSFORMATIONS]
+def _make_changes_by_transformation_table(record: RunRecord, profiles: Sequence[SystemScoreChanges]) -> Table:
+    names = [part for part in list_transformation_axis_and_total_names(record) if part in TRANSFORMATIONS]
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
     lines = tuple(
-        _profile_line(row.row, tuple(_change_entry(row.changes.get(name)) for name in names))
+        _make_axis_profile_table_row(row.row, tuple(_change_entry(row.changes.get(name)) for name in names))
         for row in profiles
     )
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
@@ -377,20 +383,24 @@ def _profile_tables_by_dataset(
             continue
         lines = []
         for dataset in datasets:
-            for row in board.sort_rows_by_task(task.name):
-                profile = _make_system_profile(record, row, task.name, dataset)
+            for row in board.sort_rows_by_score_on_task(task.name):
+                profile = _make_score_changes_of_system(record, row, task.name, dataset)
                 cells = (
-                    _score_entry(profile.original),
+                    _make_score_cell(profile.original),
                     *(
-                        _change_entry(profile.changes.get(name_axis_part(name)))
+                        _change_entry(profile.changes.get(format_axis_part_name(name)))
                         for name in AXES
-                        if name_axis_part(name) in profile.changes
+                        if format_axis_part_name(name) in profile.changes
                     ),
                     _change_entry(profile.changes[TOTAL]),
-                    _score_entry(profile.total),
+                    _make_score_cell(profile.total),
                 )
                 lines.append(LabelledTableRow(row.label, cells, row.system.kind, group=dataset))
-        heads = [AXES[name] for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
+        heads = [
+            AXES[name]
+            for name in AXES
+            if format_axis_part_name(name) in list_transformation_axis_and_total_names(record)
+        ]
         columns = make_number_columns("Original", *heads, "All axes", "Total")
         table = Table(f"hteb-{task.name}", task.title, "System", columns, tuple(lines), is_titled=False)
         yield task.title, (table,)
@@ -398,9 +408,13 @@ def _profile_tables_by_dataset(
 
 def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) -> Table:
     """Every system's original score, total, and change on each axis; for a terminal."""
-    axes = [name for name in AXES if name_axis_part(name) in list_transformations_and_axes(record)]
+    axes = [
+        name
+        for name in AXES
+        if format_axis_part_name(name) in list_transformation_axis_and_total_names(record)
+    ]
     rows: list[list[Said | TableCell]] = []
-    for profile in make_system_profiles(record, board):
+    for profile in make_score_changes_of_systems(record, board):
         cells: list[Said | TableCell] = [
             profile.row.rank or numbers.NONE,
             profile.row.system.name if wide else profile.row.label,
@@ -410,9 +424,9 @@ def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) ->
             format_score_or_state(profile.total, profile.row),
         ]
         cells += [
-            format_score_change(profile.changes.get(name_axis_part(name)))
+            format_score_change(profile.changes.get(format_axis_part_name(name)))
             if wide
-            else _change_entry(profile.changes.get(name_axis_part(name))).text
+            else _change_entry(profile.changes.get(format_axis_part_name(name))).text
             for name in axes
         ]
         rows.append(cells)
@@ -434,7 +448,7 @@ def format_score_or_state(row: ResultRow | None, of: BoardRow) -> Said | TableCe
 
 def find_axis_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The axes on which little can be lost."""
-    profile = _make_system_profile(run.record, row)
+    profile = _make_score_changes_of_system(run.record, row)
     kept = [
         f"{AXES[name].lower()} {format_score_change(change)}"
         for name, change in profile.axes.items()
@@ -447,7 +461,7 @@ def find_axis_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
 
 def find_axis_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The axis on which it breaks, and the transformation that takes most."""
-    profile = _make_system_profile(run.record, row)
+    profile = _make_score_changes_of_system(run.record, row)
     broken = {name: change for name, change in profile.axes.items() if is_certain_loss(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
@@ -464,9 +478,9 @@ def find_axis_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
         yield make_finding(run, clause, weight=3, place="hteb-transformations")
 
 
-def list_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
+def describe_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
     """The axes of which nobody knows whether it loses much or nothing."""
-    profile = _make_system_profile(run.record, row)
+    profile = _make_score_changes_of_system(run.record, row)
     undecided = [
         f"{AXES[name].lower()} ({format_score_change(change)})"
         for name, change in profile.axes.items()

@@ -14,7 +14,7 @@ from embassay.document.marks import LinearScale, fit_axis_scale
 from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.hume.published.standings import EASY, HARD
 from embassay.protocols.hume.record import AnnotatorAgreement, AnnotatorScore, DatasetLanguageRecord, Summary
-from embassay.protocols.hume.results.markdown import POINTS, name_answerers
+from embassay.protocols.hume.results.markdown import POINTS, describe_kind_of_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
@@ -23,7 +23,7 @@ from embassay.report.hume.families import (
     CONVENTIONS,
     COUNTS,
     TITLES,
-    PairModels,
+    DatasetLanguageModelScores,
     draw_agreement,
     draw_value_strip,
     format_agreement,
@@ -40,7 +40,7 @@ WORDS = {"easy": f"{100 * EASY:.0f} or more", "moderate": "between", "hard": f"u
 
 
 @dataclass(frozen=True)
-class PairAgreementRow:
+class DatasetLanguageAgreementRow:
     """A pair: its coefficient between the thresholds, its word, the others."""
 
     name: str
@@ -61,13 +61,13 @@ class PairAgreementRow:
 class AgreementTable:
     """All pairs with two or more annotators, on one scale; `alone` are the names of the others."""
 
-    rows: tuple[PairAgreementRow, ...]
+    rows: tuple[DatasetLanguageAgreementRow, ...]
     scale: LinearScale
     alone: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class NoisyPair:
+class LowAgreementDatasetLanguage:
     """A pair that is too noisy to rank models on: agreement, people and the best model, what to do."""
 
     name: str
@@ -97,7 +97,7 @@ class FamilyDifficulties:
     said: str
 
 
-def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
+def make_dataset_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> AgreementTable:
     """Agreement in full."""
     agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
@@ -106,7 +106,7 @@ def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> Agreeme
         for end in (agreement.value.value, agreement.value.low, agreement.value.high)
         if end is not None
     ]
-    scale = agreement_scale(ends)
+    scale = make_agreement_axis_scale(ends)
     rows = tuple(_agreement_row(pair, pair.agreement, scale) for pair in pairs if pair.agreement is not None)
     return AgreementTable(
         rows,
@@ -115,7 +115,7 @@ def all_pairs_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> Agreeme
     )
 
 
-def agreement_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale:
+def make_agreement_axis_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale:
     """The scale of agreement: from 0 to 1, or as far below 0 as the values go."""
     low = min([0.0, *(value for value in values if value < -HAIR)])
     return LinearScale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
@@ -123,11 +123,11 @@ def agreement_scale(values: Sequence[float], factor: float = 1.0) -> LinearScale
 
 def _agreement_row(
     pair: DatasetLanguageRecord, agreement: AnnotatorAgreement, scale: LinearScale
-) -> PairAgreementRow:
+) -> DatasetLanguageAgreementRow:
     bar = agreement.value
     # The script of the page sorts by exact numbers; people see rounded ones.
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
-    return PairAgreementRow(
+    return DatasetLanguageAgreementRow(
         name=pair.name,
         mark=draw_agreement(bar, LIMITS[pair.family], scale),
         coefficient=COEFFICIENTS.get(agreement.coefficient, agreement.coefficient),
@@ -158,12 +158,14 @@ def _describe_coefficient(name: str, value: float) -> str:
     )
 
 
-def find_low_agreement_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
+def find_low_agreement_datasets(
+    every: Sequence[DatasetLanguageModelScores],
+) -> tuple[LowAgreementDatasetLanguage, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [models for models in every if models.pair.trust == "low"]
     low.sort(key=lambda models: not models.pair.superhuman_on_noise)
     return tuple(
-        NoisyPair(
+        LowAgreementDatasetLanguage(
             models.pair.name,
             format_agreement(models.pair),
             format_score_with_interval(models.pair.human),
@@ -176,13 +178,15 @@ def find_low_agreement_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ..
     )
 
 
-def rate_human_pair_difficulty(pairs: Sequence[DatasetLanguageRecord]) -> FamilyDifficulties:
+def rate_dataset_difficulty_for_humans(pairs: Sequence[DatasetLanguageRecord]) -> FamilyDifficulties:
     """How hard the pairs are for people: easy from 70 points, hard under 50."""
     values = [pair.human.value for pair in pairs if pair.human.value is not None]
-    scale = agreement_scale(values, factor=100.0)
+    scale = make_agreement_axis_scale(values, factor=100.0)
     rows = tuple(
         FamilyDifficultyRow(
-            TITLES[family], _difficulty_strip(of_family, scale), _count_difficulties(of_family)
+            TITLES[family],
+            _draw_pair_difficulty_strip(of_family, scale),
+            _format_difficulty_counts(of_family),
         )
         for family in FAMILIES
         if (of_family := [pair for pair in pairs if pair.family == family])
@@ -192,11 +196,11 @@ def rate_human_pair_difficulty(pairs: Sequence[DatasetLanguageRecord]) -> Family
     return FamilyDifficulties(
         rows,
         scale,
-        f"{_count_difficulties(pairs).capitalize()} of {numbers.format_noun_count(len(pairs), 'pair')}.{ends}",
+        f"{_format_difficulty_counts(pairs).capitalize()} of {numbers.format_noun_count(len(pairs), 'pair')}.{ends}",
     )
 
 
-def _difficulty_strip(pairs: Sequence[DatasetLanguageRecord], scale: LinearScale) -> Markup:
+def _draw_pair_difficulty_strip(pairs: Sequence[DatasetLanguageRecord], scale: LinearScale) -> Markup:
     known = [
         (pair.human.value, f"{pair.name} {format_score_with_interval(pair.human)}")
         for pair in pairs
@@ -205,7 +209,7 @@ def _difficulty_strip(pairs: Sequence[DatasetLanguageRecord], scale: LinearScale
     return draw_value_strip(known, (HARD, EASY), scale)
 
 
-def _count_difficulties(pairs: Sequence[DatasetLanguageRecord]) -> str:
+def _format_difficulty_counts(pairs: Sequence[DatasetLanguageRecord]) -> str:
     counts = {word: sum(pair.difficulty == word for pair in pairs) for word in WORDS}
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none scored"
 
@@ -226,7 +230,7 @@ class LeadByAgreementScatter:
 
 
 def plot_model_lead_by_agreement(
-    summary: Summary, every: Sequence[PairModels]
+    summary: Summary, every: Sequence[DatasetLanguageModelScores]
 ) -> LeadByAgreementScatter | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
@@ -238,28 +242,30 @@ def plot_model_lead_by_agreement(
     if len(known) < FEWEST:
         return None
     largest = sorted(known, key=lambda item: -item[1])[:LABELLED]
-    points = [_lead_point(*item, named=item in largest) for item in known]
-    who = name_answerers(summary)
+    points = [_make_agreement_and_lead_point(*item, named=item in largest) for item in known]
+    who = describe_kind_of_answerers(summary)
     ahead = [y for _, y, _ in known]
     drawn = draw_scatter_plot(
         points,
-        PlotAxis(agreement_scale([x for x, _, _ in known]), "agreement of annotators"),
+        PlotAxis(make_agreement_axis_scale([x for x, _, _ in known]), "agreement of annotators"),
         PlotAxis(
             fit_axis_scale([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
             f"best model minus {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
         )
     )  # fmt: skip
-    said = _say_correlation(summary, len(known))
+    said = _say_agreement_gap_correlation(summary, len(known))
     return LeadByAgreementScatter(
         drawn, f"Lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 
 
-def _lead_point(agreement: float, ahead: float, models: PairModels, *, named: bool) -> PlotPoint:
+def _make_agreement_and_lead_point(
+    agreement: float, ahead: float, models: DatasetLanguageModelScores, *, named: bool
+) -> PlotPoint:
     return PlotPoint(agreement, ahead, "embedding", models.pair.name if named else "")
 
 
-def _say_correlation(summary: Summary, n: int) -> str:
+def _say_agreement_gap_correlation(summary: Summary, n: int) -> str:
     bar = summary.agreement_against_gap
     if bar is None or bar.value is None:
         return ""
@@ -306,7 +312,7 @@ class ScoresByConventionRow:
 
 
 @dataclass(frozen=True)
-class ScoreConventionTable:
+class HumanScoreByConventionTable:
     """The human score by convention, where a pair has several annotators."""
 
     columns: tuple[str, ...]
@@ -342,7 +348,7 @@ def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> An
     )
 
 
-def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreConventionTable | None:
+def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> HumanScoreByConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -350,18 +356,19 @@ def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> ScoreC
     ]
     if len(names) < 2:
         return None
-    return ScoreConventionTable(
+    return HumanScoreByConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
             ScoresByConventionRow(
-                record.name, tuple(_format_points_cell(record.conventions.get(name)) for name in names)
+                record.name,
+                tuple(_format_points_with_sort_key(record.conventions.get(name)) for name in names),
             )
             for record in several
         ),
     )
 
 
-def _format_points_cell(value: float | None) -> tuple[str, str]:
+def _format_points_with_sort_key(value: float | None) -> tuple[str, str]:
     return ("–", "") if value is None else (POINTS.text(value), f"{100 * value:.6g}")
 
 
@@ -378,7 +385,7 @@ class DisputedItemRow:
 
 
 @dataclass(frozen=True)
-class PairDisputes:
+class DisputedItemsOfDataset:
     """The items of one pair; `title` names it."""
 
     title: str
@@ -387,10 +394,10 @@ class PairDisputes:
     rows: tuple[DisputedItemRow, ...]
 
 
-def find_disputed_items(pairs: Sequence[DatasetLanguageRecord]) -> tuple[PairDisputes, ...]:
+def list_disputed_items_by_pair(pairs: Sequence[DatasetLanguageRecord]) -> tuple[DisputedItemsOfDataset, ...]:
     """The pairs that have such items. Reranking is answered by the places of documents (`is_marked`)."""
     return tuple(
-        PairDisputes(
+        DisputedItemsOfDataset(
             pair.name, _browser_language_tag(pair.lang), pair.family == "reranking",
             tuple(
                 DisputedItemRow(

@@ -23,27 +23,27 @@ from embassay.protocols.hume.record import (
     DatasetLanguageRecord,
     Summary,
     TaskDividedWithLlm,
-    read_divided_tasks,
     read_summary,
+    read_tasks_divided_with_llm,
 )
-from embassay.protocols.hume.results.markdown import POINTS, name_answerers
+from embassay.protocols.hume.results.markdown import POINTS, describe_kind_of_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, make_count_claim
 from embassay.report.board import SystemBoard
-from embassay.report.hume.differences import undecided_pairs_table
+from embassay.report.hume.differences import make_outlook_table_of_undecided_pairs
 from embassay.report.hume.families import (
-    PairModels,
-    average_llm_scores_by_family,
+    DatasetLanguageModelScores,
     format_agreement,
+    format_first_pair_names,
     format_interval_ends,
+    format_percent_of_human_if_agreed,
     format_score_in_points,
     format_score_with_interval,
-    is_annotator_range,
+    has_interval_over_annotators,
     keep_pairs_by_best_model_side,
-    list_first_pair_names,
-    list_model_names,
-    list_pairs_with_models,
-    percent_of_human_on_pair,
+    list_models_of_hume_record,
+    list_ranked_models_per_pair,
+    make_family_means_table,
 )
 from embassay.report.notes import list_run_notes
 from embassay.report.record import FEW, RunRecord, read_run_record, shorten_names_to_labels
@@ -61,19 +61,19 @@ def hume_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
 
 def describe_hume_verdict(summary: Summary) -> VerdictText:
     """Describe the verdict on a HUME run: the heading and up to four sentences."""
-    every, who = list_pairs_with_models(summary), name_answerers(summary)
-    label = shorten_names_to_labels(list_model_names(summary))
+    every, who = list_ranked_models_per_pair(summary), describe_kind_of_answerers(summary)
+    label = shorten_names_to_labels(list_models_of_hume_record(summary))
     if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
         return _gold_only_verdict(summary, label)
     if not any(models.models for models in every):
         return _people_only_verdict(summary, who)
-    sides, overall = count_pairs_by_model_side(every), _state_overall_human_place(summary)
-    extremes, wins = _state_largest_leads(every), _count_pair_wins(summary, every)
+    sides, overall = make_claims_of_datasets_by_model_side(every), _state_overall_human_place(summary)
+    extremes, wins = _make_largest_lead_claims(every), _make_dataset_win_claims(summary, every)
     sentences = (
         *_say_overall_human_place(summary, overall, who, label),
         *_disagreement_sentences(every),
         *_say_largest_leads(every, extremes, who, label),
-        *_say_pair_wins(wins, who),
+        *_say_pairs_won_by_people_or_model(wins, who),
     )
     return VerdictText(
         (pairs_above_people_heading(every, who),),
@@ -82,7 +82,7 @@ def describe_hume_verdict(summary: Summary) -> VerdictText:
     )
 
 
-def count_pairs_by_model_side(every: Sequence[PairModels]) -> dict[str, Claim]:
+def make_claims_of_datasets_by_model_side(every: Sequence[DatasetLanguageModelScores]) -> dict[str, Claim]:
     """On how many of the pairs that have an interval of people the best model is above it, and below it; and of those
     above, on how many people agree little, and on how many their agreement is unknown."""
     known = [models for models in every if models.side]
@@ -100,13 +100,13 @@ def count_pairs_by_model_side(every: Sequence[PairModels]) -> dict[str, Claim]:
     }
 
 
-def pairs_above_people_heading(every: Sequence[PairModels], who: str) -> str:
+def pairs_above_people_heading(every: Sequence[DatasetLanguageModelScores], who: str) -> str:
     """On how many pairs a model is above the interval of people, with what is known of their agreement there.
 
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    claims = count_pairs_by_model_side(every)
+    claims = make_claims_of_datasets_by_model_side(every)
     above, below = claims["above"], claims["below"]
     if not above.of:
         return f"Models cannot be compared with {who} because there is no interval"
@@ -128,12 +128,12 @@ def pairs_above_people_heading(every: Sequence[PairModels], who: str) -> str:
     return long if len(long) <= MOST else f"Models pass {said}"
 
 
-def _describe_agreement(models: PairModels) -> str:
+def _describe_agreement(models: DatasetLanguageModelScores) -> str:
     agreement = models.pair.agreement
     return f"agreement {format_agreement(models.pair)}" if agreement is not None else "agreement unknown"
 
 
-def _say_annotator_agreement(beside: Sequence[PairModels]) -> str:
+def _say_annotator_agreement(beside: Sequence[DatasetLanguageModelScores]) -> str:
     """Say how far people agree on these pairs."""
     if len(beside) == 1:
         return _describe_agreement(beside[0])
@@ -202,7 +202,11 @@ def _say_overall_human_place(
     place, best, over = claims
     ends = format_interval_ends(human.mean)
     score = format_score_in_points(human.mean) + (
-        f" (95% {ends})" if ends and not is_annotator_range(human.mean) else f" ({ends})" if ends else ""
+        f" (95% {ends})"
+        if ends and not has_interval_over_annotators(human.mean)
+        else f" ({ends})"
+        if ends
+        else ""
     )
     pairs = _format_answered_pair_count(over.n, over.of)
     yield (
@@ -217,11 +221,11 @@ def _format_answered_pair_count(known: int, pairs: int) -> str:
     return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
 
 
-def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
+def _disagreement_sentences(every: Sequence[DatasetLanguageModelScores]) -> Iterator[Sentence]:
     low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
         yield (
-            f"Annotator agreement is low on {list_first_pair_names(low, 3)}, so do not rank models there.",
+            f"Annotator agreement is low on {format_first_pair_names(low, 3)}, so do not rank models there.",
         )
     elif every and all(models.pair.trust is None for models in every):
         yield (
@@ -229,7 +233,7 @@ def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
         )
 
 
-def _state_largest_leads(every: Sequence[PairModels]) -> tuple[Claim, ...]:
+def _make_largest_lead_claims(every: Sequence[DatasetLanguageModelScores]) -> tuple[Claim, ...]:
     """The largest lead of a model over people, and that of people over the best model, of all pairs."""
     gaps = {models.pair.name: (gap, models) for models in every if (gap := models.gap()) is not None}
     if not gaps:
@@ -247,7 +251,7 @@ def _state_largest_leads(every: Sequence[PairModels]) -> tuple[Claim, ...]:
 
 
 def _say_largest_leads(
-    every: Sequence[PairModels], claims: Sequence[Claim], who: str, label: Mapping[str, str]
+    every: Sequence[DatasetLanguageModelScores], claims: Sequence[Claim], who: str, label: Mapping[str, str]
 ) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
     by_name = {models.pair.name: models for models in every}
@@ -268,7 +272,9 @@ def _say_largest_leads(
             )  # fmt: skip
 
 
-def _count_pair_wins(summary: Summary, every: Sequence[PairModels]) -> tuple[Claim, ...]:
+def _make_dataset_win_claims(
+    summary: Summary, every: Sequence[DatasetLanguageModelScores]
+) -> tuple[Claim, ...]:
     """By scores alone, on how many pairs the best model is above people, and people above it and above the median."""
     ahead = sum(gap < 0 for models in every if (gap := models.gap()) is not None)
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
@@ -282,7 +288,7 @@ def _count_pair_wins(summary: Summary, every: Sequence[PairModels]) -> tuple[Cla
     )
 
 
-def _say_pair_wins(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
+def _say_pairs_won_by_people_or_model(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
     """Say how many pairs are won by scores alone, which count otherwise than by the interval."""
     if claims:
         ahead, best, middle = claims
@@ -307,11 +313,11 @@ SMALL = 30
 def hume_notes(summary: Summary) -> Iterator[NoteParts]:
     """Kind, what, consequence and mend of every note, the gravest first."""
     yield from _simulation_notes(summary)
-    yield from _failure_notes(summary)
-    yield from _noise_notes(summary.pairs)
+    yield from _iterate_failed_answer_notes(summary)
+    yield from _list_notes_of_low_agreement_pairs(summary.pairs)
     yield from _single_annotator_notes(summary.pairs)
     yield from _few_items_notes(summary.pairs)
-    yield from _flag_notes(summary.pairs)
+    yield from _iterate_flagged_answer_notes(summary.pairs)
     yield from _dataset_notes(summary.pairs)
     for note in summary.notes:
         yield "warning", note, "", ""
@@ -324,7 +330,7 @@ def _dataset_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts
         for flag in pair.flags:
             where.setdefault(flag.rstrip("."), []).append(pair)
     for flag, flagged in where.items():
-        yield "warning", f"{list_first_pair_names(flagged)}: {flag}.", "", ""
+        yield "warning", f"{format_first_pair_names(flagged)}: {flag}.", "", ""
 
 
 def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
@@ -340,7 +346,7 @@ def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
         )
 
 
-def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
+def _iterate_failed_answer_notes(summary: Summary) -> Iterator[NoteParts]:
     scores = [system_score for pair in summary.pairs for system_score in (*pair.models, *pair.llms)]
     label = shorten_names_to_labels(tuple(dict.fromkeys(system_score.system for system_score in scores)))
     lost: dict[str, int] = {}
@@ -372,20 +378,20 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
         yield "failed", f"More missing scores: {len(missing) - 4}.", "", ""
 
 
-def _noise_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
+def _list_notes_of_low_agreement_pairs(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     noisy = [pair for pair in pairs if pair.superhuman_on_noise]
     low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
         above = "a model outscores annotators whose agreement is low"
         yield (
             "noise",
-            f"On {_format_pair_count(noisy)}, {above}: {list_first_pair_names(noisy, 5)}.",
+            f"On {_format_pair_count(noisy)}, {above}: {format_first_pair_names(noisy, 5)}.",
             "The model may have learned labels that people do not share, which does not make it better.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
         yield (
-            "noise", f"Annotator agreement is low on {_format_pair_count(low)}: {list_first_pair_names(low, 5)}.",
+            "noise", f"Annotator agreement is low on {_format_pair_count(low)}: {format_first_pair_names(low, 5)}.",
             "Model rankings mean little there.", low[0].advice or "Improve the task or drop it."
         )  # fmt: skip
 
@@ -394,7 +400,7 @@ def _single_annotator_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[
     alone = [pair for pair in pairs if len(pair.annotators) == 1]
     if alone:
         of = f"{len(alone)} of {numbers.format_noun_count(len(pairs), 'pair')}"
-        named = f" ({list_first_pair_names(alone)})" if len(alone) <= 4 else ""
+        named = f" ({format_first_pair_names(alone)})" if len(alone) <= 4 else ""
         shares = any(
             record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
         )
@@ -420,7 +426,7 @@ def _few_items_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NotePar
     ):
         if few:
             least = min(record.n for record in few)
-            names = list_first_pair_names(few)
+            names = format_first_pair_names(few)
             yield (
                 "small n",
                 f"{_format_pair_count(few).capitalize()} with few items (smallest n: {least}): {names}.",
@@ -428,7 +434,7 @@ def _few_items_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NotePar
             )  # fmt: skip
 
 
-def _flag_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
+def _iterate_flagged_answer_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
@@ -453,20 +459,20 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     """A HUME run; what more labels would cost at a `price` each. DataError where the folder has no `summary.json`."""
     folder = Path(run)
     summary = read_summary(folder)
-    label = shorten_names_to_labels(list_model_names(summary))
+    label = shorten_names_to_labels(list_models_of_hume_record(summary))
     yield describe_hume_verdict(summary)
-    yield _pairs_table(summary, label)
+    yield _make_pair_results_table(summary, label)
     if wide:
         yield _ranked_places_table(summary, label)
-    undecided = undecided_pairs_table(
-        summary, list_pairs_with_models(summary), None if wide else MOST_OPEN, price
+    undecided = make_outlook_table_of_undecided_pairs(
+        summary, list_ranked_models_per_pair(summary), None if wide else MOST_OPEN, price
     )
     if undecided is not None:
         yield ParagraphBlock(f"{undecided.title}:")
         yield undecided
-    yield from divided_items_view(read_divided_tasks(folder))
+    yield from view_items_divided_between_llm_people(read_tasks_divided_with_llm(folder))
     notes = [note.plain for note in list_run_notes(read_run_record(folder))]
-    notes += [*_llm_notes(summary, label), *_leader_notes(summary, label)]
+    notes += [*_llm_notes(summary, label), *_iterate_notes_on_leading_ranks(summary, label)]
     yield CautionNotes(tuple(notes), more=tuple(_explain_table_signs(summary)))
     yield from say_where_report_is(folder, "tables")
 
@@ -475,7 +481,7 @@ SHARED = ("agreed", "check", "disagree", "unread", "biased")
 """Why an item is the model's or people's, in the order of the columns."""
 
 
-def divided_items_view(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
+def view_items_divided_between_llm_people(tasks: Sequence[TaskDividedWithLlm]) -> Iterator[Block]:
     """View what `hume hybrid` found: which items people must answer; nothing without tasks."""
     if not tasks:
         return
@@ -536,7 +542,7 @@ def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
     theirs = sum(task.owner == "people" for task in tasks)
     yield ParagraphBlock(f"People keep {theirs} of {numbers.format_noun_count(len(tasks), 'task')}.")
     if unsure := [
-        task.task for task in tasks if task.agreement is not None and not task.is_agreement_decided
+        task.task for task in tasks if task.agreement is not None and not task.is_agreement_level_certain
     ]:
         named = convert_sentence_to_text(join_names_with_and(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
@@ -559,24 +565,26 @@ def _format_contradiction_rate(bar: Estimate) -> str:
     return f"{numbers.format_percent(bar.value)} ({numbers.format_interval(100 * low, 100 * high, 0)}%)"
 
 
-def _pairs_table(summary: Summary, label: Mapping[str, str]) -> Table:
-    who = name_answerers(summary).capitalize().removesuffix(" annotators")
+def _make_pair_results_table(summary: Summary, label: Mapping[str, str]) -> Table:
+    who = describe_kind_of_answerers(summary).capitalize().removesuffix(" annotators")
     heads: list[str | Column] = [
         "Pair", *make_number_columns("n", f"{who}, 95%"), "Agreement",
         *make_number_columns("Best", "Difference"), "Model",
         *make_number_columns("Of people", "Paired, 95%")
     ]  # fmt: skip
     return Table.of(
-        "pairs", heads, (_pair_row(standing, label) for standing in list_pairs_with_models(summary))
+        "pairs",
+        heads,
+        (_make_dataset_pair_row(standing, label) for standing in list_ranked_models_per_pair(summary)),
     )
 
 
-def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
+def _make_dataset_pair_row(models: DatasetLanguageModelScores, label: Mapping[str, str]) -> list[str]:
     pair, best = models.pair, models.best
     agreement = format_agreement(pair) + (" !" if pair.trust == "low" else "")
     people = (
         f"{format_score_in_points(pair.human)} "
-        f"{format_interval_ends(pair.human)}{' r' if is_annotator_range(pair.human) else '  '}"
+        f"{format_interval_ends(pair.human)}{' r' if has_interval_over_annotators(pair.human) else '  '}"
     )
     cells = [pair.name, numbers.format_count(pair.n), people, agreement]
     if best is None:
@@ -585,7 +593,7 @@ def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     return [
         *cells, format_score_in_points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        percent_of_human_on_pair(pair, best.percent_of_human),
+        format_percent_of_human_if_agreed(pair, best.percent_of_human),
         numbers.NONE if paired is None else format_interval_ends(paired)
     ]  # fmt: skip
 
@@ -594,12 +602,16 @@ def _ranked_places_table(summary: Summary, label: Mapping[str, str]) -> Table:
     rows = (
         [
             numbers.NONE if place.rank is None else str(place.rank),
-            name_answerers(summary).capitalize() if place.kind == "human" else label.get(place.system, place.system),
-            format_score_in_points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a",
+            describe_kind_of_answerers(summary).capitalize()
+            if place.kind == "human"
+            else label.get(place.system, place.system),
+            format_score_in_points(place.mean)
+            if place.mean.value is not None
+            else place.mean.reason or "n/a",
             place.kind,
         ]
         for place in summary.places
-    )  # fmt: skip
+    )
     return Table.of(
         "places",
         (*make_number_columns("Place"), "Who", *make_number_columns("Mean over pairs"), "Kind"),
@@ -609,7 +621,7 @@ def _ranked_places_table(summary: Summary, label: Mapping[str, str]) -> Table:
 
 
 def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    means = average_llm_scores_by_family(summary)
+    means = make_family_means_table(summary)
     if means is None:
         return
     scores = ", ".join(
@@ -618,17 +630,21 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
         if row.mean_over_all_pairs.value is not None
     )
     people = means.people.mean_over_all_pairs.value
-    beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
+    beside = (
+        ""
+        if people is None
+        else f"; {describe_kind_of_answerers(summary)} on the same pairs {POINTS.text(people)}"
+    )
     yield (
         f"Language models as annotators, mean over {numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
     )
 
 
-def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
+def _iterate_notes_on_leading_ranks(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     ranked = [place for place in summary.places if place.rank is not None][:_LEADERS]
     if len(summary.pairs) < 2 or len(ranked) < 2:
         return
-    who = name_answerers(summary)
+    who = describe_kind_of_answerers(summary)
     named = (
         f"{place.rank} {who if place.kind == 'human' else label.get(place.system, place.system)} "
         f"{format_score_in_points(place.mean)}"
@@ -638,16 +654,16 @@ def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
 
 
 def _explain_table_signs(summary: Summary) -> Iterator[str]:
-    every: Sequence[PairModels] = list_pairs_with_models(summary)
+    every: Sequence[DatasetLanguageModelScores] = list_ranked_models_per_pair(summary)
     if any(models.best is not None and models.best.outside for models in every):
         yield (
-            f"* outside the interval of {name_answerers(summary)}. This is not a significance test, "
+            f"* outside the interval of {describe_kind_of_answerers(summary)}. This is not a significance test, "
             "because the model’s uncertainty is ignored."
         )
-    if any(is_annotator_range(models.pair.human) for models in every):
+    if any(has_interval_over_annotators(models.pair.human) for models in every):
         yield (
             "r: range from the lowest to the highest annotator, not a 95% interval. All other intervals are at 95%."
         )
     if any(models.pair.trust == "low" for models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
-    yield f"Points are 100 times the measure. Difference: best model minus {name_answerers(summary)}."
+    yield f"Points are 100 times the measure. Difference: best model minus {describe_kind_of_answerers(summary)}."

@@ -15,26 +15,26 @@ from embassay.protocols.hume.record import (
     DatasetLanguageRecord,
     PeopleWinCount,
     Summary,
-    SystemPlace,
+    SystemMeanAndRank,
     SystemScore,
 )
-from embassay.protocols.hume.results.markdown import POINTS, name_answerers
+from embassay.protocols.hume.results.markdown import POINTS, describe_kind_of_answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
     TITLES,
-    PairModels,
+    DatasetLanguageModelScores,
     draw_bar_from_zero,
     draw_interval_bar,
     draw_value_marker,
     format_agreement,
     format_exact_points_and_ends,
+    format_first_pair_names,
     format_interval_ends,
     format_percent_of_human,
+    format_percent_of_human_if_agreed,
     format_score_in_points,
-    list_first_pair_names,
-    list_model_names,
-    percent_of_human_on_pair,
+    list_models_of_hume_record,
 )
 from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 from embassay.report.record import shorten_names_to_labels
@@ -87,7 +87,7 @@ class HumanWinPanel:
     rows: tuple[HumanWinRow, ...]
 
 
-def rank_people_and_models(summary: Summary) -> RankedPlaceGroups | None:
+def make_people_and_models_rank_chart(summary: Summary) -> RankedPlaceGroups | None:
     """The ranking; None for one pair or nobody to rank."""
     shown = [place for place in summary.places if place.rank is not None or place.kind != "llm"]
     if len(summary.pairs) < 2 or len(shown) < 2:
@@ -97,7 +97,10 @@ def rank_people_and_models(summary: Summary) -> RankedPlaceGroups | None:
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
     scale = fit_axis_scale(ends, factor=100.0)
     rows = tuple(
-        _place_row(row, label.get(row.system, ""), human, name_answerers(summary), scale) for row in shown
+        _make_ranked_system_row(
+            row, label.get(row.system, ""), human, describe_kind_of_answerers(summary), scale
+        )
+        for row in shown
     )
     groups = [("", tuple(row for row in rows if not row.reason))]
     groups.extend(
@@ -110,8 +113,8 @@ def rank_people_and_models(summary: Summary) -> RankedPlaceGroups | None:
     )  # fmt: skip
 
 
-def _place_row(
-    place: SystemPlace, label: str, human: float | None, who: str, scale: LinearScale
+def _make_ranked_system_row(
+    place: SystemMeanAndRank, label: str, human: float | None, who: str, scale: LinearScale
 ) -> RankedPlaceRow:
     bar = place.mean
     whole = bar.low is not None
@@ -158,7 +161,8 @@ def human_win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
     every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
         HumanWinPanel(
-            "All pairs, against the", tuple(_win_row(wins, f"{wins.reference} model") for wins in every)
+            "All pairs, against the",
+            tuple(_make_human_win_row(wins, f"{wins.reference} model") for wins in every),
         )
     ]
     for by, title in (("family", "By task family"), ("group", "By dataset group"), ("lang", "By language")):
@@ -168,7 +172,7 @@ def human_win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
         if len(of_group) > 1:
             of_group.sort(key=lambda wins: -wins.pairs)
             named = [_group_title(wins.group) for wins in of_group]
-            panels.append(HumanWinPanel(title, tuple(map(_win_row, of_group, named))))
+            panels.append(HumanWinPanel(title, tuple(map(_make_human_win_row, of_group, named))))
     return tuple(panel for panel in panels if panel.rows)
 
 
@@ -176,7 +180,7 @@ def _group_title(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
 
 
-def _win_row(wins: PeopleWinCount, label: str) -> HumanWinRow:
+def _make_human_win_row(wins: PeopleWinCount, label: str) -> HumanWinRow:
     rate = wilson(wins.wins / wins.pairs, wins.pairs)
     return HumanWinRow(label, draw_interval_bar(rate, "human", SHARES), f"{wins.wins} of {wins.pairs}")
 
@@ -205,9 +209,11 @@ class HumanGapChart:
     is_best: bool
 
 
-def build_human_gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[HumanGapChart, ...]:
+def build_human_gap_charts(
+    summary: Summary, every: Sequence[DatasetLanguageModelScores]
+) -> tuple[HumanGapChart, ...]:
     """Build the charts of the gap against the best model, then against the median one."""
-    label = shorten_names_to_labels(list_model_names(summary))
+    label = shorten_names_to_labels(list_models_of_hume_record(summary))
     charts = (_build_human_gap_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
@@ -215,11 +221,11 @@ def build_human_gap_charts(summary: Summary, every: Sequence[PairModels]) -> tup
 
 
 def _build_human_gap_chart(
-    reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]
+    reference: str, title: str, every: Sequence[DatasetLanguageModelScores], label: dict[str, str]
 ) -> HumanGapChart:
     gaps = [(gap, rank) for rank in every if (gap := rank.gap(reference)) is not None]
     scale = fit_axis_scale([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
-    by_lang: dict[str, list[tuple[float, PairModels]]] = {}
+    by_lang: dict[str, list[tuple[float, DatasetLanguageModelScores]]] = {}
     for gap, models in sorted(gaps, key=lambda item: -item[0]):
         by_lang.setdefault(models.pair.lang, []).append((gap, models))
     # Stable: languages of equal means keep the order of their largest gap.
@@ -235,14 +241,14 @@ def _build_human_gap_chart(
 
 
 def _make_human_gap_row(
-    gap: float, models: PairModels, reference: str, scale: LinearScale, label: dict[str, str]
+    gap: float, models: DatasetLanguageModelScores, reference: str, scale: LinearScale, label: dict[str, str]
 ) -> HumanGapRow:
     best = models.best if reference == "best" else None
     other = format_score_in_points(best.score) if best is not None else POINTS.text(models.median or 0.0)
     return HumanGapRow(
         models.pair.dataset, draw_bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "",
-        percent_of_human_on_pair(models.pair, best.percent_of_human) if best is not None else ""
+        format_percent_of_human_if_agreed(models.pair, best.percent_of_human) if best is not None else ""
     )  # fmt: skip
 
 
@@ -278,7 +284,7 @@ class SystemDifferencesOnPair:
 
 
 @dataclass(frozen=True)
-class DifferencesAcrossPairs:
+class HumanDifferencesByDatasetLanguage:
     """The systems of several pairs side by side: `heads` are the pairs with their scales, a line has a row per pair,
     None where the system was not scored on it."""
 
@@ -288,7 +294,9 @@ class DifferencesAcrossPairs:
     reasons: tuple[str, ...]
 
 
-def join_difference_plots_in_table(plots: Sequence[SystemDifferencesOnPair]) -> DifferencesAcrossPairs | None:
+def merge_pair_difference_plots(
+    plots: Sequence[SystemDifferencesOnPair],
+) -> HumanDifferencesByDatasetLanguage | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -303,20 +311,23 @@ def join_difference_plots_in_table(plots: Sequence[SystemDifferencesOnPair]) -> 
         (name, kinds[name], tuple(rows.get(name) for rows in by_label))
         for name in sorted(kinds, key=lambda kind: places[kind])
     )
-    return DifferencesAcrossPairs(
+    return HumanDifferencesByDatasetLanguage(
         tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
         tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons))
     )  # fmt: skip
 
 
 def find_pairs_undecided_vs_people(
-    summary: Summary, every: Sequence[PairModels]
+    summary: Summary, every: Sequence[DatasetLanguageModelScores]
 ) -> tuple[UndecidedDifference, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    rows, label = [], shorten_names_to_labels(list_model_names(summary))
+    rows, label = [], shorten_names_to_labels(list_models_of_hume_record(summary))
     for models in every:
-        best, tested = models.best, [own for own in _sort_known_differences(models.pair) if own.p is not None]
+        best, tested = (
+            models.best,
+            [own for own in _sort_scores_by_difference_to_people(models.pair) if own.p is not None],
+        )
         if best is None or best not in tested or best.difference is None:
             continue
         low, high = best.difference.low, best.difference.high
@@ -329,13 +340,17 @@ def find_pairs_undecided_vs_people(
     return tuple(rows)
 
 
-def undecided_pairs_table(
-    summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
+def make_outlook_table_of_undecided_pairs(
+    summary: Summary,
+    every: Sequence[DatasetLanguageModelScores],
+    most: int | None = None,
+    price: float | None = None,
 ) -> Table | None:
     """Make the table of undecided pairs: what more items would achieve for each; None without any."""
     rows = find_pairs_undecided_vs_people(summary, every)
     title = (
-        f"What more items would achieve: the chance to separate the best model from {name_answerers(summary)}"
+        "What more items would achieve: the chance to separate the best model "
+        f"from {describe_kind_of_answerers(summary)}"
     )
     table = undecided_outlook_table(
         title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS
@@ -345,24 +360,26 @@ def undecided_pairs_table(
 
 def make_pair_difference_plots(summary: Summary) -> tuple[SystemDifferencesOnPair, ...]:
     """A plot for every pair with differences; published results have none, as they have no items."""
-    label = shorten_names_to_labels(list_model_names(summary))
-    known = [(pair, gaps) for pair in summary.pairs if (gaps := _sort_known_differences(pair))]
-    return tuple(_make_difference_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
+    label = shorten_names_to_labels(list_models_of_hume_record(summary))
+    known = [(pair, gaps) for pair in summary.pairs if (gaps := _sort_scores_by_difference_to_people(pair))]
+    return tuple(
+        _make_system_differences_on_pair(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known)
+    )
 
 
-def _sort_known_differences(pair: DatasetLanguageRecord) -> list[SystemScore]:
+def _sort_scores_by_difference_to_people(pair: DatasetLanguageRecord) -> list[SystemScore]:
     gaps = [
         score for score in (*pair.models, *pair.llms)
         if score.difference is not None and score.difference.value is not None
     ]  # fmt: skip
-    return sorted(gaps, key=lambda score: -_difference_value(score))
+    return sorted(gaps, key=lambda score: -_find_difference_value_or_zero(score))
 
 
-def _difference_value(score: SystemScore) -> float:
+def _find_difference_value_or_zero(score: SystemScore) -> float:
     return 0.0 if score.difference is None else score.difference.value or 0.0
 
 
-def _make_difference_plot(
+def _make_system_differences_on_pair(
     pair: DatasetLanguageRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]
 ) -> SystemDifferencesOnPair:
     ends = [
@@ -375,7 +392,7 @@ def _make_difference_plot(
         zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
     )
     rows = tuple(
-        _make_difference_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps
+        _make_people_difference_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps
     )
     agreement = f"agreement {format_agreement(pair)}" if pair.agreement else format_agreement(pair)
     return SystemDifferencesOnPair(
@@ -387,7 +404,7 @@ def _make_difference_plot(
     )  # fmt: skip
 
 
-def _make_difference_row(
+def _make_people_difference_row(
     pair: DatasetLanguageRecord,
     score: SystemScore,
     p: float | None,
@@ -409,18 +426,20 @@ def _make_difference_row(
         sure=sure,
         among=numbers.NONE
         if score.among_people is None
-        else _count_annotators_below(score.among_people, len(pair.annotators)),
-        words=_say_test_result(pair, value, p, sure=sure),
+        else _format_annotators_below(score.among_people, len(pair.annotators)),
+        words=_describe_difference_from_people(pair, value, p, sure=sure),
     )
 
 
-def _count_annotators_below(share: float, annotators: int) -> str:
+def _format_annotators_below(share: float, annotators: int) -> str:
     """Say how many annotators score below, ties as halves."""
     return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
 
 
-def _say_test_result(pair: DatasetLanguageRecord, value: float, p: float | None, *, sure: bool) -> str:
-    who = name_answerers(pair)
+def _describe_difference_from_people(
+    pair: DatasetLanguageRecord, value: float, p: float | None, *, sure: bool
+) -> str:
+    who = describe_kind_of_answerers(pair)
     if p is None:
         return "not tested"
     if not sure:
@@ -457,9 +476,11 @@ class HumanCeilingTable:
     notes: tuple[str, ...]
 
 
-def score_ceilings_table(summary: Summary, every: Sequence[PairModels]) -> HumanCeilingTable | None:
+def score_ceilings_table(
+    summary: Summary, every: Sequence[DatasetLanguageModelScores]
+) -> HumanCeilingTable | None:
     """Make the table of ceilings; None where no pair has a ceiling or a need."""
-    label = shorten_names_to_labels(list_model_names(summary))
+    label = shorten_names_to_labels(list_models_of_hume_record(summary))
     told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
     if not told:
         return None
@@ -480,10 +501,10 @@ def _explain_missing_ceilings(pairs: Sequence[DatasetLanguageRecord]) -> tuple[s
             where.setdefault(f"no interval for the ceiling: {bar.reason.rstrip('.')}", []).append(pair)
         if need is not None and need.note:
             where.setdefault(need.note.rstrip("."), []).append(pair)
-    return tuple(f"{list_first_pair_names(own)}: {why}." for why, own in where.items())
+    return tuple(f"{format_first_pair_names(own)}: {why}." for why, own in where.items())
 
 
-def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> HumanCeilingRow:
+def _ceiling_row(models: DatasetLanguageModelScores, label: Mapping[str, str]) -> HumanCeilingRow:
     pair, need, best = models.pair, models.pair.need, models.best
     system = need.system if need is not None else best.system if best is not None else ""
     return HumanCeilingRow(

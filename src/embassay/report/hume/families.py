@@ -23,9 +23,9 @@ from embassay.document.marks import (
     format_percent_position,
     name_grid_class,
 )
-from embassay.protocols.hume.published.standings import correlate_series
+from embassay.protocols.hume.published.standings import compute_spearman_correlation
 from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemScore
-from embassay.protocols.hume.results.markdown import POINTS, name_answerers
+from embassay.protocols.hume.results.markdown import POINTS, describe_kind_of_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import MeasureFormat
@@ -59,7 +59,7 @@ MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
 
 
-def is_annotator_range(bar: Estimate) -> bool:
+def has_interval_over_annotators(bar: Estimate) -> bool:
     """Whether an interval runs from the lowest to the highest annotator: that is none at 95%."""
     return "range" in bar.method.lower() or "annotator" in bar.method.lower()
 
@@ -74,7 +74,7 @@ def format_percent_of_human(share: float | None) -> str:
     return numbers.NONE if share is None else f"{numbers.format_score(share, 1)}%"
 
 
-def percent_of_human_on_pair(pair: DatasetLanguageRecord, share: float | None) -> str:
+def format_percent_of_human_if_agreed(pair: DatasetLanguageRecord, share: float | None) -> str:
     """Percent of human on a pair; none where people agree poorly, for then their score says little of people."""
     agreement = pair.agreement
     if agreement is not None and agreement.band in ("poor", "none"):
@@ -91,7 +91,7 @@ def format_score_with_interval(bar: Estimate) -> str:
     """A score with what its interval is: `91.2 (95% 84.9–94.9)`, `49.2 (annotators 35.3–63.2)`."""
     ends = format_interval_ends(bar)
     return format_score_in_points(bar) + (
-        f" ({'annotators' if is_annotator_range(bar) else '95%'} {ends})" if ends else ""
+        f" ({'annotators' if has_interval_over_annotators(bar) else '95%'} {ends})" if ends else ""
     )
 
 
@@ -107,7 +107,7 @@ def format_agreement(pair: DatasetLanguageRecord) -> str:
     return ALONE if len(pair.annotators) == 1 else "not known"
 
 
-def list_first_pair_names(pairs: Sequence[DatasetLanguageRecord], most: int = 4) -> str:
+def format_first_pair_names(pairs: Sequence[DatasetLanguageRecord], most: int = 4) -> str:
     """The first few pairs by name, and how many more."""
     named = [pair.name for pair in pairs[:most]]
     if len(pairs) > most:
@@ -116,7 +116,7 @@ def list_first_pair_names(pairs: Sequence[DatasetLanguageRecord], most: int = 4)
 
 
 @dataclass(frozen=True)
-class PairModels:
+class DatasetLanguageModelScores:
     """A pair with the models that have a score on it, best first."""
 
     pair: DatasetLanguageRecord
@@ -152,36 +152,40 @@ class PairModels:
         return "inside" if not self.best.outside else "above" if gap is not None and gap < 0 else "below"
 
 
-def list_pairs_with_models(summary: Summary) -> tuple[PairModels, ...]:
+def list_ranked_models_per_pair(summary: Summary) -> tuple[DatasetLanguageModelScores, ...]:
     """Every pair, in the order of the record, with the models that are ranked beside people: those that were scored on
     every pair, or all where none was."""
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
     return tuple(_rank_pair_models(pair, ranked) for pair in summary.pairs)
 
 
-def _rank_pair_models(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PairModels:
+def _rank_pair_models(pair: DatasetLanguageRecord, ranked: Collection[str]) -> DatasetLanguageModelScores:
     known = [
         model
         for model in pair.models
         if model.score.value is not None and (not ranked or model.system in ranked)
     ]
-    return PairModels(pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0))))
+    return DatasetLanguageModelScores(
+        pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0)))
+    )
 
 
-def list_model_names(summary: Summary) -> tuple[str, ...]:
+def list_models_of_hume_record(summary: Summary) -> tuple[str, ...]:
     """Every model and language model of the record, each once."""
     return tuple(
         dict.fromkeys(score.system for pair in summary.pairs for score in (*pair.models, *pair.llms))
     )
 
 
-def keep_pairs_by_best_model_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
+def keep_pairs_by_best_model_side(
+    standings: Sequence[DatasetLanguageModelScores], side: str
+) -> list[DatasetLanguageModelScores]:
     """The pairs on which the best model lies there."""
     return [standing for standing in standings if standing.side == side]
 
 
 @dataclass(frozen=True)
-class FamilyMean:
+class MeanOverDatasetLanguagePairs:
     """A mean over so many pairs, None over none; `of` names the system where it is not that of the row."""
 
     value: float | None
@@ -195,11 +199,11 @@ class FamilyMeansRow:
 
     name: str
     kind: Literal["human", "llm", "best"]
-    means: tuple[FamilyMean, ...]
+    means: tuple[MeanOverDatasetLanguagePairs, ...]
     failed: int = 0
 
     @property
-    def mean_over_all_pairs(self) -> FamilyMean:
+    def mean_over_all_pairs(self) -> MeanOverDatasetLanguagePairs:
         """The mean over all pairs, every pair once: not the mean of the families."""
         return self.means[-1]
 
@@ -223,7 +227,7 @@ class FamilyMeansTable:
         return tuple(row for row in self.rows if row.kind == "llm")
 
 
-def average_llm_scores_by_family(summary: Summary) -> FamilyMeansTable | None:
+def make_family_means_table(summary: Summary) -> FamilyMeansTable | None:
     """The means over the pairs that a language model answered; None where none did. Source: spec hume 8.1."""
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
@@ -233,14 +237,19 @@ def average_llm_scores_by_family(summary: Summary) -> FamilyMeansTable | None:
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [
         _make_family_means_row(
-            name, "llm", pairs, families, _make_llm_score_lookup(name), _count_failed_answers(name, pairs)
+            name,
+            "llm",
+            pairs,
+            families,
+            _make_llm_score_lookup(name),
+            _count_failed_answers_of_llm(name, pairs),
         )
         for name in names
     ]
     rows.sort(key=lambda row: -(row.mean_over_all_pairs.value or 0.0))
     people = _make_family_means_row("", "human", pairs, families, lambda pair: pair.human.value)
     return FamilyMeansTable(
-        families, len(pairs), (people, *rows, *_find_best_model_per_family(pairs, families))
+        families, len(pairs), (people, *rows, *_make_best_model_per_task_family_row(pairs, families))
     )
 
 
@@ -256,20 +265,20 @@ def _make_family_means_row(
 
 def _mean_over_pairs(
     pairs: Sequence[DatasetLanguageRecord], value: Callable[[DatasetLanguageRecord], float | None]
-) -> FamilyMean:
+) -> MeanOverDatasetLanguagePairs:
     values = [score for pair in pairs if (score := value(pair)) is not None]
-    return FamilyMean(fmean(values) if values else None, len(values))
+    return MeanOverDatasetLanguagePairs(fmean(values) if values else None, len(values))
 
 
 def _make_llm_score_lookup(name: str) -> Callable[[DatasetLanguageRecord], float | None]:
     return lambda pair: next((llm.score.value for llm in pair.llms if llm.system == name), None)
 
 
-def _count_failed_answers(name: str, pairs: Sequence[DatasetLanguageRecord]) -> int:
+def _count_failed_answers_of_llm(name: str, pairs: Sequence[DatasetLanguageRecord]) -> int:
     return sum(llm.failed for pair in pairs for llm in pair.llms if llm.system == name)
 
 
-def _find_best_model_per_family(
+def _make_best_model_per_task_family_row(
     pairs: Sequence[DatasetLanguageRecord], families: Sequence[Family]
 ) -> list[FamilyMeansRow]:
     """The model with the highest mean, in each family and over all: a model with a score on every pair of it."""
@@ -278,7 +287,7 @@ def _find_best_model_per_family(
     return [FamilyMeansRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
 
 
-def _find_highest_model_mean(pairs: Sequence[DatasetLanguageRecord]) -> FamilyMean:
+def _find_highest_model_mean(pairs: Sequence[DatasetLanguageRecord]) -> MeanOverDatasetLanguagePairs:
     scores: dict[str, list[float]] = {}
     for pair in pairs:
         for model in pair.models:
@@ -287,9 +296,9 @@ def _find_highest_model_mean(pairs: Sequence[DatasetLanguageRecord]) -> FamilyMe
     # A mean over some of the pairs would not compare.
     whole = {name: fmean(values) for name, values in scores.items() if len(values) == len(pairs)}
     if not whole:
-        return FamilyMean(None, 0)
+        return MeanOverDatasetLanguagePairs(None, 0)
     name = max(whole, key=lambda one: whole[one])
-    return FamilyMean(whole[name], len(pairs), name)
+    return MeanOverDatasetLanguagePairs(whole[name], len(pairs), name)
 
 
 DIAMOND = "M0-6 5 0 0 6-5 0Z"
@@ -385,7 +394,7 @@ def _draw_human_interval(human: Estimate, scale: LinearScale) -> str:
         return ""
     low, high = (format_percent_position(scale.at(end)) for end in human.ends)
     line = f'<line x1="{low}" x2="{high}" y1="{UPPER}" y2="{UPPER}"'
-    if not is_annotator_range(human):
+    if not has_interval_over_annotators(human):
         return f"{line}/>"
     caps = (f'<line x1="{x}" x2="{x}" y1="{UPPER - CAP}" y2="{UPPER + CAP}"/>' for x in (low, high))
     return f'{line} stroke-dasharray="3 2"/>{"".join(caps)}'
@@ -436,12 +445,14 @@ class PeopleVsModelChart:
     has_unranked: bool
 
 
-def people_by_pair_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleVsModelChart:
+def make_people_vs_models_by_pair_chart(
+    every: Sequence[DatasetLanguageModelScores], *, has_ranges: bool
+) -> PeopleVsModelChart:
     """Make the chart of people's scores on all pairs, beside the models'."""
-    scale = fit_axis_scale(_collect_scale_values(every), most=5, factor=100.0)
+    scale = fit_axis_scale(_collect_scores_for_chart_scale(every), most=5, factor=100.0)
     groups = [
         (
-            f"{TITLES[family]}, {_list_measure_names(of_family)}",
+            f"{TITLES[family]}, {_format_measure_names(of_family)}",
             tuple(_make_people_vs_model_row(models, scale) for models in of_family),
         )
         for family in FAMILIES
@@ -462,7 +473,7 @@ def format_exact_points_and_ends(bar: Estimate) -> str:
     return "" if bar.value is None else ",".join(f"{100 * number:.6g}" for number in values)
 
 
-def _collect_scale_values(every: Sequence[PairModels]) -> list[float]:
+def _collect_scores_for_chart_scale(every: Sequence[DatasetLanguageModelScores]) -> list[float]:
     ends: list[float] = []
     for models in every:
         human = models.pair.human
@@ -471,7 +482,7 @@ def _collect_scale_values(every: Sequence[PairModels]) -> list[float]:
     return ends
 
 
-def _list_measure_names(own: Sequence[PairModels]) -> str:
+def _format_measure_names(own: Sequence[DatasetLanguageModelScores]) -> str:
     return ", ".join(
         dict.fromkeys(
             MEASURES.get(models.pair.measure, models.pair.measure.replace("_", " ")) for models in own
@@ -479,7 +490,7 @@ def _list_measure_names(own: Sequence[PairModels]) -> str:
     )
 
 
-def _make_people_vs_model_row(models: PairModels, scale: LinearScale) -> PeopleVsModelRow:
+def _make_people_vs_model_row(models: DatasetLanguageModelScores, scale: LinearScale) -> PeopleVsModelRow:
     pair, best = models.pair, models.best
     return PeopleVsModelRow(
         dataset=pair.dataset,
@@ -530,19 +541,19 @@ class LlmMeansTable:
 
 def llm_means_table(summary: Summary) -> LlmMeansTable | None:
     """The table of means; None without language models."""
-    means = average_llm_scores_by_family(summary)
+    means = make_family_means_table(summary)
     if means is None:
         return None
-    label = shorten_names_to_labels(list_model_names(summary))
-    who = name_answerers(summary)
+    label = shorten_names_to_labels(list_models_of_hume_record(summary))
+    who = describe_kind_of_answerers(summary)
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]
     columns = tuple(
         f"{head}, {numbers.format_noun_count(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
     )
-    hard = _correlate_llms_with_people(summary, means) if means.pairs >= FEWEST else {}
+    hard = _format_llm_correlations_with_people(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Correlation of pair difficulty, ρ",) if hard else ()
-    rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
+    rows = tuple(_make_llm_means_row(row, means, who, label, hard) for row in means.rows)
     absent = [
         title
         for title in TITLES
@@ -559,7 +570,7 @@ def llm_means_table(summary: Summary) -> LlmMeansTable | None:
     )
 
 
-def _correlate_llms_with_people(summary: Summary, means: FamilyMeansTable) -> dict[str, Cell]:
+def _format_llm_correlations_with_people(summary: Summary, means: FamilyMeansTable) -> dict[str, Cell]:
     """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
     hard = {}
     for row in means.llms:
@@ -569,7 +580,7 @@ def _correlate_llms_with_people(summary: Summary, means: FamilyMeansTable) -> di
             for llm in pair.llms
             if llm.system == row.name and llm.score.value is not None and pair.human.value is not None
         ]
-        correlation = correlate_series([human for human, _ in both], [score for _, score in both])
+        correlation = compute_spearman_correlation([human for human, _ in both], [score for _, score in both])
         tested = correlation.rho is not None and correlation.p is not None
         hard[row.name] = (
             (
@@ -583,7 +594,7 @@ def _correlate_llms_with_people(summary: Summary, means: FamilyMeansTable) -> di
     return hard
 
 
-def _llm_row(
+def _make_llm_means_row(
     row: FamilyMeansRow, means: FamilyMeansTable, who: str, label: dict[str, str], hard: dict[str, Cell]
 ) -> LlmMeansRow:
     name = {"human": who.capitalize(), "best": "Best model per family"}.get(
@@ -598,7 +609,9 @@ def _llm_row(
     return LlmMeansRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
 
 
-def _mean_cell(mean: FamilyMean, people: FamilyMean, kind: str, label: dict[str, str]) -> Cell:
+def _mean_cell(
+    mean: MeanOverDatasetLanguagePairs, people: MeanOverDatasetLanguagePairs, kind: str, label: dict[str, str]
+) -> Cell:
     """Text, what stands under it, exact value."""
     if mean.value is None:
         return numbers.NONE, "", ""

@@ -18,59 +18,59 @@ from embassay.protocols.hume.record import (
     DatasetLanguageRecord,
     Summary,
     SystemScore,
-    read_divided_tasks,
     read_summary,
+    read_tasks_divided_with_llm,
 )
-from embassay.protocols.hume.results.markdown import POINTS, name_answerers
+from embassay.protocols.hume.results.markdown import POINTS, describe_kind_of_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, SystemBoard
 from embassay.report.cards.findings import SystemFinding, make_finding
 from embassay.report.hume.agreement import (
     AgreementTable,
     AnnotatorTable,
+    DisputedItemsOfDataset,
     FamilyDifficulties,
+    HumanScoreByConventionTable,
     LeadByAgreementScatter,
-    NoisyPair,
-    PairDisputes,
-    ScoreConventionTable,
-    all_pairs_agreement_table,
+    LowAgreementDatasetLanguage,
     annotators_table,
-    find_disputed_items,
-    find_low_agreement_pairs,
+    find_low_agreement_datasets,
+    list_disputed_items_by_pair,
+    make_dataset_agreement_table,
     plot_model_lead_by_agreement,
-    rate_human_pair_difficulty,
+    rate_dataset_difficulty_for_humans,
     scores_by_convention_table,
 )
-from embassay.report.hume.conclusions import describe_hume_verdict, divided_items_view
+from embassay.report.hume.conclusions import describe_hume_verdict, view_items_divided_between_llm_people
 from embassay.report.hume.differences import (
-    DifferencesAcrossPairs,
     HumanCeilingTable,
+    HumanDifferencesByDatasetLanguage,
     HumanGapChart,
     HumanWinPanel,
     RankedPlaceGroups,
     SystemDifferencesOnPair,
     build_human_gap_charts,
     human_win_panels,
-    join_difference_plots_in_table,
+    make_outlook_table_of_undecided_pairs,
     make_pair_difference_plots,
-    rank_people_and_models,
+    make_people_and_models_rank_chart,
+    merge_pair_difference_plots,
     score_ceilings_table,
-    undecided_pairs_table,
 )
 from embassay.report.hume.families import (
     LlmMeansTable,
     PeopleVsModelChart,
     format_agreement,
+    format_first_pair_names,
     format_interval_ends,
+    format_percent_of_human_if_agreed,
     format_score_in_points,
     format_score_with_interval,
     format_task_family,
-    is_annotator_range,
-    list_first_pair_names,
-    list_pairs_with_models,
+    has_interval_over_annotators,
+    list_ranked_models_per_pair,
     llm_means_table,
-    people_by_pair_chart,
-    percent_of_human_on_pair,
+    make_people_vs_models_by_pair_chart,
 )
 from embassay.report.notes import RunNote, list_run_notes
 from embassay.report.record import RunRecord
@@ -101,12 +101,12 @@ class HumePage:
     notes: tuple[RunNote, ...]
     more_notes: int
     chart: PeopleVsModelChart
-    noisy: tuple[NoisyPair, ...]
+    noisy: tuple[LowAgreementDatasetLanguage, ...]
     places: RankedPlaceGroups | None
     wins: tuple[HumanWinPanel, ...]
     gaps: tuple[HumanGapChart, ...]
     against: tuple[SystemDifferencesOnPair, ...]
-    beside: DifferencesAcrossPairs | None
+    beside: HumanDifferencesByDatasetLanguage | None
     difficulty: FamilyDifficulties
     trust: AgreementTable
     lead: LeadByAgreementScatter | None
@@ -115,8 +115,8 @@ class HumePage:
     ceilings: HumanCeilingTable | None
     undecided: Table | None
     annotators: AnnotatorTable
-    disputes: tuple[PairDisputes, ...]
-    conventions: ScoreConventionTable | None
+    disputes: tuple[DisputedItemsOfDataset, ...]
+    conventions: HumanScoreByConventionTable | None
     groups: tuple[Table, ...]
     tables: tuple[Table, ...]
     is_short: bool
@@ -127,32 +127,32 @@ class HumePage:
 def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
-    every = list_pairs_with_models(summary)
+    every = list_ranked_models_per_pair(summary)
     notes, against = list_run_notes(record), make_pair_difference_plots(summary)
     return HumePage(
         facts=_study_facts(summary),
         verdict=describe_hume_verdict(summary),
-        who=name_answerers(summary),
+        who=describe_kind_of_answerers(summary),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
-        chart=people_by_pair_chart(
-            every, has_ranges=any(is_annotator_range(pair.human) for pair in summary.pairs)
+        chart=make_people_vs_models_by_pair_chart(
+            every, has_ranges=any(has_interval_over_annotators(pair.human) for pair in summary.pairs)
         ),
-        noisy=find_low_agreement_pairs(every),
-        places=rank_people_and_models(summary),
+        noisy=find_low_agreement_datasets(every),
+        places=make_people_and_models_rank_chart(summary),
         wins=human_win_panels(summary) if len(summary.pairs) > 1 else (),
         gaps=build_human_gap_charts(summary, every),
         against=against,
-        beside=join_difference_plots_in_table(against[:BESIDE]),
-        difficulty=rate_human_pair_difficulty(summary.pairs),
-        trust=all_pairs_agreement_table(summary.pairs),
+        beside=merge_pair_difference_plots(against[:BESIDE]),
+        difficulty=rate_dataset_difficulty_for_humans(summary.pairs),
+        trust=make_dataset_agreement_table(summary.pairs),
         lead=plot_model_lead_by_agreement(summary, every),
         llms=llm_means_table(summary),
         divided=tuple(_divided_study_blocks(record)),
         ceilings=score_ceilings_table(summary, every),
-        undecided=undecided_pairs_table(summary, every),
+        undecided=make_outlook_table_of_undecided_pairs(summary, every),
         annotators=annotators_table(summary.pairs),
-        disputes=find_disputed_items(summary.pairs),
+        disputes=list_disputed_items_by_pair(summary.pairs),
         conventions=scores_by_convention_table(summary.pairs),
         groups=tuple(_people_group_tables(record)),
         tables=file_tables(record.path, PAPER),
@@ -163,7 +163,7 @@ def hume_page(record: RunRecord, _: SystemBoard) -> HumePage:
 
 def _divided_study_blocks(record: RunRecord) -> Iterator[Block]:
     """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
-    for table in divided_items_view(read_divided_tasks(record.path)):
+    for table in view_items_divided_between_llm_people(read_tasks_divided_with_llm(record.path)):
         title = "Items for the language model and for people"
         yield replace(table, title=title, is_titled=False) if isinstance(table, Table) else table
 
@@ -186,7 +186,7 @@ def _study_facts(summary: Summary) -> tuple[str, ...]:
     models = {model.system for pair in summary.pairs for model in pair.models}
     judges = {llm.system for pair in summary.pairs for llm in pair.llms}
     people = {annotator.id for pair in summary.pairs for annotator in pair.annotators}
-    simulated = name_answerers(summary) == "simulated annotators"
+    simulated = describe_kind_of_answerers(summary) == "simulated annotators"
     facts = (
         summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
         numbers.format_noun_count(len(summary.pairs), "pair"),
@@ -220,7 +220,7 @@ class SystemBesidePeopleOnPair:
 
 
 @dataclass(frozen=True)
-class SystemBesidePeople:
+class SystemVersusPeopleStatements:
     """What one HUME run says: a sentence on all pairs, one per family, and the pairs. `who` answered."""
 
     run: str
@@ -234,39 +234,41 @@ class SystemBesidePeople:
 Found = Sequence[tuple[DatasetLanguageRecord, SystemScore]]
 
 
-def compare_system_with_people(run: ReportRun, system: str) -> SystemBesidePeople | None:
+def compare_system_with_people(run: ReportRun, system: str) -> SystemVersusPeopleStatements | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = read_hume_summary(run)
-    scored = [] if summary is None else _list_system_pair_scores(summary, system)
+    scored = [] if summary is None else _list_scores_of_system_by_pair(summary, system)
     if summary is None or not scored:
         return None
-    who = name_answerers(summary)
+    who = describe_kind_of_answerers(summary)
     sentences = (
-        *_say_overall_place(summary, system, who),
-        *_say_pairs_by_side(scored, who),
+        *_describe_overall_place_beside_people(summary, system, who),
+        *_describe_pairs_above_and_below_people(scored, who),
         *_say_gap_by_family(scored, who),
     )
-    lines = tuple(starmap(_make_pair_line, scored[:MOST_PAIRS]))
-    return SystemBesidePeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
+    lines = tuple(starmap(_make_system_beside_people_row, scored[:MOST_PAIRS]))
+    return SystemVersusPeopleStatements(
+        run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS)
+    )
 
 
-def find_pairs_above_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
+def make_findings_of_pairs_above_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find the pairs where a system lies above the interval of people, with their agreement."""
-    yield from _find_pairs_on_side(run, system, above=True)
+    yield from _make_findings_of_pairs_on_side(run, system, above=True)
 
 
-def find_pairs_below_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
+def make_findings_of_pairs_below_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find the pairs where a system lies below the interval of people."""
-    yield from _find_pairs_on_side(run, system, above=False)
+    yield from _make_findings_of_pairs_on_side(run, system, above=False)
 
 
-def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator[SystemFinding]:
+def _make_findings_of_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator[SystemFinding]:
     summary = read_hume_summary(run)
     if summary is None:
         return
     sides = [
         (pair, score)
-        for pair, score in _list_system_pair_scores(summary, system)
+        for pair, score in _list_scores_of_system_by_pair(summary, system)
         if score.outside is not None
     ]
     # Where people agree little their score says little, and to pass it is no strength.
@@ -279,7 +281,9 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
     where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
     agreeing = " where they agree" if above else ""
-    clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
+    clause = (
+        f"is {where} the interval of {describe_kind_of_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
+    )
     clause += (
         f", most on {pair.name}: {format_score_in_points(score.score)} "
         f"against {format_score_with_interval(pair.human)}"
@@ -288,7 +292,7 @@ def _find_pairs_on_side(run: ReportRun, system: str, *, above: bool) -> Iterator
     yield make_finding(run, clause, weight=3, place="hume-pairs")
 
 
-def _list_system_pair_scores(summary: Summary, system: str) -> Found:
+def _list_scores_of_system_by_pair(summary: Summary, system: str) -> Found:
     return [
         (pair, score)
         for pair in summary.pairs
@@ -301,7 +305,7 @@ def _gap_to_people(pair: DatasetLanguageRecord, score: SystemScore) -> float:
     return (score.score.value or 0.0) - (pair.human.value or 0.0)
 
 
-def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]:
+def _describe_overall_place_beside_people(summary: Summary, system: str, who: str) -> Iterator[str]:
     own = next((place for place in summary.places if place.system == system), None)
     human = next((place for place in summary.places if place.kind == "human"), None)
     if own is None or own.mean.value is None or human is None or human.mean.value is None:
@@ -318,7 +322,7 @@ def _say_overall_place(summary: Summary, system: str, who: str) -> Iterator[str]
     )
 
 
-def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
+def _describe_pairs_above_and_below_people(facts: Found, who: str) -> Iterator[str]:
     judged = [(pair, score) for pair, score in facts if score.outside is not None]
     above = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) > 0]
     below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
@@ -331,7 +335,7 @@ def _say_pairs_by_side(facts: Found, who: str) -> Iterator[str]:
         if above
         else []
     )
-    clauses += [f"below it on {len(below)} ({list_first_pair_names(below, 3)})"] if below else []
+    clauses += [f"below it on {len(below)} ({format_first_pair_names(below, 3)})"] if below else []
     inside = len(judged) - len(above) - len(below)
     clauses += [f"inside on {inside}"] if inside else []
     yield f"Of {of}: {convert_sentence_to_text(join_names_with_and(clauses))}."
@@ -358,19 +362,26 @@ def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
     yield f"Means over pairs, system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
 
 
-def _make_pair_line(pair: DatasetLanguageRecord, score: SystemScore) -> SystemBesidePeopleOnPair:
+def _make_system_beside_people_row(
+    pair: DatasetLanguageRecord, score: SystemScore
+) -> SystemBesidePeopleOnPair:
     difference = score.difference
     return SystemBesidePeopleOnPair(
-        name=pair.name, family=format_task_family(pair.family), human=format_score_with_interval(pair.human),
+        name=pair.name,
+        family=format_task_family(pair.family),
+        human=format_score_with_interval(pair.human),
         system=format_score_in_points(score.score),
-        share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_format_difference(difference),
+        share=format_percent_of_human_if_agreed(pair, score.percent_of_human),
+        difference=_format_difference_with_interval(difference),
         among="" if score.among_people is None else numbers.format_percent(score.among_people),
-        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_score_in_points(pair.ceiling),
-        agreement=format_agreement(pair)
-    )  # fmt: skip
+        ceiling=""
+        if pair.ceiling is None or pair.ceiling.value is None
+        else format_score_in_points(pair.ceiling),
+        agreement=format_agreement(pair),
+    )
 
 
-def _format_difference(bar: Estimate | None) -> str:
+def _format_difference_with_interval(bar: Estimate | None) -> str:
     if bar is None or bar.value is None:
         return ""
     ends = format_interval_ends(bar)

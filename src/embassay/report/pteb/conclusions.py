@@ -24,14 +24,14 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
-    describe_beating_baselines,
+    describe_leaders_beating_baselines,
     make_change_claim,
     make_count_claim,
     make_leader_claims,
     make_value_claim,
 )
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import parse_paraphrase_source
+from embassay.protocols.pteb.drops import parse_source_from_variant
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import ResultRow
 from embassay.report.board import (
@@ -39,8 +39,8 @@ from embassay.report.board import (
     BoardTask,
     BoardValue,
     SystemBoard,
-    explain_missing_value,
-    list_systems_above_reference,
+    list_possible_leaders_above_reference,
+    make_missing_board_value,
 )
 from embassay.report.record import OVERALL, RunRecord
 from embassay.report.terminal import APART, format_value_or_state
@@ -76,7 +76,7 @@ class ParaphraseLoss:
         return None if self.delta is None else self.delta.value
 
     @property
-    def drop_text(self) -> str:
+    def format_drop_in_points(self) -> str:
         """The drop in points, signed."""
         return "" if self.drop is None else POINTS.change(self.drop)
 
@@ -94,12 +94,12 @@ class ParaphraseLoss:
         return _format_plus_minus(self.sd)
 
     @property
-    def drop_spread(self) -> str:
+    def format_drop_spread_over_runs(self) -> str:
         """The spread of the drop over runs, `± sd`."""
         return _format_plus_minus(self.delta_sd)
 
     @property
-    def before_all(self) -> str:
+    def format_original_score_of_all_items(self) -> str:
         """The original score of all items, where it is printed as another number than that of the items kept."""
         if self.whole is None or self.whole.value is None or self.before.value is None:
             return ""
@@ -139,34 +139,34 @@ class ParaphraseLosses:
         return self.board.rows
 
     @cached_property
-    def _scores_by_run(self) -> Mapping[tuple[str, str, str, str], list[float]]:
+    def _map_cells_to_run_scores(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
         values: dict[tuple[str, str, str, str], list[float]] = {}
-        aside = list_control_source_labels(self.record)
+        aside = list_control_paraphraser_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            counts = variant.startswith(PARAPHRASE) and parse_paraphrase_source(variant) not in aside
+            counts = variant.startswith(PARAPHRASE) and parse_source_from_variant(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
                 values.setdefault((task, dataset, system, measure), []).append(row.value)
         return values
 
     def find_overall_loss(self, row: BoardRow) -> ParaphraseLoss:
         """Find a system's loss over all tasks."""
-        return self._build_loss(row, None, OVERALL, OVERALL, "")
+        return self._build_paraphrase_loss(row, None, OVERALL, OVERALL, "")
 
     def find_task_loss(self, row: BoardRow, task: BoardTask) -> ParaphraseLoss:
         """Find a system's loss over the datasets of a task."""
-        return self._build_loss(row, task, task.name, task.headline, "")
+        return self._build_paraphrase_loss(row, task, task.name, task.headline, "")
 
     def find_dataset_loss(self, row: BoardRow, task: BoardTask, dataset: str) -> ParaphraseLoss:
         """On one dataset."""
-        return self._build_loss(row, task, task.name, task.headline, dataset)
+        return self._build_paraphrase_loss(row, task, task.name, task.headline, dataset)
 
     def leading(self, row: BoardRow) -> ParaphraseLoss:
         """Find a system's loss at the level of the board's leading score."""
         task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
         return self.find_overall_loss(row) if task is None else self.find_task_loss(row, task)
 
-    def _build_loss(
+    def _build_paraphrase_loss(
         self, row: BoardRow, task: BoardTask | None, name: str, measure: str, dataset: str
     ) -> ParaphraseLoss:
         find, system = self.record.find, row.system.name
@@ -179,14 +179,14 @@ class ParaphraseLosses:
                 for cell in self.record.cells
                 if cell.system == system and name in (OVERALL, cell.task) and dataset in ("", cell.dataset)
             ]
-            missing = explain_missing_value(self.record, cells, score or delta)
+            missing = make_missing_board_value(self.record, cells, score or delta)
         whole = find(name, system, measure, dataset=dataset, variant=ORIGINAL)
         kept = find(name, system, "original", dataset=dataset)
         return ParaphraseLoss(
             row, task, dataset,
             whole if kept is None or kept.value is None else kept, score, delta,
             find(name, system, SD, dataset=dataset), find(name, system, "delta_sd", dataset=dataset), whole,
-            tuple(self._scores_by_run.get((name, dataset, system, measure), ())), missing
+            tuple(self._map_cells_to_run_scores.get((name, dataset, system, measure), ())), missing
         )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _format_plus_minus(sd: ResultRow | None) -> str:
     return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
-def list_control_source_labels(record: RunRecord) -> set[str]:
+def list_control_paraphraser_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.paraphraser_entries
     labels = {
@@ -300,29 +300,31 @@ def pteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the PTEB page."""
     losses = ParaphraseLosses(record, board)
     rows = (*board.ranked, *board.apart, *board.unranked)
-    changes = [_state_score_change(loss) for row in rows if (loss := losses.leading(row)).drop is not None]
+    changes = [
+        _make_score_change_claim(loss) for row in rows if (loss := losses.leading(row)).drop is not None
+    ]
     if not changes:
-        return _partial_verdict(losses, board)
-    counts, first = _count_score_changes(changes), _state_possible_leaders(record, board)
+        return _make_verdict_without_leading_drop(losses, board)
+    counts, first = _count_systems_by_score_change(changes), _state_possible_leaders(record, board)
     order, largest = _state_order_changes(record, board), _state_largest_loss(losses, board)
     lede = [
-        _say_how_much_lost(changes, board),
+        _describe_drops_of_leading_systems(changes, board),
         *_say_possible_leaders(record, board, first),
         *_say_order_changes(order),
         *_say_largest_loss(largest, board),
     ]
-    heading = _write_change_heading(changes, counts, board, TEXTS[find_only_control_source(record)][0])
+    heading = _write_score_change_heading(changes, counts, board, TEXTS[find_only_control_source(record)][0])
     return VerdictText(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
 
 
-def _state_score_change(loss: ParaphraseLoss) -> Claim:
+def _make_score_change_claim(loss: ParaphraseLoss) -> Claim:
     """Whether a system loses or gains points; neither where the interval includes 0 or there is none."""
     row = loss.delta
     assert row is not None
     return make_change_claim(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
 
 
-def _count_score_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
+def _count_systems_by_score_change(changes: Sequence[Claim]) -> dict[str, Claim]:
     """Of how many systems the score falls, of how many surely, and of how many it surely rises."""
     numbers_of = {
         "fall": sum((claim.value or 0.0) < 0 for claim in changes),
@@ -332,11 +334,11 @@ def _count_score_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
     return {kind: make_count_claim(kind, n, len(changes)) for kind, n in numbers_of.items()}
 
 
-def _write_change_heading(
+def _write_score_change_heading(
     changes: Sequence[Claim], counts: Mapping[str, Claim], board: SystemBoard, when: str
 ) -> Sentence:
     if len(changes) == 1:
-        return _write_single_change_heading(changes[0], board, f" {when}")
+        return _format_heading_of_score_change(changes[0], board, f" {when}")
     fall, lost, gained = counts["fall"], counts["lost"], counts["gained"]
     if lost.n == lost.of:
         drops = sorted(-(claim.value or 0.0) for claim in changes)
@@ -345,17 +347,23 @@ def _write_change_heading(
             dict.fromkeys((POINTS.format_value_in_text(drops[0]), POINTS.format_value_in_text(drops[-1])))
         )
         return (f"{every} points {when}: {span}",)
-    more = f"; {numbers.spell_count(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
+    more = (
+        f"; {numbers.format_small_count_in_words(gained.n)} gain{'s' if gained.n == 1 else ''}"
+        if gained.n
+        else ""
+    )
     if not fall.n:
         return (f"No score falls {when}{more}",)
     subject = (
-        f"All {numbers.spell_count(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
+        f"All {numbers.format_small_count_in_words(fall.n)} scores"
+        if fall.n == fall.of
+        else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"the loss is certain for {numbers.spell_count(lost.n) if lost.n else 'none'}"
+    sure = f"the loss is certain for {numbers.format_small_count_in_words(lost.n) if lost.n else 'none'}"
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
-def _write_single_change_heading(claim: Claim, board: SystemBoard, end: str = "") -> Sentence:
+def _format_heading_of_score_change(claim: Claim, board: SystemBoard, end: str = "") -> Sentence:
     """Write the heading for a single change: `NAME loses 4.1 points`."""
     drop, who = claim.value or 0.0, board.name_system_in_sentence(claim.subject)
     if claim.relation == "open":
@@ -363,20 +371,22 @@ def _write_single_change_heading(claim: Claim, board: SystemBoard, end: str = ""
     return (who, f" {VERBS[claim.relation]} {POINTS.format_value_in_text(abs(drop))} points{end}")
 
 
-def _say_how_much_lost(changes: Sequence[Claim], board: SystemBoard) -> Sentence:
+def _describe_drops_of_leading_systems(changes: Sequence[Claim], board: SystemBoard) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
     shown, rest = changes[:MOST_NAMES], changes[MOST_NAMES:]
     parts: list[Part] = []
     for i, claim in enumerate(shown):
         parts += [
             ", " if i else "",
-            *_write_single_change_heading(claim, board),
+            *_format_heading_of_score_change(claim, board),
             f" ({_format_change_interval(claim, first=i == 0)})",
         ]
     if rest:
         drops = sorted(claim.value or 0.0 for claim in rest)
         ends = [numbers.format_change(100 * drops[0], 1), numbers.format_change(100 * drops[-1], 1)]
-        parts.append(f"; {numbers.spell_count(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
+        parts.append(
+            f"; {numbers.format_small_count_in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}"
+        )
     return (*parts, ".")
 
 
@@ -389,10 +399,10 @@ def _format_change_interval(claim: Claim, *, first: bool) -> str:
 
 def _state_possible_leaders(record: RunRecord, board: SystemBoard) -> tuple[Claim, ...]:
     """Who may be first by the leading score, of two systems or more that are ranked together."""
-    scope = record.find_comparison_scope(board.lead)
+    scope = record.find_task_comparisons(board.lead)
     if len(scope.systems) < 2:
         return ()
-    first = list_systems_above_reference(board, scope.first)
+    first = list_possible_leaders_above_reference(board, scope.first)
     return make_leader_claims(board.lead, first, scope.systems, below=len(scope.first) - len(first))
 
 
@@ -402,7 +412,11 @@ def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequenc
     where = "among those ranked together, " if board.apart else ""
     texts = TEXTS[find_only_control_source(record)][1]
     if len(claims) > MOST_NAMES:
-        return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
+        return [
+            (
+                f"{numbers.format_small_count_in_words(len(claims)).capitalize()} systems may be first on {texts}.",
+            )
+        ]
     names: list[Part] = [board.name_system_in_sentence(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
     return [
@@ -411,14 +425,14 @@ def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequenc
             where,
             only,
             *join_names_with_and(names, "or"),
-            f" may be first{describe_beating_baselines(claims[0])}.",
+            f" may be first{describe_leaders_beating_baselines(claims[0])}.",
         )
     ]
 
 
 def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, ...]:
     """How many systems have another place than on the original texts, and Kendall's tau of both orders."""
-    held = _find_order_stability(record, board)
+    held = _find_rank_stability_record(record, board)
     if held.get("tau_original") is None:
         return ()
     moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
@@ -427,10 +441,10 @@ def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, 
     )
 
 
-def _find_order_stability(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
+def _find_rank_stability_record(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
     """Places on original and paraphrased texts by the leading score; empty where they are not compared."""
     stability: Mapping[str, Any] = record.compared.get("rank_stability", {})
-    return dict(stability.get(record.find_comparison_scope(board.lead).name, {}))
+    return dict(stability.get(record.find_task_comparisons(board.lead).name, {}))
 
 
 def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
@@ -485,7 +499,7 @@ def _list_datasets_with_drop(losses: ParaphraseLosses, board: SystemBoard) -> li
     ]
 
 
-def _partial_verdict(losses: ParaphraseLosses, board: SystemBoard) -> VerdictText:
+def _make_verdict_without_leading_drop(losses: ParaphraseLosses, board: SystemBoard) -> VerdictText:
     """The verdict where no system has a drop at the leading level: what there is, if anything."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
@@ -511,13 +525,13 @@ def paraphrase_drop_table(record: RunRecord, board: SystemBoard, wide: bool) -> 
     """Every system's scores in points, best on paraphrases first; for a terminal."""
     losses = ParaphraseLosses(record, board)
     tasks = [task for task in board.tasks if task.name != board.lead]
-    whole = any(losses.leading(row).before_all for row in board.rows)
+    whole = any(losses.leading(row).format_original_score_of_all_items for row in board.rows)
     titles = ["Orig.", "PTEB", "Change ± sd", "95% CI", *(["Orig., all items"] if whole else [])]
     rows: list[list[Said | TableCell]] = []
     for row in board.rows:
         total = losses.leading(row)
         cells = _loss_table_cells(total)
-        cells += [total.before_all or cells[0]] if whole else []
+        cells += [total.format_original_score_of_all_items or cells[0]] if whole else []
         cells += [_drop_cell(losses.find_task_loss(row, task)) for task in tasks]
         apart = APART if row in board.apart else ""
         rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
@@ -530,16 +544,16 @@ def paraphrase_drop_table(record: RunRecord, board: SystemBoard, wide: bool) -> 
 
 
 def _loss_table_cells(loss: ParaphraseLoss) -> list[Said | TableCell]:
-    drop = " ".join(part for part in (loss.drop_text, loss.drop_spread) if part)
+    drop = " ".join(part for part in (loss.format_drop_in_points, loss.format_drop_spread_over_runs) if part)
     before, after = format_value_or_state(loss.before), format_value_or_state(loss.after)
     return [before, after, drop or numbers.NONE, loss.drop_interval or numbers.NONE]
 
 
 def _drop_cell(loss: ParaphraseLoss) -> Said | TableCell:
-    return loss.drop_text if loss.drop is not None else format_value_or_state(loss.after)
+    return loss.format_drop_in_points if loss.drop is not None else format_value_or_state(loss.after)
 
 
-def paraphrase_check_table(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
+def make_table_of_paraphraser_study(record: RunRecord, board: SystemBoard) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
     from embassay.report.pteb.models import judge_scores_table, paraphraser_candidates_table
 

@@ -27,14 +27,14 @@ from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import TextWithWordings, draw_texts_with_wordings
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import ResultRow
-from embassay.report.board import BoardRow, SystemBoard, list_missing_values
+from embassay.report.board import BoardRow, SystemBoard, make_blocks_of_missing_values
 from embassay.report.cards.findings import (
     SystemFinding,
     format_result_with_interval,
     format_task_name,
     make_finding,
 )
-from embassay.report.items import LENGTHS, ItemGroup, ItemKind, ItemSource, Measure, Part
+from embassay.report.items import LENGTHS, DatasetItemValues, ItemGroupPageInputs, ItemKind, Measure, Part
 from embassay.report.pteb.conclusions import (
     PARAPHRASE,
     TASKS,
@@ -47,25 +47,25 @@ from embassay.report.pteb.conclusions import (
 from embassay.report.pteb.tables import (
     HEADINGS,
     BaselineDifferencePlot,
-    DumbbellChart,
     DumbbellRow,
     ParaphraseLossTable,
     ParaphraseQuality,
     RankStabilityTable,
     ScoreDropChart,
+    SystemDropDumbbellChart,
     align_dumbbells_by_dataset,
     baseline_shift_plots,
     change_by_source_table,
+    describe_order_agreement_by_scope,
+    list_outcome_counts_by_source,
+    list_paraphrase_quality_by_dataset,
     loss_dumbbell_charts,
     make_paraphrase_loss_tables,
-    paraphrase_outcome_lines,
-    paraphrase_quality_lines,
     plot_change_by_edit_distance,
     plot_change_by_original_score,
     rank_stability_tables,
-    say_order_by_scope,
 )
-from embassay.report.pteb.validity import paraphrase_validity_blocks
+from embassay.report.pteb.validity import show_change_on_valid_paraphrases
 from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
@@ -84,7 +84,7 @@ class PtebPage:
 
     facts: tuple[str, ...]
     verdict: VerdictText
-    dumbbells: tuple[DumbbellChart, ...]
+    dumbbells: tuple[SystemDropDumbbellChart, ...]
     beside: tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]
     scores: tuple[ParaphraseLossTable, ...]
     by_source: Table | None
@@ -105,14 +105,14 @@ class PtebPage:
     tables: tuple[Table, ...]
 
 
-def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
+def make_pteb_page_content(record: RunRecord, board: SystemBoard) -> PtebPage | None:
     """Make the PTEB page of a record; None when no task has finished a cell."""
     if not any(cell.status == "done" for cell in record.cells):
         return None
     losses = ParaphraseLosses(record, board)
     charts = loss_dumbbell_charts(losses)
-    texts, reason = sample_texts_with_wordings(record)
-    quality = paraphrase_quality_lines(record)
+    texts, reason = sample_wordings_or_explain_absence(record)
+    quality = list_paraphrase_quality_by_dataset(record)
     files = file_tables(record.path)
     sources = {row.source for row in quality}
     drops = tuple(table for table in files if table.id.startswith("drop-by-"))
@@ -123,17 +123,17 @@ def pteb_page(record: RunRecord, board: SystemBoard) -> PtebPage | None:
         beside=align_dumbbells_by_dataset(charts[:BESIDE]),
         scores=make_paraphrase_loss_tables(losses),
         by_source=change_by_source_table(losses),
-        missing=tuple(list_missing_values(record, board)),
-        valid=tuple(paraphrase_validity_blocks(record, board, heading=True)),
+        missing=tuple(make_blocks_of_missing_values(record, board)),
+        valid=tuple(show_change_on_valid_paraphrases(record, board, heading=True)),
         baseline=baseline_shift_plots(record, board),
         stability=rank_stability_tables(record, board),
-        orders=say_order_by_scope(record, board),
+        orders=describe_order_agreement_by_scope(record, board),
         against=plot_change_by_original_score(losses),
         distance=plot_change_by_edit_distance(losses),
         headings=HEADINGS,
         quality=quality,
         several_sources=len(sources) > 1,
-        outcomes=paraphrase_outcome_lines(record),
+        outcomes=list_outcome_counts_by_source(record),
         wordings=texts,
         wordings_reason=reason,
         drops=drops,
@@ -158,7 +158,7 @@ def _describe_pteb_run(record: RunRecord, board: SystemBoard) -> tuple[str, ...]
         numbers.format_noun_count(len(datasets), "dataset")
         if len(datasets) > 1
         else next(iter(datasets), ""),
-        numbers.format_noun_count(len(record.ranked_systems), "system"),
+        numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         f"{numbers.format_noun_count(len(runs), 'run')}{by}",
     )
 
@@ -171,32 +171,35 @@ def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemF
     """Find that little can be lost, over all or on some tasks, where the interval says so."""
     losses = ParaphraseLosses(run.record, run.board)
     every = losses.leading(row)
-    if _is_little_lost(every):
-        clause = f"loses little or nothing {_say_when_paraphrased(run)}: {_format_change(every.delta)}"
+    if _is_paraphrase_loss_surely_small(every):
+        clause = (
+            f"loses little or nothing {_phrase_when_texts_are_reworded(run)}: {_format_change(every.delta)}"
+        )
         yield make_finding(run, clause, weight=2, place="pteb-drops")
         return
     held = [
         f"{format_task_name(task)} {_format_change(loss.delta)}"
         for task in run.board.tasks
-        if (loss := losses.find_task_loss(row, task)).delta is not None and _is_little_lost(loss)
+        if (loss := losses.find_task_loss(row, task)).delta is not None
+        and _is_paraphrase_loss_surely_small(loss)
     ]
     if held:
         named = convert_sentence_to_text(join_names_with_and(held[:4]))
-        clause = f"loses little or nothing {_say_when_paraphrased(run)} on {named}"
+        clause = f"loses little or nothing {_phrase_when_texts_are_reworded(run)} on {named}"
         yield make_finding(run, clause, weight=1, place="pteb-drops")
 
 
-def list_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
+def describe_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
     """List the losses of which nobody knows whether they are much or nothing."""
     every = ParaphraseLosses(run.record, run.board).leading(row)
     if (
         every.delta is not None
         and every.delta.ci_low is not None
-        and not _is_little_lost(every)
+        and not _is_paraphrase_loss_surely_small(every)
         and not _is_certain_loss(every)
     ):
         change = _format_change(every.delta)
-        yield f"Whether it loses points {_say_when_paraphrased(run)} is uncertain: {change}."
+        yield f"Whether it loses points {_phrase_when_texts_are_reworded(run)} is uncertain: {change}."
 
 
 def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
@@ -206,7 +209,7 @@ def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[System
     if _is_certain_loss(every):
         yield make_finding(
             run,
-            f"loses {_format_loss_points(every)} {_say_when_paraphrased(run)}",
+            f"loses {_format_loss_points(every)} {_phrase_when_texts_are_reworded(run)}",
             weight=5,
             place="pteb-drops",
         )
@@ -220,16 +223,16 @@ def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[System
         most = min(worst, key=lambda loss: loss.drop or 0.0)
         where = format_task_name(most.task) if most.task is not None else ""
         where += f" of {most.dataset}" if len({loss.dataset for loss in worst}) > 1 else ""
-        clause = f"loses most {_say_when_paraphrased(run)} on {where}, {_format_loss_points(most)}"
+        clause = f"loses most {_phrase_when_texts_are_reworded(run)} on {where}, {_format_loss_points(most)}"
         yield make_finding(run, clause, weight=4, place="pteb-drops")
 
 
-def _say_when_paraphrased(run: ReportRun) -> str:
+def _phrase_when_texts_are_reworded(run: ReportRun) -> str:
     """Say `when texts are paraphrased`, or what the run's only control does instead."""
     return TEXTS[find_only_control_source(run.record)][0]
 
 
-def _is_little_lost(loss: ParaphraseLoss) -> bool:
+def _is_paraphrase_loss_surely_small(loss: ParaphraseLoss) -> bool:
     """Whether its interval leaves out all but a little loss."""
     change = loss.delta
     return (
@@ -277,7 +280,7 @@ class SampledWordings:
     texts: tuple[TextWithWordings, ...]
 
 
-def sample_texts_with_wordings(record: RunRecord) -> tuple[tuple[SampledWordings, ...], str]:
+def sample_wordings_or_explain_absence(record: RunRecord) -> tuple[tuple[SampledWordings, ...], str]:
     """Texts of every dataset and source, drawn with the seed; or why they cannot be shown."""
     if not (record.path / "paraphrases").is_dir():
         return (), ""
@@ -288,7 +291,7 @@ def sample_texts_with_wordings(record: RunRecord) -> tuple[tuple[SampledWordings
         # All of them together stay about as long, however many datasets there are.
         count = max(2, COUNT // max(1, len(places)))
         rows = [
-            _sample_source_wordings(kept, source.name, dataset, count, len(kept.sources) > 1)
+            _sample_texts_with_wordings(kept, source.name, dataset, count, len(kept.sources) > 1)
             for source, dataset in places
         ]
     except EmbassayError as error:
@@ -296,7 +299,7 @@ def sample_texts_with_wordings(record: RunRecord) -> tuple[tuple[SampledWordings
     return tuple(wording for wording in rows if wording.texts), ""
 
 
-def _sample_source_wordings(
+def _sample_texts_with_wordings(
     kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool
 ) -> SampledWordings:
     runs = {seed: kept.rows(source, dataset, seed) for seed in kept.list_kept_seeds(source, dataset)}
@@ -330,18 +333,18 @@ Values = NDArray[np.float64]
 Column = dict[str, float]
 
 
-def list_pteb_item_groups(record: RunRecord) -> tuple[ItemGroup, ...]:
+def list_pteb_item_groups(record: RunRecord) -> tuple[DatasetItemValues, ...]:
     """The items of every task and dataset that a ranked system has values for."""
     langs = record.dataset_languages
     groups = (
-        _read_drop_group(record, task.name, task.title, dataset, langs.get(dataset, ""))
+        _read_paraphrase_drop_item_group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
         for dataset in record.datasets(task.name)
     )
     return tuple(group for group in groups if group is not None)
 
 
-def make_reworded_part(source: ItemSource) -> Part:
+def make_reworded_item_data(source: ItemGroupPageInputs) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())
@@ -355,7 +358,9 @@ def make_reworded_part(source: ItemSource) -> Part:
         "runs": [title for title, _ in runs],
         "allRuns": len(variants),
         "wordings": {
-            name: [[_number_wording_excerpt(source, known, text) for _, known in runs] for text in column]
+            name: [
+                [_find_wording_excerpt_number(source, known, text) for _, known in runs] for text in column
+            ]
             for name, column in texts.items()
         },
         "gold": _read_gold_scores(source),
@@ -363,20 +368,22 @@ def make_reworded_part(source: ItemSource) -> Part:
     }
 
 
-def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lang: str) -> ItemGroup | None:
+def _read_paraphrase_drop_item_group(
+    record: RunRecord, task: str, title: str, dataset: str, lang: str
+) -> DatasetItemValues | None:
     folder, measure = RunFolder(record.path), VALUES[task]
     variants = _list_paraphrase_variants(record, task, dataset)
     systems: list[SystemOfRun] = []
     before: list[Column] = []
     after: list[list[Column]] = []
-    for system in record.ranked_systems:
-        original = _read_variant_values(folder, task, dataset, system.name, "original", measure)
+    for system in record.list_non_reference_systems:
+        original = _read_item_values_of_variant(folder, task, dataset, system.name, "original", measure)
         if original:
             systems.append(system)
             before.append(original)
             after.append(
                 [
-                    _read_variant_values(folder, task, dataset, system.name, variant, measure)
+                    _read_item_values_of_variant(folder, task, dataset, system.name, variant, measure)
                     for variant in variants
                 ]
             )
@@ -394,7 +401,9 @@ def _read_drop_group(record: RunRecord, task: str, title: str, dataset: str, lan
         Measure(("paraphrased", ""), f"{words}, mean over runs"),
     )
     kind = ItemKind("reworded", task, title, NOUNS[task], measures)
-    return ItemGroup(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
+    return DatasetItemValues(
+        kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new])
+    )
 
 
 def _average_item_over_runs(values: Sequence[float | None]) -> float:
@@ -408,7 +417,7 @@ def _list_paraphrase_variants(record: RunRecord, task: str, dataset: str) -> lis
     return list(dict.fromkeys(cell.variant for cell in cells if cell.variant.startswith(PARAPHRASE)))
 
 
-def _read_variant_values(
+def _read_item_values_of_variant(
     folder: RunFolder, task: str, dataset: str, system: str, variant: str, measure: str
 ) -> Column:
     """The value of every item; empty where the cell kept none."""
@@ -427,7 +436,7 @@ def _read_variant_values(
     }
 
 
-def _find_item_text(source: ItemSource, field: str, item: str) -> str:
+def _find_item_text(source: ItemGroupPageInputs, field: str, item: str) -> str:
     """The text of an item; of a query in several wordings the first."""
     name = item.partition(BETWEEN)[0]
     return source.judged.text(field, name) or source.judged.text(field, f"{name}:0") or ""
@@ -456,16 +465,16 @@ def _read_wordings(path: str, source: str, dataset: str, seed: int) -> Mapping[s
     return {row.text: row.wording for row in rows if row.usable}
 
 
-def _number_wording_excerpt(source: ItemSource, wordings: Mapping[str, str], text: str) -> int:
+def _find_wording_excerpt_number(source: ItemGroupPageInputs, wordings: Mapping[str, str], text: str) -> int:
     """The number of the excerpt; -1 where there is no wording."""
     wording = wordings.get(text)
     return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
 
 
-def _read_gold_scores(source: ItemSource) -> list[float | None]:
+def _read_gold_scores(source: ItemGroupPageInputs) -> list[float | None]:
     """The gold score of every item; empty where the task has none."""
     group = source.group
-    gold: dict[str, Any] = _read_variant_values(
+    gold: dict[str, Any] = _read_item_values_of_variant(
         source.folder, group.kind.task, group.dataset, group.systems[0].name, "original", "gold"
     )
     return [gold.get(item) for item in source.ids] if gold else []

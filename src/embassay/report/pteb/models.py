@@ -35,8 +35,8 @@ from embassay.protocols.kernel.claims import Claim, make_count_claim, make_leade
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
 from embassay.protocols.pteb.candidates import (
     CandidateParaphraserMeans,
-    CandidateSelectionResult,
     CandidateSelectionRule,
+    ParaphraserSelectionResult,
     select_paraphraser,
 )
 from embassay.records import ResultRow
@@ -70,11 +70,11 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             "over pairs); higher is better. Error: mean distance between rating and gold, both from 0 to 5; lower "
             "is better."
         )
-        + (bold if record.find_comparison_scope(JUDGING).pairs else "")
+        + (bold if record.find_task_comparisons(JUDGING).pairs else "")
     )
     yield judge_scores_table(record, run.board)
     yield from _show_rating_errors(record, judges)
-    if bins := _list_measure_variants(record, FIT):
+    if bins := _list_judging_bins_of_measure(record, FIT):
         yield Heading("Does length matter?")
         yield ParagraphBlock(
             "Pairs are grouped by their mean number of words. With too few pairs for a correlation, only n is shown."
@@ -84,7 +84,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterator[Block]:
-    if not (gold := _list_measure_variants(record, ERROR)):
+    if not (gold := _list_judging_bins_of_measure(record, ERROR)):
         return
     yield Heading("Where ratings err")
     yield ParagraphBlock(
@@ -93,8 +93,12 @@ def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterat
     )
     series = _rating_error_series(record, judges, gold)
     if any(line.points for line in series):
-        yield Figure("Error by gold score", _draw_error_chart(series, gold), _summarize_errors(series))
-    yield _errors_table(record, judges, gold)
+        yield Figure(
+            "Error by gold score",
+            _draw_error_by_gold_score_chart(series, gold),
+            _summarise_rating_error_by_gold_score(series),
+        )
+    yield _make_judge_error_by_gold_bin_table(record, judges, gold)
 
 
 def judge_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
@@ -102,20 +106,20 @@ def judge_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     judges = [
         row
         for row in sort_systems_by_score(record, board)
-        if _find_gold_correlation(record, row).value is not None
+        if _find_gold_correlation_row(record, row).value is not None
     ]
     if not judges:
         return VerdictText(("No judge has a score on every dataset",), ())
     lede: list[Sentence] = [_say_judge_correlations(record, judges)]
-    scope = record.find_comparison_scope(JUDGING)
-    scores = tuple(_make_judge_score_claim(record, row) for row in judges)
+    scope = record.find_task_comparisons(JUDGING)
+    scores = tuple(_make_gold_correlation_claim(record, row) for row in judges)
     lede += _say_judges_at_chance(scores, board)
     first = make_leader_claims(JUDGING, scope.first, scope.systems)
     return VerdictText(_say_best_judge(scores, first, board), tuple(lede), (*scores, *first))
 
 
-def _make_judge_score_claim(record: RunRecord, row: BoardRow) -> Claim:
-    result = _find_gold_correlation(record, row)
+def _make_gold_correlation_claim(record: RunRecord, row: BoardRow) -> Claim:
+    result = _find_gold_correlation_row(record, row)
     return make_value_claim(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
 
 
@@ -148,16 +152,18 @@ def _say_best_judge(scores: Sequence[Claim], first: Sequence[Claim], board: Syst
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
         return (board.name_system_in_sentence(first[0].subject), " agrees best with gold scores")
-    return (f"{numbers.spell_count(len(first)).capitalize()} judges may agree best with gold scores",)
+    return (
+        f"{numbers.format_small_count_in_words(len(first)).capitalize()} judges may agree best with gold scores",
+    )
 
 
 def sort_systems_by_score(record: RunRecord, board: SystemBoard) -> list[BoardRow]:
     """The systems of the board, best first, then those without a score."""
-    order = {name: place for place, name in enumerate(record.find_comparison_scope(JUDGING).systems)}
+    order = {name: place for place, name in enumerate(record.find_task_comparisons(JUDGING).systems)}
     return sorted(board.rows, key=lambda row: order.get(row.system.name, len(order)))
 
 
-def _find_gold_correlation(record: RunRecord, row: BoardRow) -> ResultRow:
+def _find_gold_correlation_row(record: RunRecord, row: BoardRow) -> ResultRow:
     result = record.find(JUDGING, row.system.name, FIT)
     return result or ResultRow(
         "pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet"
@@ -167,7 +173,7 @@ def _find_gold_correlation(record: RunRecord, row: BoardRow) -> ResultRow:
 def _say_judge_correlations(record: RunRecord, judges: Sequence[BoardRow]) -> Sentence:
     parts: list[Part] = []
     for i, row in enumerate(judges[:MOST_NAMES]):
-        result = _find_gold_correlation(record, row)
+        result = _find_gold_correlation_row(record, row)
         ends = ""
         if result.ci_low is not None and result.ci_high is not None:
             interval = POINTS.format_interval_in_text(result.ci_low, result.ci_high)
@@ -180,7 +186,7 @@ def _say_judge_correlations(record: RunRecord, judges: Sequence[BoardRow]) -> Se
     return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
 
 
-def _list_measure_variants(record: RunRecord, measure: str) -> list[str]:
+def _list_judging_bins_of_measure(record: RunRecord, measure: str) -> list[str]:
     """The variants of a measure, in the order of the rows."""
     bins = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
     return list(dict.fromkeys(bins))
@@ -188,7 +194,7 @@ def _list_measure_variants(record: RunRecord, measure: str) -> list[str]:
 
 def judge_scores_table(record: RunRecord, board: SystemBoard) -> Table:
     """Make the table of every judge's scores on every dataset, best first."""
-    best = record.find_comparison_scope(JUDGING).best
+    best = record.find_task_comparisons(JUDGING).best
     names = record.datasets(JUDGING)
     lines_of = tuple(
         LabelledTableRow(
@@ -218,7 +224,7 @@ def _rating_error_series(
     made = []
     for row in judges:
         series = [
-            (_bin_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
+            (_parse_gold_bin_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
             for label in gold
         ]
         made.append(
@@ -231,29 +237,31 @@ def _rating_error_series(
     return made
 
 
-def _bin_middle(variant: str) -> float:
+def _parse_gold_bin_middle(variant: str) -> float:
     """Find the middle of a bin: `gold=[1,2)` lies at 1.5."""
     low, high = variant.partition("=")[2].strip("[)]").split(",")
     return (float(low) + float(high)) / 2
 
 
-def _draw_error_chart(series: Sequence[NamedPlotLine], gold: Sequence[str]) -> Markup:
+def _draw_error_by_gold_score_chart(series: Sequence[NamedPlotLine], gold: Sequence[str]) -> Markup:
     values = [
         end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)
     ]
     y = fit_axis_scale([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
-    ticks = [(_bin_middle(label) / 5, label.partition("=")[2]) for label in gold]
+    ticks = [(_parse_gold_bin_middle(label) / 5, label.partition("=")[2]) for label in gold]
     return draw_line_chart(series, ticks, y, "gold score, 0 to 5")
 
 
-def _summarize_errors(series: Sequence[NamedPlotLine]) -> str:
+def _summarise_rating_error_by_gold_score(series: Sequence[NamedPlotLine]) -> str:
     ends = join_names_with_and(
         [f"{line.name} {RATING.text(line.points[-1][1].value or 0.0)}" for line in series if line.points]
     )
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
 
 
-def _errors_table(record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]) -> Table:
+def _make_judge_error_by_gold_bin_table(
+    record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]
+) -> Table:
     rows = [
         (row, [record.find(JUDGING, row.system.name, ERROR, variant=bin) for bin in gold]) for row in judges
     ]
@@ -309,12 +317,12 @@ CHOICE, SIMILARITY, DISTANCE, SECONDS = "paraphrasers", "similarity", "edit_dist
 PERCENT = MeasureFormat(100.0, 1, 1)
 
 
-def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def make_paraphraser_selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """Make the page of a run that selects a paraphraser."""
     del alone
     record, board = run.record, run.board
-    _, rule = _select_candidates(record)
-    placed = [row for row in board.rows if None not in _locate_candidate(record, row)]
+    _, rule = _choose_paraphraser_by_rule(record)
+    placed = [row for row in board.rows if None not in _read_candidate_distance_similarity(record, row)]
     yield PageFactsLine.of(
         "paraphrasers", "PTEB, step 2", numbers.format_noun_count(len(board.rows), "candidate"),
         numbers.format_noun_count(len(record.datasets(CHOICE)), "dataset")
@@ -323,8 +331,8 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Meaning kept and words changed")
     yield ParagraphBlock(str(rule))
     if placed:
-        reasons = "; ".join(_describe_candidate(record, row) for row in placed)
-        chart = _draw_candidates_chart(record, placed, rule)
+        reasons = "; ".join(_describe_candidate_plot_point(record, row) for row in placed)
+        chart = _draw_paraphraser_candidates_chart(record, placed, rule)
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield ParagraphBlock(
         "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
@@ -341,7 +349,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of a selection: who is chosen, and why; or that nobody is, and why."""
-    chosen, _ = _select_candidates(record)
+    chosen, _ = _choose_paraphraser_by_rule(record)
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
         return VerdictText(
@@ -360,34 +368,40 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     )
 
 
-def _selection_rule(record: RunRecord) -> CandidateSelectionRule:
+def _read_candidate_selection_rule(record: RunRecord) -> CandidateSelectionRule:
     options = record.arguments.get("options") or {}
     return CandidateSelectionRule(
         options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1)
     )
 
 
-def _select_candidates(record: RunRecord) -> tuple[CandidateSelectionResult, CandidateSelectionRule]:
-    rule = _selection_rule(record)
-    return select_paraphraser([_make_candidate(record, system.name) for system in record.systems], rule), rule
+def _choose_paraphraser_by_rule(
+    record: RunRecord,
+) -> tuple[ParaphraserSelectionResult, CandidateSelectionRule]:
+    rule = _read_candidate_selection_rule(record)
+    return select_paraphraser(
+        [_make_candidate_paraphraser_means(record, system.name) for system in record.systems], rule
+    ), rule
 
 
-def _make_candidate(record: RunRecord, system: str) -> CandidateParaphraserMeans:
+def _make_candidate_paraphraser_means(record: RunRecord, system: str) -> CandidateParaphraserMeans:
     rows = {measure: record.find(CHOICE, system, measure) for measure in (SIMILARITY, DISTANCE, SECONDS)}
     reasons = [row.reason for row in rows.values() if row is not None and row.value is None]
     similarity, distance, seconds = (None if row is None else row.value for row in rows.values())
     return CandidateParaphraserMeans(system, similarity, distance, seconds, next(iter(reasons), ""))
 
 
-def _locate_candidate(record: RunRecord, row: BoardRow) -> tuple[float | None, float | None]:
+def _read_candidate_distance_similarity(
+    record: RunRecord, row: BoardRow
+) -> tuple[float | None, float | None]:
     system = row.system.name
     return record.value(CHOICE, system, DISTANCE), record.value(CHOICE, system, SIMILARITY)
 
 
-def _draw_candidates_chart(
+def _draw_paraphraser_candidates_chart(
     record: RunRecord, rows: Sequence[BoardRow], rule: CandidateSelectionRule
 ) -> Markup:
-    places = [(row, *_locate_candidate(record, row)) for row in rows]
+    places = [(row, *_read_candidate_distance_similarity(record, row)) for row in rows]
     points = [PlotPoint(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
     lowest = min(rule.similarity, *(point.y for point in points))
     across = PlotAxis(
@@ -400,14 +414,14 @@ def _draw_candidates_chart(
     return draw_scatter_plot(points, across, up)
 
 
-def _describe_candidate(record: RunRecord, row: BoardRow) -> str:
-    x, y = _locate_candidate(record, row)
+def _describe_candidate_plot_point(record: RunRecord, row: BoardRow) -> str:
+    x, y = _read_candidate_distance_similarity(record, row)
     return f"{row.label}: similarity {RATING.text(y or 0.0)}, edit distance {RATING.text(x or 0.0)}"
 
 
 def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table:
     """Make the table of every candidate by the criteria, and what the rule says of it."""
-    chosen, _ = _select_candidates(record)
+    chosen, _ = _choose_paraphraser_by_rule(record)
     measures = (
         (SIMILARITY, RATING),
         (DISTANCE, RATING),
@@ -498,7 +512,7 @@ OF_ALL = {1.0: "✓ in all", 0.0: "✕ not in all"}
 COLUMNS = ("Mean rating", "Median", "At the threshold", "Alpha")
 
 
-def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def make_human_validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """Make the page of a human validation; nothing when nobody has rated yet."""
     del alone
     record, langs = run.record, _list_languages(run.record)
@@ -509,9 +523,9 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         numbers.format_noun_count(len([lang for lang in langs if lang]), "language"),
         numbers.format_noun_count(len(record.manifest.get("raters", ())), "rater")
     )  # fmt: skip
-    yield validation_verdict(record, run.board)
+    yield make_paraphrase_validation_verdict(record, run.board)
     yield Heading("Ratings by language")
-    bar = f"{_rating_threshold(record):g}"
+    bar = f"{_read_selection_rating_threshold(record):g}"
     yield ParagraphBlock(
         "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond "
         f"and the threshold of {bar} as a dashed line. At the threshold: percent of pairs with {bar} or more. "
@@ -536,7 +550,7 @@ def ratings_by_language_table(record: RunRecord) -> Table:
     return Table("ratings", "Ratings by language", "Language", columns, lines, is_titled=False)
 
 
-def validation_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
+def make_paraphrase_validation_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """In how many languages people accept the paraphrases; where they do not."""
     langs = [lang for lang in _list_languages(record) if lang]
     verdicts = {lang: _find_language_result(record, lang, "accepted") for lang in langs}
@@ -547,7 +561,7 @@ def validation_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     heading = (
         f"People accept the paraphrases in {accept.n} of {numbers.format_noun_count(accept.of, 'language')}"
     )
-    rating = _state_mean_rating(record)
+    rating = _claim_mean_rating(record)
     lede = [_say_mean_rating(claim) for claim in rating]
     if refused:
         lede.append((f"Not accepted: {', '.join(refused)}.",))
@@ -556,13 +570,13 @@ def validation_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     return VerdictText((heading,), tuple(lede), (accept, *rating))
 
 
-def _state_mean_rating(record: RunRecord) -> tuple[Claim, ...]:
+def _claim_mean_rating(record: RunRecord) -> tuple[Claim, ...]:
     """The mean rating of all languages; none where nobody rated."""
     whole = _find_language_result(record, "", "mean_rating")
     if whole is None or whole.value is None:
         return ()
     claim = make_value_claim("", "mean_rating", whole.value, whole.ci_low, whole.ci_high)
-    return (replace(claim, margin=_rating_threshold(record)),)
+    return (replace(claim, margin=_read_selection_rating_threshold(record)),)
 
 
 def _say_mean_rating(claim: Claim) -> Sentence:
@@ -590,7 +604,7 @@ def _find_language_result(record: RunRecord, lang: str, measure: str, variant: s
     )
 
 
-def _rating_threshold(record: RunRecord) -> float:
+def _read_selection_rating_threshold(record: RunRecord) -> float:
     rules = record.arguments.get("rules") or {}
     return float(rules.get("threshold", THRESHOLD))
 
@@ -611,7 +625,7 @@ def _rating_line(record: RunRecord, lang: str) -> LabelledTableRow:
     return LabelledTableRow(
         lang or "All",
         (
-            TableCell((drawn, _draw_mean_rating(mean, _rating_threshold(record)))),
+            TableCell((drawn, _draw_mean_rating(mean, _read_selection_rating_threshold(record)))),
             *(make_result_cell(row, unit) for row, (_, unit) in zip(results, units, strict=True)),
             TableCell(numbers.format_count(n), exact=str(n)),
             TableCell(_say_language_verdict(accepted, lang)),

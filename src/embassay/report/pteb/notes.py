@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
-from embassay.report.pteb.conclusions import PARAPHRASE, find_only_control_source, list_control_source_labels
+from embassay.report.pteb.conclusions import (
+    PARAPHRASE,
+    find_only_control_source,
+    list_control_paraphraser_labels,
+)
 from embassay.report.record import RunRecord, count_text_outcomes
 
 Found = tuple[str, str, str, str]
@@ -21,15 +25,15 @@ def pteb_notes(record: RunRecord) -> Iterator[Found]:
     yield from _control_only_notes(record)
     yield from _unscored_cell_notes(record)
     yield from _paraphrase_outcome_notes(record)
-    yield from _written_for_other_data_notes(record)
+    yield from _iterate_notes_on_foreign_paraphrases(record)
     yield from _imprecise_drop_notes(record)
-    yield from _until_ci_notes(record)
+    yield from _note_precision_reached_by_until_ci(record)
     yield from _few_runs_notes(record)
 
 
 def _count_paraphrase_outcomes(record: RunRecord) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
-    aside = list_control_source_labels(record)
+    aside = list_control_paraphraser_labels(record)
     sources = record.paraphraser_entries
     return count_text_outcomes(source for source in sources if source.get("label", "") not in aside)
 
@@ -85,7 +89,7 @@ def _paraphrase_outcome_notes(record: RunRecord) -> Iterator[Found]:
             )
 
 
-def _written_for_other_data_notes(record: RunRecord) -> Iterator[Found]:
+def _iterate_notes_on_foreign_paraphrases(record: RunRecord) -> Iterator[Found]:
     """Note the sets that were written for other data."""
     for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
         yield "other data", warning, "", ""
@@ -99,7 +103,7 @@ def _imprecise_drop_notes(record: RunRecord) -> Iterator[Found]:
         yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
 
 
-def _until_ci_notes(record: RunRecord) -> Iterator[Found]:
+def _note_precision_reached_by_until_ci(record: RunRecord) -> Iterator[Found]:
     """Note what --until-ci narrowed, and what it cannot, by each dataset's least known system."""
     if record.arguments.get("until_ci") is None:
         return

@@ -22,7 +22,7 @@ from embassay.document.marks import (
 from embassay.document.plots import PlotAxis, PlotPoint, draw_scatter_plot
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import parse_paraphrase_source
+from embassay.protocols.pteb.drops import parse_source_from_variant
 from embassay.records import ResultRow
 from embassay.report.board import TOP, BoardRow, SystemBoard
 from embassay.report.pteb.conclusions import DELTA, ParaphraseLoss, ParaphraseLosses
@@ -60,7 +60,9 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]
-        tables.append(_make_loss_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
+        tables.append(
+            _make_paraphrase_loss_table("All tasks", "scores", titles, rows, losses.board.has_ranks)
+        )
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) == 1 and len(tasks) > 1:
@@ -77,11 +79,13 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
             for row in losses.rows
         ]
         ranked = len(tasks) == 1 and losses.board.has_ranks
-        tables.append(_make_loss_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
+        tables.append(
+            _make_paraphrase_loss_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked)
+        )
     return tuple(tables)
 
 
-def _make_loss_table(
+def _make_paraphrase_loss_table(
     title: str, name: str, columns: list[str], rows: list[tuple[BoardRow, list[ParaphraseLoss]]], ranked: bool
 ) -> ParaphraseLossTable:
     contenders = sum(row.system.ranked for row, _ in rows)
@@ -156,7 +160,7 @@ def rank_stability_tables(record: RunRecord, board: SystemBoard) -> tuple[RankSt
     )
 
 
-def say_order_by_scope(record: RunRecord, board: SystemBoard) -> tuple[tuple[str, str], ...]:
+def describe_order_agreement_by_scope(record: RunRecord, board: SystemBoard) -> tuple[tuple[str, str], ...]:
     """What is said of the order on every other scope, with its title."""
     scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
     titles = {task.name: task.title for task in board.tasks if task.name != board.lead}
@@ -238,17 +242,17 @@ HEADINGS = ("Edit distance", "Length ratio", "Copies", "Not usable", "Retries pe
 _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 
-def paraphrase_quality_lines(record: RunRecord) -> tuple[ParaphraseQuality, ...]:
+def list_paraphrase_quality_by_dataset(record: RunRecord) -> tuple[ParaphraseQuality, ...]:
     """List the quality of the paraphrases, a line per dataset and source."""
     groups: dict[tuple[str, str, str], dict[str, list[ResultRow]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = groups.setdefault((dataset, parse_paraphrase_source(variant), system), {})
+            of = groups.setdefault((dataset, parse_source_from_variant(variant), system), {})
             of.setdefault(measure, []).append(row)
-    return tuple(_quality_line(*key, measures) for key, measures in groups.items())
+    return tuple(_make_paraphrase_quality(*key, measures) for key, measures in groups.items())
 
 
-def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
+def list_outcome_counts_by_source(record: RunRecord) -> tuple[tuple[str, str], ...]:
     """List, by source, how many texts came to what, over all datasets and runs."""
     lines = []
     for source in record.paraphraser_entries:
@@ -264,7 +268,7 @@ def paraphrase_outcome_lines(record: RunRecord) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def _quality_line(
+def _make_paraphrase_quality(
     dataset: str, source: str, system: str, measures: Mapping[str, Sequence[ResultRow]]
 ) -> ParaphraseQuality:
     rows = next(iter(measures.values()))
@@ -276,12 +280,12 @@ def _quality_line(
     often = sorted(((share, name) for name, share in rejected.items() if share), reverse=True)
     return ParaphraseQuality(
         dataset, source, system, max(row.n for row in rows), len(rows),
-        tuple(_quality_figure(name, measures.get(name, ())) for name in _MEASURES),
+        tuple(_make_mean_quality_across_runs(name, measures.get(name, ())) for name in _MEASURES),
         ", ".join(f"{name} {numbers.format_percent(share, 1)}" for share, name in often)
     )  # fmt: skip
 
 
-def _quality_figure(name: str, rows: Sequence[ResultRow]) -> MeanAcrossRuns:
+def _make_mean_quality_across_runs(name: str, rows: Sequence[ResultRow]) -> MeanAcrossRuns:
     if not rows:
         return MeanAcrossRuns(numbers.NONE)
     values = [row.value or 0.0 for row in rows]
@@ -305,7 +309,7 @@ class DumbbellRow:
 
 
 @dataclass(frozen=True)
-class DumbbellChart:
+class SystemDropDumbbellChart:
     """The chart of one system, which its title names; rows without a drop stand last. Of `several` datasets each row
     says the task beside its dataset; the only one is not repeated."""
 
@@ -318,7 +322,7 @@ class DumbbellChart:
 
 
 def align_dumbbells_by_dataset(
-    charts: Sequence[DumbbellChart],
+    charts: Sequence[SystemDropDumbbellChart],
 ) -> tuple[tuple[DumbbellRow, tuple[DumbbellRow | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
     by_row = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
@@ -329,22 +333,26 @@ def align_dumbbells_by_dataset(
     )
 
 
-def loss_dumbbell_charts(losses: ParaphraseLosses) -> tuple[DumbbellChart, ...]:
+def loss_dumbbell_charts(losses: ParaphraseLosses) -> tuple[SystemDropDumbbellChart, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
-    lost = {row.system.name: _list_system_losses(losses, row) for row in rows}
+    lost = {row.system.name: _list_dataset_losses_of_system(losses, row) for row in rows}
     several = len({loss.dataset for of in lost.values() for loss in of}) > 1
     return tuple(
-        _dumbbell_chart(row, lost[row.system.name], several=several) for row in rows if lost[row.system.name]
+        _make_paraphrase_loss_dumbbell_chart(row, lost[row.system.name], several=several)
+        for row in rows
+        if lost[row.system.name]
     )
 
 
-def _dumbbell_chart(row: BoardRow, lost: list[ParaphraseLoss], *, several: bool) -> DumbbellChart:
+def _make_paraphrase_loss_dumbbell_chart(
+    row: BoardRow, lost: list[ParaphraseLoss], *, several: bool
+) -> SystemDropDumbbellChart:
     values = [value for loss in lost for value in _collect_loss_values(loss)]
     scale = fit_axis_scale(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
     ordered = sorted(lost, key=_loss_sort_key)
     drawn = tuple(_make_loss_dumbbell_row(loss, scale, several=several) for loss in ordered)
-    return DumbbellChart(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
+    return SystemDropDumbbellChart(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
 def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
@@ -367,7 +375,7 @@ def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
     )
 
 
-def _list_system_losses(losses: ParaphraseLosses, row: BoardRow) -> list[ParaphraseLoss]:
+def _list_dataset_losses_of_system(losses: ParaphraseLosses, row: BoardRow) -> list[ParaphraseLoss]:
     return [
         losses.find_dataset_loss(row, task, dataset)
         for task in losses.board.tasks
@@ -394,7 +402,7 @@ ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run counted se
 
 
 @dataclass(frozen=True)
-class SystemBaselineDifference:
+class SystemShiftFromBaseline:
     """One system by one analysis. `shift` is the system less the baseline: negative = the baseline is better."""
 
     row: BoardRow
@@ -429,7 +437,7 @@ class BaselineDifferencePlot:
     baseline: BoardRow
     datasets: int
     scale: LinearScale
-    rows: tuple[SystemBaselineDifference, ...]
+    rows: tuple[SystemShiftFromBaseline, ...]
     missing: tuple[tuple[BoardRow, str], ...]
 
 
@@ -440,13 +448,14 @@ def baseline_shift_plots(record: RunRecord, board: SystemBoard) -> tuple[Baselin
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
     plots = [
-        _make_baseline_shift_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names
+        _make_difference_to_baseline_plot(record, board, titles.get(name, name), name, scopes[name])
+        for name in names
     ]
     shown = [plot for plot in plots if plot is not None]
     return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
 
 
-def _make_baseline_shift_plot(
+def _make_difference_to_baseline_plot(
     record: RunRecord, board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
 ) -> BaselineDifferencePlot | None:
     if plain.get("reason") or not plain.get("systems"):
@@ -468,7 +477,8 @@ def _make_baseline_shift_plot(
         (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
     rows = tuple(
-        _compare_system_to_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested
+        _make_system_baseline_difference(record, row, words, contrast, scale)
+        for row, _, words, contrast in tested
     )
     place = name.replace(":", "-")
     return BaselineDifferencePlot(
@@ -476,16 +486,16 @@ def _make_baseline_shift_plot(
     )
 
 
-def _compare_system_to_baseline(
+def _make_system_baseline_difference(
     record: RunRecord, row: BoardRow, words: str, contrast: Mapping[str, Any], scale: LinearScale
-) -> SystemBaselineDifference:
+) -> SystemShiftFromBaseline:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
     shift = -contrast["shift"]
     low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
     ends = (low, high) if low is not None and high is not None else (None, None)
     mark = draw_difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
     sure = contrast["p_holm"] < record.alpha
-    return SystemBaselineDifference(
+    return SystemShiftFromBaseline(
         row, words, shift, ends[0], ends[1], contrast["p_holm"], contrast["n"], contrast["method"], sure, mark
     )
 
@@ -586,5 +596,5 @@ def _mean_edit_distances(record: RunRecord) -> dict[tuple[str, str], float]:
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            distances.setdefault((dataset, parse_paraphrase_source(variant)), []).append(row.value)
+            distances.setdefault((dataset, parse_source_from_variant(variant)), []).append(row.value)
     return {place: round(fmean(values), 6) for place, values in distances.items()}

@@ -19,7 +19,7 @@ HOW = (
 )
 
 
-def paraphrase_validity_blocks(
+def show_change_on_valid_paraphrases(
     record: RunRecord, board: SystemBoard, *, heading: bool = False
 ) -> Iterator[Block]:
     """Blocks on the validity of paraphrases: the table with its reading; nothing without ratings."""
@@ -32,16 +32,18 @@ def paraphrase_validity_blocks(
     labels = {row.system.name: row.label for row in board.rows}
     counts = ("Change", "On valid, 95%", "Added, 95%", "Valid", "Rated", "In doubt")
     heads: list[str | Column] = ["Task", "Dataset", "System", *make_number_columns(*counts)]
-    rows = [_validity_row(record, key, titles, labels) for key in keys]
+    rows = [_make_row_of_valid_paraphrase_change(record, key, titles, labels) for key in keys]
     yield Table.of("valid-changes", heads, rows)
     yield ParagraphBlock(HOW)
     for reason in dict.fromkeys(
-        reason for key in keys if (reason := _explain_undefined_row(record, key, titles))
+        reason for key in keys if (reason := _explain_undefined_validity_score(record, key, titles))
     ):
         yield ParagraphBlock(reason)
 
 
-def _validity_row(record: RunRecord, key: Key, titles: dict[str, str], labels: dict[str, str]) -> list[str]:
+def _make_row_of_valid_paraphrase_change(
+    record: RunRecord, key: Key, titles: dict[str, str], labels: dict[str, str]
+) -> list[str]:
     task, dataset, subset, variant, system, _ = key
     rows = {name: record.rows.get((*key[:-1], name)) for name in ("delta", VALID, INVALID, SHARE, DOUBT)}
     share, doubt = rows[SHARE], rows[DOUBT]
@@ -65,7 +67,7 @@ def _change_cell(row: ResultRow | None, *, ends: bool = True) -> str:
     return f"{text} ({POINTS.interval(row.ci_low, row.ci_high)})"
 
 
-def _explain_undefined_row(record: RunRecord, key: Key, titles: dict[str, str]) -> str:
+def _explain_undefined_validity_score(record: RunRecord, key: Key, titles: dict[str, str]) -> str:
     row = record.rows[key]
     where = " ".join(filter(None, (key[1], key[2])))
     return f"{titles.get(key[0], key[0])} on {where}: {row.reason}." if row.reason else ""

@@ -25,7 +25,7 @@ from embassay.document.blocks import (
     join_names_with_and,
     make_number_columns,
 )
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.choose.belief import LIKELY, TRUSTED
 from embassay.protocols.choose.options import AS_GOOD, FEW, UNLIKELY
 from embassay.protocols.choose.studies import find_last_study
@@ -61,11 +61,11 @@ def choice_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
         return VerdictText(("No choice could be made",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
     pick, picked = (
-        _map_systems_to_names(record)[choice["pick"]],
-        _state_picked_system(record, dataset, choice),
+        _map_systems_to_sentence_names(record)[choice["pick"]],
+        _make_claim_of_picked_system(record, dataset, choice),
     )
-    chances, alike = _state_pick_chances(record, choice), _state_near_best_systems(choice)
-    labels_needed = _state_labels_needed(choice)
+    chances, alike = _state_pick_chances(record, choice), _make_near_best_claims(choice)
+    labels_needed = _make_labels_needed_claims(choice)
     odds = _state_possible_best_systems(record, dataset, choice)
     if picked.kind == "use":
         percent = numbers.format_percent(choice["p_best"])
@@ -80,7 +80,7 @@ def _find_chances_of_being_best(record: RunRecord, dataset: str) -> dict[str, fl
     """How likely each system is the best."""
     return {
         system.name: row.value
-        for system in record.ranked_systems
+        for system in record.list_non_reference_systems
         if (row := record.find(TASK, system.name, "p_best", dataset=dataset)) is not None
         and row.value is not None
     }
@@ -103,7 +103,7 @@ def _state_possible_best_systems(
 
 def _say_possible_best_systems(record: RunRecord, odds: Sequence[Claim]) -> Iterator[Part]:
     """Say which systems may be best and how likely: `minilm (50%) may be best; bm25 is unlikely`."""
-    names = _map_systems_to_names(record)
+    names = _map_systems_to_sentence_names(record)
     likely = [claim for claim in odds if claim.relation == "keeps"]
     for place, claim in enumerate(likely[:NAMED]):
         last = place == min(len(likely), NAMED) - 1 and len(likely) <= NAMED
@@ -112,18 +112,18 @@ def _say_possible_best_systems(record: RunRecord, odds: Sequence[Claim]) -> Iter
         yield names[claim.subject]
         yield f" ({numbers.format_percent(claim.value or 0.0)})"
     if len(likely) > NAMED:
-        yield f" or {numbers.spell_count(len(likely) - NAMED)} more"
+        yield f" or {numbers.format_small_count_in_words(len(likely) - NAMED)} more"
     yield " is the likeliest" if len(likely) == 1 else " may be best"
     unlikely = [names[claim.subject] for claim in odds if claim.relation == "misses"]
     if len(unlikely) > NAMED:
-        yield f"; the other {numbers.spell_count(len(unlikely))} are unlikely"
+        yield f"; the other {numbers.format_small_count_in_words(len(unlikely))} are unlikely"
     elif unlikely:
         yield "; "
         yield from join_names_with_and(unlikely)
         yield f" {'is' if len(unlikely) == 1 else 'are'} unlikely"
 
 
-def _state_picked_system(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> Claim:
+def _make_claim_of_picked_system(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> Claim:
     """What the pick is: of least expected loss, and the one to use where that is little; else the likeliest best where
     it is that."""
     chances = _find_chances_of_being_best(record, dataset)
@@ -139,7 +139,7 @@ def _state_picked_system(record: RunRecord, dataset: str, choice: Mapping[str, A
 
 def _state_pick_chances(record: RunRecord, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """How likely the pick is the best and near it, of how many, and what is lost by it and by a random pick."""
-    pick, n = choice["pick"], len(record.ranked_systems) - len(choice["missing"])
+    pick, n = choice["pick"], len(record.list_non_reference_systems) - len(choice["missing"])
     return (
         Claim(pick, "is", "p_best", value=choice["p_best"], of=n),
         make_value_claim(pick, "p_near", choice["p_near"]),
@@ -148,14 +148,14 @@ def _state_pick_chances(record: RunRecord, choice: Mapping[str, Any]) -> tuple[C
     )
 
 
-def _state_near_best_systems(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _make_near_best_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Who would do as well: near the best with a high chance."""
     return tuple(
         Claim(name, "keeps", "p_near", margin=AS_GOOD, kind="as good") for name in choice.get("as_good") or ()
     )
 
 
-def _state_labels_needed(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _make_labels_needed_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """How many judged questions more are likely to bring the expected loss within the tolerance, or that not even the
     most that are looked at are; none where it is."""
     # A run from before there were chances says nothing of labels.
@@ -171,7 +171,7 @@ def _state_chance_to_decide(choice: Mapping[str, Any]) -> Claim:
     return Claim("", relation, "chance_with_labels", value=chance, margin=LIKELY, n=int(most))
 
 
-def _map_systems_to_names(record: RunRecord) -> dict[str, SystemNameInSentence]:
+def _map_systems_to_sentence_names(record: RunRecord) -> dict[str, SystemNameInSentence]:
     """System -> its name as a sentence shows it."""
     label = record.system_labels
     return {system.name: SystemNameInSentence(label[system.name], system.index) for system in record.systems}
@@ -190,7 +190,7 @@ def _write_choice_lede(
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What the questions suggest:",)
     yield (
-        _map_systems_to_names(record)[told["pick"]],
+        _map_systems_to_sentence_names(record)[told["pick"]],
         f" has {_add_article_to_percentage(p_best)} chance of being best of {best.of} on {dataset} and "
         f"{_add_article_to_percentage(p_near)} chance of being within {told['tolerance']:g} nDCG@10 of the best. "
         f"Expected loss: {regret} (random pick: {lot})."
@@ -229,7 +229,7 @@ def _say_model_written_questions(record: RunRecord, choice: Mapping[str, Any]) -
 
 def _say_what_would_decide(choice: Mapping[str, Any]) -> str:
     """What would decide; that nothing more is needed, or that too little was asked to say."""
-    if claims := _state_labels_needed(choice):
+    if claims := _make_labels_needed_claims(choice):
         return _say_labels_needed(choice, claims[0])
     if choice["says"] == choice["pick"]:
         return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
@@ -248,7 +248,7 @@ def _read_choices_by_dataset(record: RunRecord) -> dict[str, Mapping[str, Any]]:
     return dict(record.compared.get("choice", {}))
 
 
-def find_choice_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
+def list_choice_findings_for_system(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find a system's strength in a choice: that it is the pick, and how likely the best."""
     for dataset, choice in _read_choices_by_dataset(run.record).items():
         if choice["pick"] == system:
@@ -267,22 +267,24 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     choices = _read_choices_by_dataset(record)
     yield PageFactsLine.of(
-        "", "Choice", numbers.format_noun_count(len(record.ranked_systems), "system"),
+        "", "Choice", numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield choice_verdict(record, board)
     yield from show_gravest_notes((*list_run_notes(record),), run.mark)
     for dataset, choice in choices.items():
         yield Heading("Which system, and how certain", "choose-systems")
-        yield replace(_move_regret_columns_first(_choice_systems_table(record, dataset)), title=dataset)
+        yield replace(
+            _move_regret_columns_first(_make_best_system_chances_table(record, dataset)), title=dataset
+        )
         yield ParagraphBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
             "million tokens; time is for the system's cell on this machine, including cached vectors."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
         yield ParagraphBlock(BIAS)
-        yield replace(_question_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
-        yield from _model_drafts_blocks(record, dataset)
+        yield replace(_make_question_family_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
+        yield from _show_outcomes_of_question_drafts(record, dataset)
         yield Heading("What would decide", "choose-labels")
         yield ParagraphBlock(_say_what_would_decide(choice))
         if (record.path / TO_GRADE).exists():
@@ -304,11 +306,11 @@ def choice_view(run: Path, record: RunRecord, board: SystemBoard, wide: bool) ->
     yield choice_verdict(record, board)
     notes = [note.plain for note in list_run_notes(record)]
     for dataset, choice in _read_choices_by_dataset(record).items():
-        yield _choice_systems_table(record, dataset)
+        yield _make_best_system_chances_table(record, dataset)
         if wide:
-            yield _question_signals_table(record, dataset)
+            yield _make_question_family_signals_table(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
-    notes += _model_question_notes(record)
+    notes += _iterate_missing_model_question_notes(record)
     yield CautionNotes(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
         yield ParagraphBlock(
@@ -320,7 +322,7 @@ def choice_view(run: Path, record: RunRecord, board: SystemBoard, wide: bool) ->
 def _say_amount_to_judge(run: Path) -> str:
     """How much there is to judge."""
     rows = [
-        parse_record_json(line)
+        parse_json_written_by_embassay(line)
         for line in read_bounded_file(run / TO_GRADE, WHOLE).splitlines()
         if line.strip()
     ]
@@ -332,7 +334,7 @@ def _say_amount_to_judge(run: Path) -> str:
     return f"{asked}, {graded}"
 
 
-def _model_question_notes(record: RunRecord) -> Iterator[str]:
+def _iterate_missing_model_question_notes(record: RunRecord) -> Iterator[str]:
     """Note what is missing of the questions that a model wrote."""
     said = record.manifest.get("questions") or {}
     if failed := said.get("failed"):
@@ -345,7 +347,7 @@ def _model_question_notes(record: RunRecord) -> Iterator[str]:
         yield f"None of the questions that {said['by']} wrote passed the checks, so they do not count in the choice."
 
 
-def _model_drafts_blocks(record: RunRecord, dataset: str) -> Iterator[Block]:
+def _show_outcomes_of_question_drafts(record: RunRecord, dataset: str) -> Iterator[Block]:
     """Tell what became of the drafts that a model wrote."""
     counts: Mapping[str, Mapping[str, int]] = (
         (record.manifest.get("questions") or {}).get("drafts") or {}
@@ -410,10 +412,10 @@ def _sort_systems_by_regret(record: RunRecord, dataset: str) -> list[SystemOfRun
         row = record.find(TASK, system.name, "expected_regret", dataset=dataset)
         return row.value if row is not None and row.value is not None else float("inf")
 
-    return sorted(record.ranked_systems, key=find_regret)
+    return sorted(record.list_non_reference_systems, key=find_regret)
 
 
-def _choice_systems_table(record: RunRecord, dataset: str) -> Table:
+def _make_best_system_chances_table(record: RunRecord, dataset: str) -> Table:
     label = record.system_labels
     tolerance = record.arguments["options"]["tolerance"]
     heads: list[str | Column] = [
@@ -422,7 +424,8 @@ def _choice_systems_table(record: RunRecord, dataset: str) -> Table:
     ]  # fmt: skip
     systems = _sort_systems_by_regret(record, dataset)
     rows: list[list[str | TableCell]] = [
-        [label[system.name], *_list_system_entries(record, dataset, system)] for system in systems
+        [label[system.name], *_make_choice_table_cells_of_system(record, dataset, system)]
+        for system in systems
     ]
     table = Table.of(f"choice-{dataset}", heads, rows)
     kinds = [system.kind for system in systems]
@@ -441,7 +444,9 @@ def _move_regret_columns_first(table: Table) -> Table:
     return replace(table, columns=tuple(table.columns[place] for place in order), lines=lines)
 
 
-def _list_system_entries(record: RunRecord, dataset: str, system: SystemOfRun) -> Iterator[TableCell]:
+def _make_choice_table_cells_of_system(
+    record: RunRecord, dataset: str, system: SystemOfRun
+) -> Iterator[TableCell]:
     rows = {
         name: record.find(TASK, system.name, name, dataset=dataset)
         for name in ("p_best", "p_near", "expected_regret", "against_pick")
@@ -456,7 +461,9 @@ def _list_system_entries(record: RunRecord, dataset: str, system: SystemOfRun) -
         return
     price = system.facts.get("usd_per_million_tokens")
     yield TableCell("0" if price is None else f"{price:g}")
-    seconds = sum(cell.seconds or 0.0 for cell in record.list_system_task_cells(TASK, system.name))
+    seconds = sum(
+        cell.seconds or 0.0 for cell in record.list_system_cells_of_task_by_dataset(TASK, system.name)
+    )
     yield TableCell(numbers.format_duration(seconds), exact=str(seconds))
 
 
@@ -474,18 +481,18 @@ def _difference_to_pick_entry(row: ResultRow | None) -> TableCell:
     return TableCell(numbers.format_change(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _question_signals_table(record: RunRecord, dataset: str) -> Table:
+def _make_question_family_signals_table(record: RunRecord, dataset: str) -> Table:
     """A table of what each family of questions signals, a line per system."""
     label = record.system_labels
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
     named = {**SIGNALS, **asked}
-    families = [name for name in named if _has_question_family(record, dataset, name)]
+    families = [name for name in named if _has_results_for_question_family(record, dataset, name)]
     titles = ("Passages", *(named[name].capitalize() for name in families))
     heads: list[str | Column] = ["System", *make_number_columns(*titles)]
     rows: list[list[str | TableCell]] = [
         [
             label[system.name],
-            _passage_count_entry(record, dataset, system.name),
+            _make_passage_count_cell(record, dataset, system.name),
             *(_score_entry(record, dataset, system.name, name) for name in families),
         ]
         for system in _sort_systems_by_regret(record, dataset)
@@ -493,14 +500,14 @@ def _question_signals_table(record: RunRecord, dataset: str) -> Table:
     return Table.of(f"signals-{dataset}", heads, rows)
 
 
-def _has_question_family(record: RunRecord, dataset: str, family: str) -> bool:
+def _has_results_for_question_family(record: RunRecord, dataset: str, family: str) -> bool:
     return any(
         record.find(TASK, system.name, "found", dataset=dataset, variant=family)
-        for system in record.ranked_systems
+        for system in record.list_non_reference_systems
     )
 
 
-def _passage_count_entry(record: RunRecord, dataset: str, system: str) -> TableCell:
+def _make_passage_count_cell(record: RunRecord, dataset: str, system: str) -> TableCell:
     """A table cell with the number of passages that the system was asked about."""
     row = record.find(TASK, system, "found", dataset=dataset, variant="sentence")
     return TableCell(numbers.NONE) if row is None else TableCell(f"{row.n:,}", exact=str(row.n))
@@ -520,13 +527,13 @@ def _more_labels_table(choice: Mapping[str, Any]) -> Table:
     chances = choice.get("chance_with_labels", {})
     heads: list[str | Column] = ["Judged questions", *make_number_columns("Chance to decide", "Regret left")]
     rows: list[list[str | TableCell]] = [
-        [n, _chance_entry(chances.get(n)), TableCell(SCORE.text(regret), exact=str(regret))]
+        [n, _make_probability_table_cell(chances.get(n)), TableCell(SCORE.text(regret), exact=str(regret))]
         for n, regret in choice["regret_with_labels"].items()
     ]
     return Table.of("choice-labels", heads, rows)
 
 
-def _chance_entry(chance: float | None) -> TableCell:
+def _make_probability_table_cell(chance: float | None) -> TableCell:
     """A table cell with a chance; runs from before there was this column have none."""
     if chance is None:
         return TableCell(numbers.NONE, why="not recorded in this run")

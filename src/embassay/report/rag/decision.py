@@ -19,12 +19,12 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import (
     JudgeAssistedMean,
     JudgeBias,
-    forecast_gain_of_more_items,
+    forecast_difference_with_more_items,
     forecast_gain_of_more_labels,
 )
 from embassay.protocols.rag.decision.protocol import (
     DecisionStudyRecord,
-    MoreLabelsForecast,
+    ExpectedBenefitOfLabels,
     RunComparisonEstimate,
     list_decision_claims,
 )
@@ -35,27 +35,27 @@ from embassay.protocols.rag.scoring.correction import (
     MoreLabelsGain,
 )
 from embassay.protocols.rag.scoring.score import ScoringRecord
-from embassay.report.notes import sample_size_outlook_table
+from embassay.report.notes import make_more_labels_outlook_table
 from embassay.stats import t_quantile
 
 
-def decision_terminal_view(decision: DecisionStudyRecord) -> Iterator[Block]:
+def make_decision_study_terminal_blocks(decision: DecisionStudyRecord) -> Iterator[Block]:
     """Show a decision study on a terminal."""
     lede = tuple((sentence,) for sentence in decision.lede)
     yield VerdictText((decision.verdict,), lede, tuple(list_decision_claims(decision)))
-    yield _standings_table(decision)
+    yield _make_run_comparisons_table(decision)
     if decision.ahead:
         yield make_label_outlook_table(decision.ahead)
 
 
-def _standings_table(decision: DecisionStudyRecord) -> Table:
+def _make_run_comparisons_table(decision: DecisionStudyRecord) -> Table:
     lines = tuple(
         LabelledTableRow(
             f"{standing.a} minus {standing.b or 'the threshold'}",
             (
                 TableCell(f"{standing.value:+.3f}"),
-                TableCell(_format_standing_interval(standing)),
-                TableCell(_say_standing(standing)),
+                TableCell(_format_comparison_interval(standing)),
+                TableCell(_say_comparison_outcome(standing)),
             ),
         )
         for standing in decision.standings
@@ -64,12 +64,12 @@ def _standings_table(decision: DecisionStudyRecord) -> Table:
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
-def _format_standing_interval(standing: RunComparisonEstimate) -> str:
+def _format_comparison_interval(standing: RunComparisonEstimate) -> str:
     low, high = standing.ends
     return f"{low:+.3f} to {high:+.3f}"
 
 
-def _say_standing(standing: RunComparisonEstimate) -> str:
+def _say_comparison_outcome(standing: RunComparisonEstimate) -> str:
     if not standing.sign:
         return "open"
     if standing.b:
@@ -77,7 +77,7 @@ def _say_standing(standing: RunComparisonEstimate) -> str:
     return "met" if standing.better == standing.a else "missed"
 
 
-def make_label_outlook_table(ahead: Sequence[MoreLabelsForecast]) -> Table:
+def make_label_outlook_table(ahead: Sequence[ExpectedBenefitOfLabels]) -> Table:
     """What more labels would achieve."""
     priced = any(step.usd is not None for step in ahead)
     lines = tuple(
@@ -101,7 +101,7 @@ def make_label_outlook_table(ahead: Sequence[MoreLabelsForecast]) -> Table:
     )
 
 
-def undecided_runs_blocks(score: ScoringRecord, price: float | None = None) -> Iterator[Block]:
+def show_outlook_of_undecided_runs(score: ScoringRecord, price: float | None = None) -> Iterator[Block]:
     """What more judged questions would buy for the two runs that are nearest to a decision by the headline, of those
     that cannot be told apart and may be first. A question costs as many labels as those of the file have."""
     compared = next(
@@ -124,25 +124,25 @@ def undecided_runs_blocks(score: ScoringRecord, price: float | None = None) -> I
         return
     pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.error or 1.0))
     half = t_quantile(0.975, pair.df or math.inf) * (pair.error or 0.0)
-    rows = forecast_gain_of_more_items(pair.difference, half, pair.n, len(compared.pairs))
+    rows = forecast_difference_with_more_items(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would achieve, {pair.a} minus {pair.b}"
     yield ParagraphBlock(f"{title}:")
-    yield sample_size_outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
+    yield make_more_labels_outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
 
 def judge_corrections_view(
     corrections: JudgeCorrectionResults, headline: str, price: float | None = None
 ) -> Iterator[Block]:
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
-    yield corrected_runs_table(corrections, headline)
+    yield make_judge_corrected_score_table(corrections, headline)
     yield make_judge_bias_table(corrections.off)
     yield ParagraphBlock(_say_judge_agreement(corrections))
     if corrections.ahead:
         yield make_more_labels_table(corrections.ahead, price)
 
 
-def corrected_runs_table(corrections: JudgeCorrectionResults, headline: str) -> Table:
+def make_judge_corrected_score_table(corrections: JudgeCorrectionResults, headline: str) -> Table:
     """Each run, and each difference, by people and judge beside either alone."""
     rows = [row for row in corrections.rows if row.measure == headline]
     columns = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
@@ -170,7 +170,7 @@ def _make_corrected_run_row(correction: CorrectedRunEstimate) -> LabelledTableRo
     )  # fmt: skip
 
 
-def judged_quantity_blocks(
+def show_judge_assisted_means(
     found: Sequence[JudgeAssistedMean],
     off: Sequence[JudgeBias],
     title: str,
@@ -183,12 +183,12 @@ def judged_quantity_blocks(
     if not found:
         return
     lines = tuple(
-        LabelledTableRow(quantity.name, tuple(map(TableCell, _format_quantity_figures(quantity))))
+        LabelledTableRow(quantity.name, tuple(map(TableCell, _format_judge_assisted_mean(quantity))))
         for quantity in found
     )
     heads = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
-    if biased := tuple(_judge_bias_line(bias.said, bias) for bias in off):
+    if biased := tuple(_make_judge_bias_table_row(bias.said, bias) for bias in off):
         columns = make_number_columns("Judge minus people", "95%", "Labels")
         yield Table(
             f"off-{title}",
@@ -203,13 +203,13 @@ def judged_quantity_blocks(
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
         title_of = "Labels" if labels is None else "Units"
-        table = sample_size_outlook_table(
+        table = make_more_labels_outlook_table(
             "What more labels would achieve", title_of, rows, labels=takes, price=price, chance=chance
         )
         yield replace(table, id=f"ahead-{title}")
 
 
-def _format_quantity_figures(quantity: JudgeAssistedMean) -> Iterator[str]:
+def _format_judge_assisted_mean(quantity: JudgeAssistedMean) -> Iterator[str]:
     yield f"{_format_number(quantity.value)} {_format_quantity_interval(quantity.low, quantity.high)}".rstrip()
     alone_interval = _format_quantity_interval(quantity.alone_low, quantity.alone_high)
     yield f"{_format_number(quantity.alone)} {alone_interval}".rstrip()
@@ -226,7 +226,7 @@ def _format_quantity_interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _judge_bias_line(label: str, off: JudgeBias | JudgeGradeBias) -> LabelledTableRow:
+def _make_judge_bias_table_row(label: str, off: JudgeBias | JudgeGradeBias) -> LabelledTableRow:
     ends = "–"
     if off.low is not None and off.high is not None:
         ends = f"{numbers.format_change(off.low, 2)} to {numbers.format_change(off.high, 2)}"
@@ -237,7 +237,7 @@ def _judge_bias_line(label: str, off: JudgeBias | JudgeGradeBias) -> LabelledTab
 
 def make_judge_bias_table(off: Sequence[JudgeGradeBias]) -> Table:
     """How far the judge's grades are above people's."""
-    lines = tuple(_judge_bias_line(row.kind, row) for row in off)
+    lines = tuple(_make_judge_bias_table_row(row.kind, row) for row in off)
     columns = make_number_columns("Judge minus people", "95%", "Passages")
     return Table("judge-off", "Where the judge is wrong", "Passages", columns, lines, is_sortable=False)
 
@@ -257,7 +257,7 @@ def make_more_labels_table(ahead: Sequence[MoreLabelsGain], price: float | None 
             f"{bought.run} minus {bought.other}",
             (
                 TableCell(f"{bought.more:,} more {bought.unit}"),
-                *(() if price is None else (TableCell(_format_labels_cost(bought, price)),)),
+                *(() if price is None else (TableCell(_format_cost_of_more_labels(bought, price)),)),
                 TableCell(f"± {bought.half:.3f}"),
                 TableCell(numbers.format_percent(bought.chance)),
             ),
@@ -270,5 +270,5 @@ def make_more_labels_table(ahead: Sequence[MoreLabelsGain], price: float | None 
     return Table("bought", "What more labels would achieve", "Runs", columns, lines, is_sortable=False)
 
 
-def _format_labels_cost(bought: MoreLabelsGain, price: float) -> str:
+def _format_cost_of_more_labels(bought: MoreLabelsGain, price: float) -> str:
     return f"${bought.more * bought.labels * price:,.2f}"

@@ -88,7 +88,7 @@ FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
-def undecided_stacks_table(
+def make_outlook_table_of_undecided_stacks(
     part: SweepDatasetFindings, labels: float = 0.0, price: float | None = None
 ) -> Table | None:
     """What more queries would achieve for the named stacks that cannot be told apart from the recommended one in
@@ -110,7 +110,7 @@ def undecided_stacks_table(
     return replace(table, id="sweep-next") if opens else None
 
 
-def find_sweep_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
+def iterate_system_strengths_in_sweep(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find a system's strength in a sweep: that the recommended stack is made of it."""
     findings = read_sweep_findings(run)
     if findings is None or not findings.parts[0].recommendation.stack:
@@ -136,7 +136,7 @@ def sweep_view(
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
     rows = (_frontier_table_row(part, findings, id, place) for place, id in shown)
     yield Table.of("frontier", ("Frontier, fastest first", *make_number_columns(*titles)), rows)
-    if (table := undecided_stacks_table(part, labels, price)) is not None:
+    if (table := make_outlook_table_of_undecided_stacks(part, labels, price)) is not None:
         yield ParagraphBlock(f"{table.title}:")
         yield table
     equal = sum(len(spot.equal) for spot in spots)
@@ -174,7 +174,7 @@ def _frontier_table_row(
     cells = (
         f"{place}{mark} {id}", _format_stack_quality(stack, findings.asked.measure), times[0],
         format_usd_per_1000_queries(stack.cost), times[1],
-        _format_reached_share(stack, findings.asked.measure)
+        _format_quality_share_reached(stack, findings.asked.measure)
     )  # fmt: skip
     return [TableCell((StyledWords(cell, "b"),) if chosen else cell) for cell in cells]
 
@@ -187,7 +187,7 @@ def _format_stack_quality(stack: StackSummary, measure: str) -> str:
     return text if value.low is None else f"{text} {numbers.format_interval(*value.ends)}"
 
 
-def _format_reached_share(stack: StackSummary, measure: str) -> str:
+def _format_quality_share_reached(stack: StackSummary, measure: str) -> str:
     quality = stack.find_measured_quality(measure)
     share = quality.reached.value if quality is not None and quality.reached is not None else None
     return "n/a" if share is None else format_ratio_as_percent(share)
@@ -277,18 +277,20 @@ def frontier_plot(
     # What is on a frontier is drawn last, over the rings.
     drawn = sorted(ties, key=lambda stack: ("latency" in stack.on, part.frontiers[0].name in stack.on))
     parts = [
-        _draw_time_limits(part, asked, x), _draw_grid(x, y, asked), _draw_frontier_steps(part, asked, x, y),
+        _draw_time_limits(part, asked, x), _draw_chart_gridlines(x, y, asked), _draw_frontier_steps(part, asked, x, y),
         _draw_interval_whiskers(shown, asked, x, y),
         *(_draw_stack_point(stack, part, asked, x, y) for stack in drawn),
-        _draw_point_numbers(part, asked, order, x, y),
+        _draw_point_numbers_as_svg(part, asked, order, x, y),
         _draw_recommended_ring(part, asked, x, y)
     ]  # fmt: skip
-    rows = tuple((*_make_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
+    rows = tuple(
+        (*_list_plot_values_of_stack(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties
+    )
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
     return FrontierPlot(svg, _summarize_frontier_plot(part, asked), rows, (x.low, x.high, LEFT, WIDE))
 
 
-def _make_plot_row(
+def _list_plot_values_of_stack(
     stack: StackSummary, asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
 ) -> tuple[str, float, float, float, float, float]:
     quality = _stack_quality(stack, asked)
@@ -329,7 +331,7 @@ def _chart_y_position(y: LinearScale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def _draw_grid(x: LogTimeScale, y: LinearScale, asked: SweepRulesPricesAndSeed) -> str:
+def _draw_chart_gridlines(x: LogTimeScale, y: LinearScale, asked: SweepRulesPricesAndSeed) -> str:
     right, bottom = LEFT + WIDE, TOP + HEIGHT
     rows = "".join(
         f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" '
@@ -365,7 +367,7 @@ def _draw_frontier_steps(
     part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
 ) -> str:
     """The frontier by time: level until the next point, then up."""
-    frontier = part.find_frontier("latency")
+    frontier = part.find_frontier_by_name("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
     spots = [
         (_stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))) for stack in stacks
@@ -411,7 +413,7 @@ def _draw_stack_point(
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
-def _draw_point_numbers(
+def _draw_point_numbers_as_svg(
     part: SweepDatasetFindings,
     asked: SweepRulesPricesAndSeed,
     order: Sequence[str],

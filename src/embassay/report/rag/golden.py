@@ -33,33 +33,33 @@ from embassay.protocols.kernel.claims import Claim, make_count_claim, make_value
 from embassay.protocols.rag.golden.conclusions import make_golden_set_claims
 from embassay.protocols.rag.golden.final_lists import FinalListPassage
 from embassay.protocols.rag.golden.summary import GoldenQuerySummary, GoldenRunRecord, read_golden_record
-from embassay.protocols.rag.golden.trust import list_judge_warnings, may_judge_at_random
+from embassay.protocols.rag.golden.trust import is_judge_possibly_random, list_judge_warnings
 from embassay.report.board import SystemBoard
-from embassay.report.rag.decision import judged_quantity_blocks
+from embassay.report.rag.decision import show_judge_assisted_means
 from embassay.report.rag.labels import (
     LABELS,
     QuestionTopPassages,
-    draw_grade_strips,
-    engine_claims_table,
+    describe_poor_pool_question_counts,
+    draw_grade_shares_by_question,
     estimate_bars_table,
-    find_claim_targets,
-    golden_stages_table,
-    human_check_of_lists_table,
     judge_attempts_faults_table,
     judge_reliability_bars,
+    make_golden_stage_progress_table,
+    make_ranking_engine_claims_table,
+    make_table_of_human_judge_agreement,
     pick_typical_final_list,
     pool_grade_counts_table,
     position_bias_table,
+    read_targets_of_ranking_engine,
     repeated_grades_table,
-    say_questions_with_poor_pools,
     say_repeated_judgements,
 )
 from embassay.report.rag.tables import (
     CLAIMS,
     DOUBTS,
     STOPPED,
+    describe_failed_questions,
     explain_failed_question,
-    list_failed_questions,
     shorten_judge_name,
 )
 from embassay.report.record import RunRecord
@@ -82,7 +82,7 @@ def say_why_judging_stopped(golden: GoldenRunRecord) -> str:
 
 def say_judge_doubts(golden: GoldenRunRecord) -> str:
     """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
-    claims = _count_unclaimed_questions(golden)
+    claims = _make_unclaimed_questions_claim(golden)
     if not claims or golden.ranking is None:
         return ""
     [claim] = claims
@@ -97,11 +97,11 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if not (record.path / "golden.json").exists():
         return
     golden = read_golden_record(record.path / "golden.json")
-    yield _golden_facts(golden, record)
+    yield _make_golden_run_facts_line(golden, record)
     yield describe_golden_verdict(golden)
     if golden.failed:
-        yield _list_failed_questions(golden)
-    if stages := golden_stages_table(golden):
+        yield _make_failed_question_notes(golden)
+    if stages := make_golden_stage_progress_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
         yield ParagraphBlock(
             "Bars: passages left after each stage, over all questions; the axis starts at 0. S5 keeps all "
@@ -115,17 +115,17 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _order_certainty_blocks(golden)
     yield from _human_check_blocks(golden)
     if final := pick_typical_final_list(record.path, golden):
-        yield from _final_list_blocks(final, None if alone else 10)
+        yield from _make_example_question_blocks(final, None if alone else 10)
     yield Heading("Every question", "golden-questions")
     yield _questions_block(golden, alone)
     yield Heading("Use or recreate the set", "golden-files")
     if golden.exports:
         yield ParagraphBlock(_export_sentence(golden.exports), "")
-    yield _format_named_values(_list_golden_settings(golden))
+    yield _make_named_values_paragraph(_list_golden_settings(golden))
     yield ParagraphBlock((PageLink("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
-def _list_failed_questions(golden: GoldenRunRecord, most: int = 6) -> CautionNotes:
+def _make_failed_question_notes(golden: GoldenRunRecord, most: int = 6) -> CautionNotes:
     """The questions that failed, each with its stage and reason."""
     failed = golden.failed
     notes = tuple(
@@ -148,9 +148,9 @@ def _list_failed_questions(golden: GoldenRunRecord, most: int = 6) -> CautionNot
 def _pool_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     yield Heading("What the pools contain", "golden-labels")
     yield pool_grade_counts_table(golden)
-    if words := say_questions_with_poor_pools(golden):
+    if words := describe_poor_pool_question_counts(golden):
         yield ParagraphBlock(f"{words}.")
-    if drawn := draw_grade_strips(golden):
+    if drawn := draw_grade_shares_by_question(golden):
         figure, left = drawn
         yield DrawingLegend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
         yield figure
@@ -182,11 +182,11 @@ def _judge_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     if table := judge_attempts_faults_table(golden.judge):
         yield table
     if named := _list_judge_facts(golden):
-        yield _format_named_values(named)
+        yield _make_named_values_paragraph(named)
 
 
 def _order_certainty_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
-    table, stopped = engine_claims_table(golden), say_why_judging_stopped(golden)
+    table, stopped = make_ranking_engine_claims_table(golden), say_why_judging_stopped(golden)
     if table is None and not stopped:
         return
     yield Heading("How certain the order is", "golden-order")
@@ -217,14 +217,14 @@ def _human_check_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
         yield ParagraphBlock(
             f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded differently{blind}."
         )
-        yield human_check_of_lists_table(check)
-        yield from judged_quantity_blocks(check.corrected, check.off, "All final lists")
+        yield make_table_of_human_judge_agreement(check)
+        yield from show_judge_assisted_means(check.corrected, check.off, "All final lists")
         for remark in check.remarks[:5]:
             text = StyledWords(clip_text(remark.text, 200), "data")
             yield ParagraphBlock((StyledWords(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
 
 
-def _final_list_blocks(final: QuestionTopPassages, most: int | None) -> Iterator[Block]:
+def _make_example_question_blocks(final: QuestionTopPassages, most: int | None) -> Iterator[Block]:
     yield Heading("One question in full", "golden-list")
     yield ParagraphBlock(
         (
@@ -238,11 +238,13 @@ def _final_list_blocks(final: QuestionTopPassages, most: int | None) -> Iterator
         yield ParagraphBlock(("Searched as: ", StyledWords(final.rewrite, "data")))
     passages = final.passages[:most]
     yield BulletList(
-        tuple(map(_passage_line, passages)), "ranking finals", tuple(passage.place for passage in passages)
+        tuple(map(_describe_passage_with_grade, passages)),
+        "ranking finals",
+        tuple(passage.place for passage in passages),
     )
 
 
-def _passage_line(passage: FinalListPassage) -> Sentence:
+def _describe_passage_with_grade(passage: FinalListPassage) -> Sentence:
     grade = f"grade {passage.grade}" if passage.grade else "no grade"
     style = "state good" if passage.grade and passage.grade >= 4 else "state"
     return (
@@ -273,7 +275,7 @@ def _export_sentence(exports: Mapping[str, str]) -> Sentence:
     return (*files, ". To score a run against it: ", command)
 
 
-def _format_named_values(values: Sequence[tuple[str, str]]) -> ParagraphBlock:
+def _make_named_values_paragraph(values: Sequence[tuple[str, str]]) -> ParagraphBlock:
     return ParagraphBlock("\n".join(f"{name}: {value}" for name, value in values), "named")
 
 
@@ -292,7 +294,9 @@ def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
     heading = f"{done.n} of {numbers.format_noun_count(done.of, 'question')} {have} graded"
     # The first thing that is read of a set that may be worth nothing.
     heading += (
-        " passages, but the judge may be at chance" if may_judge_at_random(golden) else ", ordered passages"
+        " passages, but the judge may be at chance"
+        if is_judge_possibly_random(golden)
+        else ", ordered passages"
     )
     lede: list[Sentence] = []
     if failed.n:
@@ -300,7 +304,7 @@ def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
     if good := claims.get("good"):
         passages = f"{good.value:g} passage{'' if good.value == 1 else 's'}"
         lede.append((f"The median question has {passages} of grade 4 or 5.",))
-    sure, unclaimed = _state_order_certainty(golden), _count_unclaimed_questions(golden)
+    sure, unclaimed = _make_claims_on_ranking_certainty(golden), _make_unclaimed_questions_claim(golden)
     lede += [
         (text,)
         for text in (
@@ -313,7 +317,7 @@ def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
     return VerdictText((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
 
 
-def _count_unclaimed_questions(golden: GoldenRunRecord) -> tuple[Claim, ...]:
+def _make_unclaimed_questions_claim(golden: GoldenRunRecord) -> tuple[Claim, ...]:
     """Of how many of the questions that are done nothing is claimed; none where the judge gives no reason."""
     if golden.ranking is None or not golden.ranking.doubts:
         return ()
@@ -321,7 +325,7 @@ def _count_unclaimed_questions(golden: GoldenRunRecord) -> tuple[Claim, ...]:
     return (make_count_claim("nothing claimed", sum(bool(query.doubts) for query in done), len(done)),)
 
 
-def _state_order_certainty(golden: GoldenRunRecord) -> tuple[Claim, ...]:
+def _make_claims_on_ranking_certainty(golden: GoldenRunRecord) -> tuple[Claim, ...]:
     """State how sure the engine expects the judge's order to be; none where it expects nothing."""
     ranking = golden.ranking
     if ranking is None or not ranking.claims:
@@ -366,8 +370,8 @@ def _say_order_certainty(golden: GoldenRunRecord, claims: Sequence[Claim]) -> st
     return f"For the judge's own order, {claims[1].subject} expects on average {over}: {'; '.join(parts)}."
 
 
-def _golden_facts(golden: GoldenRunRecord, record: RunRecord) -> PageFactsLine:
-    datasets = [dataset["name"] for dataset in record.dataset_entries]
+def _make_golden_run_facts_line(golden: GoldenRunRecord, record: RunRecord) -> PageFactsLine:
+    datasets = [dataset["name"] for dataset in record.list_dataset_manifest_entries]
     return PageFactsLine.of(
         "golden", "RAG, golden set", *datasets, numbers.format_noun_count(len(golden.queries), "question"),
         f"judged by {shorten_judge_name(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
@@ -445,11 +449,14 @@ def _queries_table(queries: Sequence[GoldenQuerySummary]) -> Table:
 def _golden_query_row(query: GoldenQuerySummary) -> LabelledTableRow:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
-    cells = (_count_entry(value, why if query.status != "done" and not value else "") for value in counts)
+    cells = (
+        _make_count_cell_or_reason(value, why if query.status != "done" and not value else "")
+        for value in counts
+    )
     return LabelledTableRow(query.query_id, (TableCell(query.status), *cells))
 
 
-def _count_entry(value: int | None, why: str) -> TableCell:
+def _make_count_cell_or_reason(value: int | None, why: str) -> TableCell:
     if value is None or why:
         return TableCell(numbers.NONE, why=why or "no grades")
     return TableCell(numbers.format_count(value), exact=str(value))
@@ -489,7 +496,7 @@ def golden_set_view(golden: GoldenRunRecord, run: Path) -> Iterator[Block]:
     yield describe_golden_verdict(golden)
     yield Table.of("golden", TERMINAL_COLUMNS, _golden_summary_rows(golden))
     yield CautionNotes(tuple(_golden_notes(golden)))
-    if paths := "\n".join(_list_export_paths(golden, run)):
+    if paths := "\n".join(_describe_exported_files(golden, run)):
         yield ParagraphBlock((CommandInSentence(paths),))
 
 
@@ -503,14 +510,14 @@ def _golden_summary_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     if any(calls):
         spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
         yield ["Calls", *spread, "ordering calls to the judge per question"]
-    yield from _engine_claim_rows(golden)
+    yield from _iterate_ranking_engine_claim_rows(golden)
     yield from _repeatability_rows(golden)
 
 
-def _engine_claim_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
+def _iterate_ranking_engine_claim_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
     """What the engine claims: that for which it has a target, or all where it has none."""
     done = [query.claims for query in golden.queries if query.status == "done"]
-    wanted = find_claim_targets(golden.settings.ranking)
+    wanted = read_targets_of_ranking_engine(golden.settings.ranking)
     for name in wanted or CLAIMS:
         values = [claims[name] for claims in done if name in claims]
         if values:
@@ -548,7 +555,7 @@ def _repeatability_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
 def _golden_notes(golden: GoldenRunRecord) -> Iterator[str]:
     if golden.failed:
         total = numbers.format_noun_count(len(golden.queries), "question")
-        yield f"{len(golden.failed)} of {total} failed: {list_failed_questions(golden.failed)}."
+        yield f"{len(golden.failed)} of {total} failed: {describe_failed_questions(golden.failed)}."
     yield from list_judge_warnings(golden)
     if note := say_why_judging_stopped(golden):
         yield note
@@ -569,7 +576,7 @@ def _golden_notes(golden: GoldenRunRecord) -> Iterator[str]:
     yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
 
 
-def _list_export_paths(golden: GoldenRunRecord, run: Path) -> Iterator[str]:
+def _describe_exported_files(golden: GoldenRunRecord, run: Path) -> Iterator[str]:
     if "qrels" in golden.exports:
         yield f"Judgements: {run / golden.exports['qrels']}"
     check = run / CHECK

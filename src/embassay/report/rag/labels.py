@@ -31,7 +31,7 @@ from embassay.document.marks import (
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import FinalListPassage, read_final_list
-from embassay.protocols.rag.golden.stages import QueryFolder
+from embassay.protocols.rag.golden.stages import SingleQueryFolder
 from embassay.protocols.rag.golden.summary import (
     GoldenQuerySummary,
     GoldenRunRecord,
@@ -40,7 +40,7 @@ from embassay.protocols.rag.golden.summary import (
     JudgeCallCounts,
     JudgeFacts,
     JudgeRepeatability,
-    PoolRankingFacts,
+    RankingEngineRunSummary,
 )
 from embassay.records import ResultRow
 from embassay.report.rag.tables import CLAIMS
@@ -57,7 +57,7 @@ COUNTED = {
 MOST_STRIPS = 60
 
 
-def golden_stages_table(golden: GoldenRunRecord) -> Table | None:
+def make_golden_stage_progress_table(golden: GoldenRunRecord) -> Table | None:
     """The stages of the run, in their order: questions through each and failed in it, its passages, its time."""
     both = next((stage.counts.get("both", 0) for stage in golden.stages if stage.name == "S3"), 0)
     counts = {stage.name: _count_stage_passages(stage, both) for stage in golden.stages}
@@ -97,7 +97,7 @@ def _golden_stage_row(
     return LabelledTableRow(f"{stage.name} {stage.title.lower()}", tuple(map(TableCell, texts)))
 
 
-def draw_grade_strips(golden: GoldenRunRecord) -> tuple[Figure, int] | None:
+def draw_grade_shares_by_question(golden: GoldenRunRecord) -> tuple[Figure, int] | None:
     """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1. And how many
     questions have no column."""
     graded = [query for query in golden.queries if query.grades and sum(query.grades)]
@@ -142,7 +142,7 @@ LACKING = (
 def pool_grade_counts_table(golden: GoldenRunRecord) -> Table:
     """The paper's layout: median and mean of grade 5, grade 4 and both, and their share of the pool."""
 
-    def make_cell(name: str, sign: str = "") -> TableCell:
+    def make_label_count_cell(name: str, sign: str = "") -> TableCell:
         value = golden.labels.get(name)
         if value is None:
             return TableCell("n/a", why="no question is done")
@@ -152,8 +152,8 @@ def pool_grade_counts_table(golden: GoldenRunRecord) -> Table:
         LabelledTableRow(
             title,
             (
-                *(make_cell(f"{name}_{of}") for name, _ in LABELS),
-                make_cell(f"{PREVALENCE}_{of}_percent", "%"),
+                *(make_label_count_cell(f"{name}_{of}") for name, _ in LABELS),
+                make_label_count_cell(f"{PREVALENCE}_{of}_percent", "%"),
             ),
         )
         for of, title in (("median", "Median per question"), ("mean", "Mean per question"))
@@ -162,7 +162,7 @@ def pool_grade_counts_table(golden: GoldenRunRecord) -> Table:
     return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
 
 
-def say_questions_with_poor_pools(golden: GoldenRunRecord) -> str:
+def describe_poor_pool_question_counts(golden: GoldenRunRecord) -> str:
     """How many questions have nothing good in their pool; empty where that is not known."""
     labels = golden.labels
     parts = [
@@ -203,13 +203,13 @@ def judge_attempts_faults_table(judge: JudgeFacts | None) -> Table | None:
     most = max(len(kind.attempts) for kind in kinds)
     attempts = (numbers.format_noun_count(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
-    rows = tuple(_judge_answers_line(kind, most) for kind in kinds)
+    rows = tuple(_make_judge_call_counts_row(kind, most) for kind in kinds)
     return Table(
         "judge-answers", "Answers and attempts", "Requested", columns, rows, digits=0, is_sortable=False
     )
 
 
-def _judge_answers_line(one: JudgeCallCounts, most: int) -> LabelledTableRow:
+def _make_judge_call_counts_row(one: JudgeCallCounts, most: int) -> LabelledTableRow:
     attempts = [*one.attempts, *[0] * (most - len(one.attempts))]
     faults = ", ".join(f"{kind} {numbers.format_count(n)}" for kind, n in one.rejected.items())
     counts = (one.calls, *attempts, one.failed)
@@ -226,10 +226,10 @@ def judge_reliability_bars(golden: GoldenRunRecord) -> tuple[LabelledTableRow, .
     repeat, ranking = golden.repeated, golden.ranking
     if repeat is not None and not repeat.reason:
         lines += [
-            estimate_bar_line("Same grade again", repeat.exact, "share of passages graded twice"),
-            estimate_bar_line("Within one grade", repeat.within_one, "share of passages graded twice"),
-            estimate_bar_line("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
-            estimate_bar_line(
+            make_estimate_table_row("Same grade again", repeat.exact, "share of passages graded twice"),
+            make_estimate_table_row("Within one grade", repeat.within_one, "share of passages graded twice"),
+            make_estimate_table_row("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
+            make_estimate_table_row(
                 "Pairs turned round",
                 repeat.discordant,
                 "share of a call’s pairs that its repeat orders differently",
@@ -238,19 +238,19 @@ def judge_reliability_bars(golden: GoldenRunRecord) -> tuple[LabelledTableRow, .
     contradictions = ranking.contradictions if ranking is not None else None
     if contradictions is not None:
         lines += [
-            estimate_bar_line(
+            make_estimate_table_row(
                 "Contradicted pairs",
                 contradictions.share,
                 "share of the pairs shown together twice or more that were ordered both ways",
             ),
-            estimate_bar_line(
+            make_estimate_table_row(
                 "Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"
             ),
         ]
     return tuple(line for line in lines if line is not None)
 
 
-def estimate_bar_line(
+def make_estimate_table_row(
     title: str, figure: Estimate | None, what: str, scale: LinearScale = SHARE
 ) -> LabelledTableRow | None:
     """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
@@ -325,10 +325,10 @@ def _count_entry(n: int, most: int, *, bold: bool) -> TableCell:
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
 
-def engine_claims_table(golden: GoldenRunRecord) -> Table | None:
+def make_ranking_engine_claims_table(golden: GoldenRunRecord) -> Table | None:
     """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
     done = [query.claims for query in golden.queries if query.status == "done" and query.claims]
-    wanted, rows = find_claim_targets(golden.settings.ranking), []
+    wanted, rows = read_targets_of_ranking_engine(golden.settings.ranking), []
     for name, words in CLAIMS.items():
         values = [claims_of[name] for claims_of in done if name in claims_of]
         if values:
@@ -345,7 +345,7 @@ def engine_claims_table(golden: GoldenRunRecord) -> Table | None:
     )
 
 
-def find_claim_targets(engine: str) -> Mapping[str, float]:
+def read_targets_of_ranking_engine(engine: str) -> Mapping[str, float]:
     """What the engine's claims must reach before it stops; none for engines that claim nothing."""
     from embassay.protocols.rag.ranking.engines import BayesRankingOptions
     from embassay.spec import COLON
@@ -376,7 +376,7 @@ def _engine_claim_row(title: str, values: Sequence[float], target: float | None)
     )
 
 
-def position_bias_table(ranking: PoolRankingFacts | None) -> Table | None:
+def position_bias_table(ranking: RankingEngineRunSummary | None) -> Table | None:
     """What being shown at a place does, a line per place on one scale."""
     places = ranking.place_bias if ranking is not None else ()
     ends = [
@@ -412,7 +412,7 @@ def position_bias_table(ranking: PoolRankingFacts | None) -> Table | None:
     return estimate_bars_table("Bias of places", lines, scale)
 
 
-def human_check_of_lists_table(check: HumanCheckOfJudge) -> Table:
+def make_table_of_human_judge_agreement(check: HumanCheckOfJudge) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
     figures = (
         ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
@@ -421,7 +421,7 @@ def human_check_of_lists_table(check: HumanCheckOfJudge) -> Table:
         ("Within one grade", check.within_one, "share of graded passages"),
         ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
-    lines = (estimate_bar_line(*estimate, SIGNED) for estimate in figures)
+    lines = (make_estimate_table_row(*estimate, SIGNED) for estimate in figures)
     return estimate_bars_table(
         "A person compared with the judge", [line for line in lines if line is not None], SIGNED
     )
@@ -454,7 +454,7 @@ def pick_typical_final_list(run: Path, golden: GoldenRunRecord) -> QuestionTopPa
         (one for one in golden.queries if one.status == "done" and one.grades), key=_good_grades_sort_key
     )
     for query in done[len(done) // 2 :] + done[: len(done) // 2]:
-        shown = _read_final_list(run, query, golden.settings.top)
+        shown = _read_final_list_or_none(run, query, golden.settings.top)
         if shown is not None:
             return shown
     return None
@@ -464,10 +464,10 @@ def _good_grades_sort_key(query: GoldenQuerySummary) -> tuple[int, str]:
     return sum(query.grades[3:]), query.query_id
 
 
-def _read_final_list(run: Path, query: GoldenQuerySummary, top: int) -> QuestionTopPassages | None:
+def _read_final_list_or_none(run: Path, query: GoldenQuerySummary, top: int) -> QuestionTopPassages | None:
     """Read a question's final list; None where it is not there or cannot be read."""
     try:
-        ranked = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
+        ranked = read_final_list(query.query_id, SingleQueryFolder(run, query.folder).ranked(top))
     except DataError:
         return None
     passages = tuple(replace(passage, text=_cut_text(passage.text)) for passage in ranked.passages)

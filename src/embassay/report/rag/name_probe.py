@@ -45,7 +45,11 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import SystemBoard
-from embassay.report.rag.probes import ProbeRecord, change_correlation_table, recall_loss_tables
+from embassay.report.rag.probes import (
+    ProbeResultLookup,
+    change_correlation_table,
+    iterate_name_ablation_recall_tables,
+)
 from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 
@@ -60,7 +64,7 @@ BESIDE = 4
 
 def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """Build the page of a name probe; of several runs what stands side by side."""
-    where, arguments = ProbeRecord(run.record), run.record.arguments
+    where, arguments = ProbeResultLookup(run.record), run.record.arguments
     yield _make_name_probe_facts(where)
     yield name_probe_verdict(run.record, run.board)
     yield base_margins_table(where)
@@ -71,7 +75,7 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "different scales, so compare ratios and percentages. The 95% interval is below each value."
     )
     yield from _ablation_blocks(where, alone)
-    if drawn := _margin_recall_chart(where):
+    if drawn := _draw_margin_vs_recall_change_chart(where):
         yield Heading("Does a smaller margin lower recall?", "names-recall")
         yield ParagraphBlock(
             "This test is not in the paper: the passages of all bundles form one collection. Grade 5: right "
@@ -79,7 +83,7 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             "destroyed; hollow marks: writing or layout changed."
         )
         yield drawn
-    if losses := tuple(recall_loss_tables(run.record)):
+    if losses := tuple(iterate_name_ablation_recall_tables(run.record)):
         yield Heading("How damaged names change recall in your collections", "names-losses")
         yield ParagraphBlock(
             "Each passage gets an author (the same author for passages that answer one question), and questions ask "
@@ -87,7 +91,9 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
         yield from losses if alone else losses[:1]
     if alone:
-        yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in _retrieval_tables(where)))
+        yield TabbedBlocks(
+            "Measure", tuple((table.title, (table,)) for table in _make_tables_by_name_condition(where))
+        )
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
     if alone and (table := change_correlation_table(where, HEADLINE, measured)):
         yield table
@@ -102,8 +108,8 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
 
 
-def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
-    groups = list_name_ablation_groups(where)
+def _ablation_blocks(where: ProbeResultLookup, alone: bool) -> Iterator[Block]:
+    groups = list_systems_with_name_ablations(where)
     if not groups:
         return
     yield Heading("What the name margin depends on", "names-ablations")
@@ -114,9 +120,11 @@ def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
         + ("" if alone else " Margin: its value and its change.")
     )
     if alone:
-        yield TabbedBlocks("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
+        yield TabbedBlocks(
+            "System", tuple((group.title, (_make_name_ablation_table(group),)) for group in groups)
+        )
         return
-    yield _all_groups_ablation_table(groups[:BESIDE])
+    yield _name_ablation_comparison_table(groups[:BESIDE])
     if len(groups) > BESIDE:
         files = (CommandInSentence("tables/name_margin_en.csv"), " and ", CommandInSentence("_fr"), ".")
         yield ParagraphBlock((f"All {len(groups)} are in this run's own report, and in ", *files))
@@ -124,19 +132,19 @@ def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
 
 def name_probe_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """What moves the margin: the identity of names, or how they are written."""
-    where = ProbeRecord(record)
-    if not any(where.iterate_measured_systems()):
+    where = ProbeResultLookup(record)
+    if not any(where.iterate_measured_dataset_systems()):
         return VerdictText(("No margin has been measured yet.",))
     moved, margins, masked = (
-        _state_ablation_margin_moves(where),
+        _list_ablation_margin_claims(where),
         _state_extreme_name_margins(where),
-        _count_zero_masked_margins(where),
+        _make_zero_masked_margins_claim(where),
     )
     lede = (*_say_extreme_margins(where, margins), *_say_masked_margins(masked))
-    return VerdictText((_say_margin_moves(moved),), lede, (*moved, *margins, *masked))
+    return VerdictText((_say_if_name_spelling_moves_margin(moved),), lede, (*moved, *margins, *masked))
 
 
-def _state_ablation_margin_moves(where: ProbeRecord) -> tuple[Claim, ...]:
+def _list_ablation_margin_claims(where: ProbeResultLookup) -> tuple[Claim, ...]:
     """By how much percent each group of ablations moves the margin: identity by at least so much, form by at most; none
     where one of them has no percentage."""
     moved = list(_list_ablation_margin_moves(where))
@@ -148,7 +156,7 @@ def _state_ablation_margin_moves(where: ProbeRecord) -> tuple[Claim, ...]:
     return (Claim("form", relation, PERCENT, ("identity",), max(form), kind="moved"),)
 
 
-def _say_margin_moves(claims: Sequence[Claim]) -> str:
+def _say_if_name_spelling_moves_margin(claims: Sequence[Claim]) -> str:
     if not claims:
         return "How far names separate the right passage from impostors"
     if claims[0].relation == "less":
@@ -156,10 +164,10 @@ def _say_margin_moves(claims: Sequence[Claim]) -> str:
     return "A name's spelling can change the margin as much as its identity does"
 
 
-def _list_ablation_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
+def _list_ablation_margin_moves(where: ProbeResultLookup) -> Iterator[tuple[str, float, str]]:
     """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
     is left out: it takes all by definition."""
-    all_of = list(where.iterate_measured_systems())
+    all_of = list(where.iterate_measured_dataset_systems())
     models = [cell for cell in all_of if cell[2].kind == "embedding"] or all_of
     for dataset, _, system in models:
         for name, condition in CONDITIONS.items():
@@ -168,11 +176,11 @@ def _list_ablation_margin_moves(where: ProbeRecord) -> Iterator[tuple[str, float
                 yield condition.group, value, name
 
 
-def _state_extreme_name_margins(where: ProbeRecord) -> tuple[Claim, ...]:
+def _state_extreme_name_margins(where: ProbeResultLookup) -> tuple[Claim, ...]:
     """The largest and the smallest name margin, of all systems and languages; one alone is stated."""
     margins = {
         (system.name, named): row
-        for dataset, named, system in where.iterate_measured_systems()
+        for dataset, named, system in where.iterate_measured_dataset_systems()
         if (row := where.find(dataset, system.name, "", HEADLINE)) is not None and row.value is not None
     }
     if not margins:
@@ -190,7 +198,7 @@ def _state_extreme_name_margins(where: ProbeRecord) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-def _say_extreme_margins(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_extreme_margins(where: ProbeResultLookup, claims: Sequence[Claim]) -> Iterator[Sentence]:
     if not claims:
         return
     largest, smallest = claims[0], claims[-1]
@@ -207,11 +215,11 @@ def _say_extreme_margins(where: ProbeRecord, claims: Sequence[Claim]) -> Iterato
     )
 
 
-def _count_zero_masked_margins(where: ProbeRecord) -> tuple[Claim, ...]:
+def _make_zero_masked_margins_claim(where: ProbeResultLookup) -> tuple[Claim, ...]:
     """How many margins are exactly 0 with every author masked; none where nothing was masked."""
     masked = [
         where.value(dataset, system.name, MASK, HEADLINE)
-        for dataset, _, system in where.iterate_measured_systems()
+        for dataset, _, system in where.iterate_measured_dataset_systems()
     ]
     values = [value for value in masked if value is not None]
     return (make_count_claim("masked", sum(value == 0 for value in values), len(values)),) if values else ()
@@ -227,10 +235,10 @@ def _say_masked_margins(claims: Sequence[Claim]) -> Iterator[Sentence]:
             )
 
 
-def base_margins_table(where: ProbeRecord) -> Table:
+def base_margins_table(where: ProbeResultLookup) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
-    for dataset, named, system in where.iterate_measured_systems():
+    for dataset, named, system in where.iterate_measured_dataset_systems():
         cells = [
             make_result_cell(where.find(dataset, system.name, "", margin), SCORE)
             for margin in (*MARGINS, RATIO)
@@ -249,9 +257,9 @@ def base_margins_table(where: ProbeRecord) -> Table:
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
+def _make_tables_by_name_condition(where: ProbeResultLookup) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
-    cells = list(where.iterate_measured_systems())
+    cells = list(where.iterate_measured_dataset_systems())
     columns = tuple(f"{where.labels[system.name]}, {named}" for _, named, system in cells)
     for measure in MEASURES:
         lines = []
@@ -273,11 +281,11 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
             )
 
 
-def _margin_recall_chart(where: ProbeRecord) -> Figure | None:
+def _draw_margin_vs_recall_change_chart(where: ProbeResultLookup) -> Figure | None:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
-    for dataset, named, system in where.iterate_measured_systems():
-        placed = list(_margin_recall_points(where, dataset, system.name))
+    for dataset, named, system in where.iterate_measured_dataset_systems():
+        placed = list(_list_margin_vs_recall_change_points(where, dataset, system.name))
         points = [point for _, point in placed]
         if len(points) < 4 or len({point.y for point in points}) < 2:
             continue
@@ -298,7 +306,9 @@ def _margin_recall_chart(where: ProbeRecord) -> Figure | None:
     return None
 
 
-def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, PlotPoint]]:
+def _list_margin_vs_recall_change_points(
+    where: ProbeResultLookup, dataset: str, system: str
+) -> Iterator[tuple[str, PlotPoint]]:
     """List each ablation's point: its change of the margin against that of recall."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
@@ -309,7 +319,7 @@ def _margin_recall_points(where: ProbeRecord, dataset: str, system: str) -> Iter
             yield name, PlotPoint(percent, lost, kind, label)
 
 
-def _make_name_probe_facts(where: ProbeRecord) -> PageFactsLine:
+def _make_name_probe_facts(where: ProbeResultLookup) -> PageFactsLine:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
     runs = numbers.format_noun_count(arguments.get("runs", 0), "run")
@@ -317,7 +327,7 @@ def _make_name_probe_facts(where: ProbeRecord) -> PageFactsLine:
         "names",
         "RAG, name probe",
         numbers.format_noun_count(len(where.systems), "system"),
-        ", ".join(dict.fromkeys(named for _, named, _ in where.iterate_measured_systems())),
+        ", ".join(dict.fromkeys(named for _, named, _ in where.iterate_measured_dataset_systems())),
         f"{numbers.format_noun_count(queries, 'query')} × {runs}",
     )
 
@@ -328,7 +338,7 @@ WIDEST = 200.0
 
 
 @dataclass(frozen=True)
-class NameAblationCondition:
+class NameAblationResultRow:
     """A condition: its mark, and its numbers as text; `why` where it has no percentage."""
 
     name: str
@@ -351,13 +361,13 @@ class SystemNameConditions:
     title: str
     id: str
     scale: LinearScale
-    conditions: dict[str, NameAblationCondition]
+    conditions: dict[str, NameAblationResultRow]
 
 
-def list_name_ablation_groups(where: ProbeRecord) -> list[SystemNameConditions]:
+def list_systems_with_name_ablations(where: ProbeResultLookup) -> list[SystemNameConditions]:
     """List the name ablations of every system and language that has any."""
     groups = []
-    for place, (dataset, named, system) in enumerate(where.iterate_measured_systems()):
+    for place, (dataset, named, system) in enumerate(where.iterate_measured_dataset_systems()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
         ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
         scale = fit_axis_scale(
@@ -366,7 +376,7 @@ def list_name_ablation_groups(where: ProbeRecord) -> list[SystemNameConditions]:
         by_name = {
             ablation.name: ablation
             for group in GROUPS
-            for ablation in _find_ablations(where, dataset, system, group, scale)
+            for ablation in _iterate_group_ablation_conditions(where, dataset, system, group, scale)
         }
         if by_name:
             title = f"{where.labels[system.name]}, {named}"
@@ -374,7 +384,7 @@ def list_name_ablation_groups(where: ProbeRecord) -> list[SystemNameConditions]:
     return groups
 
 
-def _ablation_table(group: SystemNameConditions) -> Table:
+def _make_name_ablation_table(group: SystemNameConditions) -> Table:
     heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
     lines = (
         _ablation_line(
@@ -405,7 +415,7 @@ def _ablation_table(group: SystemNameConditions) -> Table:
     )  # fmt: skip
 
 
-def _all_groups_ablation_table(groups: Sequence[SystemNameConditions]) -> Table:
+def _name_ablation_comparison_table(groups: Sequence[SystemNameConditions]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(
@@ -428,7 +438,7 @@ def _ablation_line(name: str, *entries: TableCell) -> LabelledTableRow:
     return LabelledTableRow(name.replace("_", " "), entries, title=condition.summary, group=group)
 
 
-def _ablation_entry(ablation: NameAblationCondition | None) -> TableCell:
+def _ablation_entry(ablation: NameAblationResultRow | None) -> TableCell:
     if ablation is None:
         return TableCell("n/a", why="not part of the run", style="task")
     words = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
@@ -440,9 +450,9 @@ def _ablation_entry(ablation: NameAblationCondition | None) -> TableCell:
     )
 
 
-def _find_ablations(
-    where: ProbeRecord, dataset: str, system: SystemOfRun, group: str, scale: LinearScale
-) -> Iterator[NameAblationCondition]:
+def _iterate_group_ablation_conditions(
+    where: ProbeResultLookup, dataset: str, system: SystemOfRun, group: str, scale: LinearScale
+) -> Iterator[NameAblationResultRow]:
     for name, condition in CONDITIONS.items():
         row = where.find(dataset, system.name, name, PERCENT)
         if condition.group != group or row is None:
@@ -453,7 +463,7 @@ def _find_ablations(
         )
         # With few items a value can come without an interval.
         has_ends = row.value is not None and row.ci_low is not None and row.ci_high is not None
-        yield NameAblationCondition(
+        yield NameAblationResultRow(
             name,
             Markup("")
             if row.value is None

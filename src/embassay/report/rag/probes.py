@@ -9,7 +9,6 @@ from pathlib import Path
 
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     CautionNotes,
     Column,
     CommandInSentence,
@@ -19,6 +18,7 @@ from embassay.document.blocks import (
     PageFactsLine,
     ParagraphBlock,
     Sentence,
+    StyledBlockGroup,
     TabbedBlocks,
     Table,
     TableCell,
@@ -59,7 +59,7 @@ LANGUAGES = {"en": "English", "fr": "French"}
 
 
 @dataclass(frozen=True)
-class ProbeRecord:
+class ProbeResultLookup:
     """A record of a probe, by system and dataset."""
 
     record: RunRecord
@@ -88,11 +88,11 @@ class ProbeRecord:
         bare = {name: name.rpartition("-")[0] for name, _ in self.datasets if name.endswith(f"-{lang}")}
         return LANGUAGES.get(lang, lang) if bare.get(dataset) in ("bundled", "own") else dataset
 
-    def iterate_measured_systems(self) -> Iterator[tuple[str, str, SystemOfRun]]:
+    def iterate_measured_dataset_systems(self) -> Iterator[tuple[str, str, SystemOfRun]]:
         """Dataset, what it is called, and system: all that has a headline row."""
         for dataset, lang in self.datasets:
             for system in self.systems:
-                if any(key[1] == dataset and key[4] == system.name for key in self._valued_row_keys):
+                if any(key[1] == dataset and key[4] == system.name for key in self._keys_of_rows_with_value):
                     yield dataset, self.format_dataset_name(dataset, lang), system
 
     @cached_property
@@ -111,7 +111,7 @@ class ProbeRecord:
         return None if row is None else row.value
 
     @cached_property
-    def _valued_row_keys(self) -> tuple[tuple[str, ...], ...]:
+    def _keys_of_rows_with_value(self) -> tuple[tuple[str, ...], ...]:
         return tuple(key for key, row in self.record.rows.items() if row.value is not None)
 
 
@@ -120,12 +120,12 @@ KIND = "Spearman"
 
 
 def change_correlation_table(
-    where: ProbeRecord, of: str, variants: tuple[tuple[str, str], ...]
+    where: ProbeResultLookup, of: str, variants: tuple[tuple[str, str], ...]
 ) -> Table | None:
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
-    for dataset, named, system in where.iterate_measured_systems():
+    for dataset, named, system in where.iterate_measured_dataset_systems():
         for variant, words in variants:
             rows = [
                 where.find(dataset, system.name, variant, f"{KIND}({of} change, {measure} change)")
@@ -142,7 +142,7 @@ def change_correlation_table(
     return Table(f"{where.task}-links", f"Correlation with the change of {of}", "Over", columns, tuple(lines))
 
 
-def recall_loss_tables(record: RunRecord) -> Iterator[Table]:
+def iterate_name_ablation_recall_tables(record: RunRecord) -> Iterator[Table]:
     """For each collection that a name probe signed: the recall of every system, and its change under each ablation."""
     task = signatures.TASK
     called = record.system_labels
@@ -166,13 +166,13 @@ def recall_loss_tables(record: RunRecord) -> Iterator[Table]:
 PERCENTS = MeasureFormat(1.0, 1, 1)
 
 
-def probe_view(run: Path) -> Iterator[Block]:
+def iterate_probe_terminal_blocks(run: Path) -> Iterator[Block]:
     """Show a probe on a terminal; DataError when the folder holds no run."""
     shown = attach_boards_to_records((read_run_record(run),))[0]
-    here = ProbeRecord(shown.record)
+    here = ProbeResultLookup(shown.record)
     yield run_verdict(shown)
     yield _name_margins_table(here) if here.task == names.TASK else _noise_by_rewriter_table(here)
-    for table in recall_loss_tables(here.record):
+    for table in iterate_name_ablation_recall_tables(here.record):
         yield ParagraphBlock(f"{table.title}:")
         yield table
     yield CautionNotes(tuple(note.plain for note in list_run_notes(shown.record)))
@@ -180,14 +180,14 @@ def probe_view(run: Path) -> Iterator[Block]:
     yield from say_where_report_is(run)
 
 
-def _name_margins_table(where: ProbeRecord) -> Table:
+def _name_margins_table(where: ProbeResultLookup) -> Table:
     """A row per system and language: base margin with interval, name/topic, percent under each ablation."""
     asked = [
         name
         for name in CONDITIONS
         if any(
             where.find(dataset, system.name, name, names.PERCENT)
-            for dataset, _, system in where.iterate_measured_systems()
+            for dataset, _, system in where.iterate_measured_dataset_systems()
         )
     ]
     heads: list[str | Column] = [
@@ -196,7 +196,7 @@ def _name_margins_table(where: ProbeRecord) -> Table:
         *make_number_columns("Margin, 95%", "/topic", *map(_shorten_condition_name, asked)),
     ]
     rows = []
-    for dataset, named, system in where.iterate_measured_systems():
+    for dataset, named, system in where.iterate_measured_dataset_systems():
         ratio = where.value(dataset, system.name, "", names.RATIO)
         percents = (where.value(dataset, system.name, name, names.PERCENT) for name in asked)
         rows.append(
@@ -228,15 +228,15 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _noise_by_rewriter_table(where: ProbeRecord) -> Table:
+def _noise_by_rewriter_table(where: ProbeResultLookup) -> Table:
     """A row per system and dataset, as asked and after each rewriter."""
     titles = ("Level 0", f"Level {NOISIEST}", "Drop, 95%", "Drop %", "Recovered", RECALL, "Change, 95%")
     return Table.of("noise", ("System", "Data", "Wording", *make_number_columns(*titles)), _noise_rows(where))
 
 
-def _noise_rows(where: ProbeRecord) -> Iterator[list[str]]:
+def _noise_rows(where: ProbeResultLookup) -> Iterator[list[str]]:
     called = shorten_names_to_labels(where.rewriters)
-    for dataset, named, system in where.iterate_measured_systems():
+    for dataset, named, system in where.iterate_measured_dataset_systems():
         for rewriter in ("", *where.rewriters):
             clean, noisy = name_noise_level(0, rewriter), name_noise_level(NOISIEST, rewriter)
             values = [
@@ -251,16 +251,16 @@ def _noise_rows(where: ProbeRecord) -> Iterator[list[str]]:
             ]
             first, last, share, back, recall = values
             yield [
-                where.labels[system.name], named, called.get(rewriter, "as asked"), _format_value(first),
-                _format_value(last),
+                where.labels[system.name], named, called.get(rewriter, "as asked"), _format_score_if_known(first),
+                _format_score_if_known(last),
                 _format_with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
-                "n/a" if share is None else PERCENTS.text(share), _format_value(back) if rewriter else "",
-                _format_value(recall),
+                "n/a" if share is None else PERCENTS.text(share), _format_score_if_known(back) if rewriter else "",
+                _format_score_if_known(recall),
                 _format_with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True)
             ]  # fmt: skip
 
 
-def _format_value(value: float | None) -> str:
+def _format_score_if_known(value: float | None) -> str:
     return "n/a" if value is None else SCORE.text(value)
 
 
@@ -278,8 +278,8 @@ MASK = "hard_name_mask"
 
 def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find a system's strength in a name probe: that the right passage stays ahead of impostors."""
-    where = ProbeRecord(run.record)
-    rows = _list_results_with_value(where, system, "", HEADLINE)
+    where = ProbeResultLookup(run.record)
+    rows = _list_probe_results_over_datasets(where, system, "", HEADLINE)
     if rows and all(row.ci_low is not None and row.ci_low > 0 for row in rows):
         least = min(rows, key=lambda row: row.value or 0.0)
         yield make_finding(
@@ -292,8 +292,8 @@ def find_name_probe_strengths(run: ReportRun, system: str) -> Iterator[SystemFin
 
 def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
-    where = ProbeRecord(run.record)
-    rows = _list_results_with_value(where, system, "", HEADLINE)
+    where = ProbeResultLookup(run.record)
+    rows = _list_probe_results_over_datasets(where, system, "", HEADLINE)
     unsure = [row for row in rows if row.ci_low is not None and row.ci_low <= 0]
     if unsure:
         least = min(unsure, key=lambda row: row.value or 0.0)
@@ -307,7 +307,7 @@ def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFi
         row
         for name in CONDITIONS
         if name != MASK
-        for row in _list_results_with_value(where, system, name, PERCENT)
+        for row in _list_probe_results_over_datasets(where, system, name, PERCENT)
         if _is_surely_below_zero(row)
     ]
     if lost:
@@ -321,10 +321,10 @@ def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFi
 
 def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
-    where = ProbeRecord(run.record)
+    where = ProbeResultLookup(run.record)
     drops = [
         row
-        for row in _list_results_with_value(where, system, "", SHARE)
+        for row in _list_probe_results_over_datasets(where, system, "", SHARE)
         if row.ci_low is not None and row.ci_low > 0
     ]
     if drops:
@@ -335,7 +335,9 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
-        for row in _list_results_with_value(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
+        for row in _list_probe_results_over_datasets(
+            where, system, name_noise_level(NOISIEST), f"{RECALL} change"
+        )
         if _is_surely_below_zero(row)
     ]
     if recall:
@@ -346,7 +348,9 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
         )  # fmt: skip
 
 
-def _list_results_with_value(where: ProbeRecord, system: str, variant: str, measure: str) -> list[ResultRow]:
+def _list_probe_results_over_datasets(
+    where: ProbeResultLookup, system: str, variant: str, measure: str
+) -> list[ResultRow]:
     return keep_rows_with_value(
         [where.find(dataset, system, variant, measure) for dataset, _ in where.datasets]
     )
@@ -356,29 +360,29 @@ def _is_surely_below_zero(row: ResultRow) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _say_in_which_dataset(where: ProbeRecord, row: ResultRow) -> str:
+def _say_in_which_dataset(where: ProbeResultLookup, row: ResultRow) -> str:
     said = {name: where.format_dataset_name(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
 
 def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """Build the page of a noise probe; of several runs its first charts and measure."""
-    where, arguments = ProbeRecord(run.record), run.record.arguments
+    where, arguments = ProbeResultLookup(run.record), run.record.arguments
     yield _noise_facts(where)
     yield noise_verdict(run.record, run.board)
-    if drawn := tuple(draw_noise_loss_curves(where))[: None if alone else 2]:
+    if drawn := tuple(draw_similarity_by_noise_level(where))[: None if alone else 2]:
         yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
         yield ParagraphBlock(
             "0: none; 1: a greeting; 2: plus filler; 3: plus politeness and a digression; 4: greeting, apology, "
             "context, hedging and emoji. The question itself is unchanged. Band: 95%."
         )
-        yield BlockBox("two", drawn)
+        yield StyledBlockGroup("two", drawn)
     yield noise_drops_table(where)
     yield ParagraphBlock(
         "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that the rewriter recovers; 1 "
         "means all of it. A lexical metric’s similarity grows with question length: check its retrieval instead."
     )
-    yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
+    yield from _retrieval_loss_blocks(tuple(_make_retrieval_change_tables(where))[: None if alone else 1])
     measured = ((name_noise_level(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := change_correlation_table(where, COSINE, measured)):
         yield table
@@ -404,17 +408,19 @@ def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
 
 def noise_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How much of the similarity the noisiest questions lose, and how much comes back."""
-    where = ProbeRecord(record)
-    lost = _collect_measure_values(where, "", SHARE)
+    where = ProbeResultLookup(record)
+    lost = _list_system_values_of_measure(where, "", SHARE)
     if not lost:
         return VerdictText(("No drop has been measured yet.",))
     lowered = make_count_claim("lowered", sum(share > 0 for share in lost), len(lost))
-    recovered, recall = _state_recovered_share(where), _state_recall_changes(where)
+    recovered, recall = _make_recovered_share_claims(where), _make_recall_change_claims(where)
     lede = (*_say_recovered_share(where, recovered), *_say_recall_changes(where, recall))
-    return VerdictText((_say_similarity_lowered(lowered, lost),), lede, (lowered, *recovered, *recall))
+    return VerdictText(
+        (_describe_similarity_lost_to_small_talk(lowered, lost),), lede, (lowered, *recovered, *recall)
+    )
 
 
-def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
+def _describe_similarity_lost_to_small_talk(claim: Claim, lost: list[float]) -> str:
     if claim.n == claim.of:
         return f"Small talk lowers the similarity to a question's meaning by {_format_percent_range(lost)}"
     if not claim.n:
@@ -422,10 +428,10 @@ def _say_similarity_lowered(claim: Claim, lost: list[float]) -> str:
     return "Small talk lowers the similarity for some systems, but not for all"
 
 
-def _state_recovered_share(where: ProbeRecord) -> tuple[Claim, ...]:
+def _make_recovered_share_claims(where: ProbeResultLookup) -> tuple[Claim, ...]:
     """The least and the most that each rewriter brings back of the drop, of embedding models."""
     spreads = {
-        rewriter: _collect_measure_values(
+        rewriter: _list_system_values_of_measure(
             where, name_noise_level(NOISIEST, rewriter), RECOVERED, embeddings=True
         )
         for rewriter in where.rewriters
@@ -437,7 +443,7 @@ def _state_recovered_share(where: ProbeRecord) -> tuple[Claim, ...]:
     )
 
 
-def _say_recovered_share(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_recovered_share(where: ProbeResultLookup, claims: Sequence[Claim]) -> Iterator[Sentence]:
     called = shorten_names_to_labels(where.rewriters)
     for claim in claims:
         low, high = (numbers.format_percent(end or 0.0) for end in (claim.low, claim.high))
@@ -445,11 +451,11 @@ def _say_recovered_share(where: ProbeRecord, claims: Sequence[Claim]) -> Iterato
         yield (f"Rewriting by {called[claim.subject]} recovers {share} of that loss for embedding models.",)
 
 
-def _state_recall_changes(where: ProbeRecord) -> tuple[Claim, ...]:
+def _make_recall_change_claims(where: ProbeResultLookup) -> tuple[Claim, ...]:
     """How recall changes at the noisiest level, of every system and dataset, most lost first."""
     claims = [
         make_change_claim(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
-        for dataset, named, system in where.iterate_measured_systems()
+        for dataset, named, system in where.iterate_measured_dataset_systems()
         if (row := where.find(dataset, system.name, name_noise_level(NOISIEST), f"{RECALL} change"))
         is not None
         and row.value is not None
@@ -457,7 +463,7 @@ def _state_recall_changes(where: ProbeRecord) -> tuple[Claim, ...]:
     return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
 
 
-def _say_recall_changes(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _say_recall_changes(where: ProbeResultLookup, claims: Sequence[Claim]) -> Iterator[Sentence]:
     """Whose recall surely falls most; that no fall is sure; or that there is none."""
     if not claims:
         return
@@ -473,13 +479,13 @@ def _say_recall_changes(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator
         yield (f"{RECALL} does not fall.",)
 
 
-def _collect_measure_values(
-    where: ProbeRecord, variant: str, measure: str, *, embeddings: bool = False
+def _list_system_values_of_measure(
+    where: ProbeResultLookup, variant: str, measure: str, *, embeddings: bool = False
 ) -> list[float]:
     """The measure's values over systems and datasets; of embedding models alone where there are any."""
     values = [
         (system.kind, value)
-        for dataset, _, system in where.iterate_measured_systems()
+        for dataset, _, system in where.iterate_measured_dataset_systems()
         if (value := where.value(dataset, system.name, variant, measure)) is not None
     ]
     of_models = [value for kind, value in values if kind == "embedding"]
@@ -491,10 +497,10 @@ def _format_percent_range(percents: list[float]) -> str:
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def noise_drops_table(where: ProbeRecord) -> Table:
+def noise_drops_table(where: ProbeResultLookup) -> Table:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
     lines, called = [], shorten_names_to_labels(where.rewriters)
-    for dataset, named, system in where.iterate_measured_systems():
+    for dataset, named, system in where.iterate_measured_dataset_systems():
         for rewriter in ("", *where.rewriters):
             variant = name_noise_level(NOISIEST, rewriter)
             cells = [
@@ -514,12 +520,12 @@ def noise_drops_table(where: ProbeRecord) -> Table:
     return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
+def _make_retrieval_change_tables(where: ProbeResultLookup) -> Iterator[Table]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
     called = shorten_names_to_labels(where.rewriters)
     for place, measure in enumerate(MEASURES):
         lines = []
-        for dataset, said, system in where.iterate_measured_systems():
+        for dataset, said, system in where.iterate_measured_dataset_systems():
             clean = where.find(dataset, system.name, name_noise_level(0), measure)
             if clean is None:
                 continue
@@ -545,7 +551,7 @@ def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
             yield Table(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
 
 
-def _noise_facts(where: ProbeRecord) -> PageFactsLine:
+def _noise_facts(where: ProbeResultLookup) -> PageFactsLine:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
         f"{where.format_dataset_name(dataset, lang)} {numbers.format_noun_count(counts.get(dataset, 0), 'query')}"
@@ -561,7 +567,7 @@ def _noise_facts(where: ProbeRecord) -> PageFactsLine:
 CHARTS = 4
 
 
-def draw_noise_loss_curves(where: ProbeRecord) -> Iterator[Figure]:
+def draw_similarity_by_noise_level(where: ProbeResultLookup) -> Iterator[Figure]:
     """A drawing per dataset: the systems as asked; with one or two systems, as rewritten too."""
     for dataset, lang in where.datasets[:CHARTS]:
         series = _noise_curve_series(where, dataset)
@@ -590,7 +596,7 @@ def _format_point_value(series: NamedPlotLine, place: int) -> str:
     return SCORE.text(series.points[place][1].value or 0.0)
 
 
-def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[NamedPlotLine]:
+def _noise_curve_series(where: ProbeResultLookup, dataset: str) -> list[NamedPlotLine]:
     systems = [system for system in where.systems if where.value(dataset, system.name, "", LOSS) is not None]
     models = [system for system in systems if system.kind == "embedding"] or systems
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
@@ -599,12 +605,12 @@ def _noise_curve_series(where: ProbeRecord, dataset: str) -> list[NamedPlotLine]
         NamedPlotLine(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
         for way in ways
         for system in models
-        if (points := tuple(_curve_points(where, dataset, system, way)))
+        if (points := tuple(_list_noise_level_points(where, dataset, system, way)))
     ]
 
 
-def _curve_points(
-    where: ProbeRecord, dataset: str, system: SystemOfRun, rewriter: str
+def _list_noise_level_points(
+    where: ProbeResultLookup, dataset: str, system: SystemOfRun, rewriter: str
 ) -> Iterator[tuple[float, ResultRow]]:
     for level in range(len(LEVELS)):
         row = where.find(dataset, system.name, name_noise_level(level, rewriter), COSINE)
@@ -614,8 +620,8 @@ def _curve_points(
 
 def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How often the current passage ranks first, by system, and what the two remedies make of it."""
-    names = [system.name for system in record.ranked_systems]
-    first = _find_current_first_shares(record, names, "")
+    names = [system.name for system in record.list_non_reference_systems]
+    first = _find_shares_of_current_passage_first(record, names, "")
     if not first:
         return VerdictText(("No question's results contain either version.",))
     claims = tuple(
@@ -626,7 +632,10 @@ def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
         f"The current passage ranks above its old version for {_format_share_range(first)} of the questions"
     )
     remedies = {"recency": "the newest near-duplicate first", "deduplicated": "near-duplicates listed once"}
-    after = {said: _find_current_first_shares(record, names, remedy) for remedy, said in remedies.items()}
+    after = {
+        said: _find_shares_of_current_passage_first(record, names, remedy)
+        for remedy, said in remedies.items()
+    }
     lede = tuple(
         f"With {said}, it does so for {_format_share_range(rows)}." for said, rows in after.items() if rows
     )
@@ -637,7 +646,9 @@ def _format_share_range(rows: Mapping[str, ResultRow]) -> str:
     return _format_percent_range([100 * row.value for row in rows.values() if row.value is not None])
 
 
-def _find_current_first_shares(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, ResultRow]:
+def _find_shares_of_current_passage_first(
+    record: RunRecord, names: Sequence[str], remedy: str
+) -> dict[str, ResultRow]:
     """System -> how often the current passage is first, on the first dataset of the run."""
     dataset = next(iter(record.datasets("versions")), "")
     rows = {

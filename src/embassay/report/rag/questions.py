@@ -22,7 +22,7 @@ from embassay.document.blocks import (
     make_number_columns,
 )
 from embassay.document.claims import describe_first_ranked, describe_gap_of_best_two
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
@@ -56,7 +56,7 @@ def questions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from _question_blocks(run.record.path)
 
 
-def questions_view(run: Path, wide: bool = False) -> Iterator[Block]:
+def iterate_question_terminal_blocks(run: Path, wide: bool = False) -> Iterator[Block]:
     """Show a run's questions on a terminal, whose tables need no headings."""
     del wide
     yield from (block for block in _question_blocks(run) if not isinstance(block, Heading))
@@ -65,32 +65,34 @@ def questions_view(run: Path, wide: bool = False) -> Iterator[Block]:
 def _question_blocks(run: Path) -> Iterator[Block]:
     """How many questions, where they are from, what was left out and why, and some of each kind."""
     asked = _read_json_lines(run / "export" / "queries.jsonl")
-    yield _question_sources_verdict(run, asked)
+    yield _make_question_run_verdict(run, asked)
     for name, title in _TITLES.items():
         if (path := run / "tables" / f"{name}.csv").exists():
             yield Heading(title, f"questions-{name}")
-            yield _read_csv_table(name, path)
+            yield _make_report_table_from_csv(name, path)
     yield Heading("For example", "questions-examples")
     yield _example_questions_table(asked)
     unanswered = _read_json_lines(run / "export" / "no_answer.jsonl")
-    if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
+    if notes := (*_iterate_question_source_notes(asked), *_iterate_unanswerable_question_notes(unanswered)):
         yield CautionNotes(notes)
     yield ParagraphBlock(
         ("The question set, for the -d option of any command: ", CommandInSentence(str(run / "export"))), ""
     )
 
 
-def answer_correctness_view(run: Path, wide: bool = False) -> Iterator[Block]:
+def iterate_answer_terminal_blocks(run: Path, wide: bool = False) -> Iterator[Block]:
     """What runs' passages are good for: which run's answers are right most often, and every figure."""
     del wide
     record = read_run_record(run)
-    yield answer_correctness_verdict(record)
+    yield make_right_answer_share_verdict(record)
     # A table for each run: its name beside every figure would leave a terminal no room for the values.
     for place, system in enumerate(dict.fromkeys(row.system for row in record.rows.values())):
         heads: list[str | Column] = [system, "prompt", *make_number_columns("value, 95%", "n")]
         rows = [_format_answer_result_row(row) for row in record.rows.values() if row.system == system]
         yield Table.of(f"answers-{place}", heads, rows)
-    yield from map(ParagraphBlock, (*_answer_notes(record), *record.manifest.get("warnings", ())))
+    yield from map(
+        ParagraphBlock, (*_list_answer_speed_and_unasked_notes(record), *record.manifest.get("warnings", ()))
+    )
     yield ParagraphBlock(("Answers: ", CommandInSentence(str(run / "answers"))))
 
 
@@ -101,7 +103,7 @@ def _format_answer_result_row(row: ResultRow) -> list[str]:
     return [row.measure, row.variant or "as found", value, f"{row.n:,}"]
 
 
-def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) -> VerdictText:
+def make_right_answer_share_verdict(record: RunRecord, _: SystemBoard | None = None) -> VerdictText:
     """Which runs may be first by the share of right answers, and what lies between the two best."""
     scored = {
         system.name: row
@@ -112,7 +114,7 @@ def answer_correctness_verdict(record: RunRecord, _: SystemBoard | None = None) 
     values = {name: row.value or 0.0 for name, row in scored.items()}
     if not values:
         return VerdictText(("No answer could be graded, so nothing is known",))
-    scope = record.find_comparison_scope(ANSWERS)
+    scope = record.find_task_comparisons(ANSWERS)
     ranked = [name for name in scope.systems if name in values]
     if len(values) == 1:
         [(name, value)] = values.items()
@@ -151,7 +153,7 @@ def _say_right_share_interval(row: ResultRow) -> Iterator[Sentence]:
         )
 
 
-def _answer_notes(record: RunRecord) -> Iterator[str]:
+def _list_answer_speed_and_unasked_notes(record: RunRecord) -> Iterator[str]:
     """Note how fast the generator of answers was, and which questions were not asked."""
     timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
     if timed is not None:
@@ -172,12 +174,12 @@ ACCURACY, ANSWERS = "accuracy", "answer"
 """The measure of answers, and the scope of its comparisons."""
 
 
-def questions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
+def make_question_count_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """How many questions there are, and from whom."""
-    return _question_sources_verdict(record.path, _read_json_lines(record.path / "export" / "queries.jsonl"))
+    return _make_question_run_verdict(record.path, _read_json_lines(record.path / "export" / "queries.jsonl"))
 
 
-def _question_sources_verdict(run: Path, asked: list[dict[str, Any]]) -> VerdictText:
+def _make_question_run_verdict(run: Path, asked: list[dict[str, Any]]) -> VerdictText:
     manifest = RunFolder(run).read_manifest() or {}
     # Counted are the questions of the export, which is what -d reads.
     return describe_questions_verdict(
@@ -213,7 +215,7 @@ def _name_question_source(name: str) -> str:
     return "the documents themselves" if name == "documents" else shorten_names_to_labels([name])[name]
 
 
-def _read_csv_table(name: str, path: Path) -> Table:
+def _make_report_table_from_csv(name: str, path: Path) -> Table:
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     heads: list[str | Column] = [rows[0][0], *(Column(title, style="num") for title in rows[0][1:])]
     lines = [
@@ -238,7 +240,7 @@ def _example_questions_table(asked: list[dict[str, Any]]) -> Table:
     return Table.of("examples", ["Kind", "Id", "Question"], rows)
 
 
-def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
+def _iterate_question_source_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
     sources = {question["source"] for question in asked}
     if "documents" in sources:
         yield (
@@ -254,7 +256,7 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
         yield "Users’ questions have no judgements; create them with `embassay rag golden`."
 
 
-def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _iterate_unanswerable_question_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if unanswered:
         yield (
             "Questions without an answer are in export/no_answer.jsonl. Run your retriever on them too, then run "
@@ -269,4 +271,4 @@ def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _read_json_lines(path: Path) -> list[dict[str, Any]]:
     content = read_bounded_file(path, WHOLE) if path.exists() else b""
-    return [parse_record_json(line) for line in content.split(b"\n") if line]
+    return [parse_json_written_by_embassay(line) for line in content.split(b"\n") if line]

@@ -11,7 +11,6 @@ from markupsafe import Markup
 from embassay.contracts import Kind
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     BulletList,
     Column,
     CommandInSentence,
@@ -23,6 +22,7 @@ from embassay.document.blocks import (
     PageLink,
     ParagraphBlock,
     Sentence,
+    StyledBlockGroup,
     StyledWords,
     TabbedBlocks,
     Table,
@@ -48,8 +48,8 @@ from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.protocols.rag.scoring.conclusions import claim_run_pair, list_comparison_claims
 from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
-    MeasureFacts,
     NumberInSentence,
+    RequestedMeasureDescription,
     RunComparisonByMeasure,
     RunInterpretation,
     RunPairDifference,
@@ -61,14 +61,14 @@ from embassay.report.board import SystemBoard
 from embassay.report.cards.findings import SystemFinding, format_result_with_interval, make_finding
 from embassay.report.matrix import question_matrix_blocks
 from embassay.report.notes import list_run_notes, show_gravest_notes
-from embassay.report.rag.decision import undecided_runs_blocks
+from embassay.report.rag.decision import show_outlook_of_undecided_runs
 from embassay.report.rag.tables import (
     TASK,
     all_measures_table,
-    choose_measure_unit,
-    constant_sensitivity_grids,
+    choose_measure_number_format,
     describe_intervals,
     find_possible_leaders,
+    make_tables_of_ranwg_sensitivity,
     run_overlap_table,
     scoring_advice_blocks,
 )
@@ -81,18 +81,20 @@ TRIO = ("RA-nWG", "N-Recall4+", "Harm")
 FORESTS = 6
 
 
-def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+def make_scoring_page_blocks(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first parts. DataError where its `score.json` is damaged."""
     record, score = run.record, read_scoring_record(run.record.path / "score.json")
     settings = score.settings
     yield _score_facts(score)
     yield describe_scoring_verdict(score)
-    yield from _show_measure_panels(record, score)
-    yield from _interpretations_by_cutoff(record, score)
+    yield from _iterate_measure_panel_blocks(record, score)
+    yield from _iterate_interpretation_blocks(record, score)
     if chart := _draw_lines_by_cutoff(record, score):
         yield chart
-    yield from _difference_blocks(record, score, FORESTS if alone else 1)
-    yield from undecided_runs_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
+    yield from _list_run_difference_blocks(record, score, FORESTS if alone else 1)
+    yield from (
+        show_outlook_of_undecided_runs(score) if alone and not (record.path / CORRECTED).exists() else ()
+    )
     if alike := run_overlap_table(score):
         yield alike
         yield ParagraphBlock(
@@ -105,7 +107,7 @@ def scoring_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     all_in = f"All {len(score.measures)} measures with their intervals are in this run's own report, and in "
     elsewhere: Sentence = (all_in, CommandInSentence("tables/rag_score.csv"), ". ")
     yield ParagraphBlock((*(() if alone else elsewhere), words), id="score-measures")
-    if tables := constant_sensitivity_grids(score)[: None if alone else 1]:
+    if tables := make_tables_of_ranwg_sensitivity(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
         yield ParagraphBlock(
             "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
@@ -161,12 +163,12 @@ def _list_panel_measures(score: ScoringRecord) -> list[str]:
     return (usual + [base for base in bases if base not in usual])[:3]
 
 
-def list_run_kinds(record: RunRecord) -> Mapping[str, Kind]:
+def map_runs_to_system_kinds(record: RunRecord) -> Mapping[str, Kind]:
     """Find the kind of system that each run is a list of, by the run's name."""
     return {system.name: system.kind for system in record.systems}
 
 
-def _show_measure_panels(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
+def _iterate_measure_panel_blocks(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
     panels = [_measure_panel(record, score, base) for base in _list_panel_measures(score)]
     if panels:
         yield Heading("Runs side by side", "score-runs")
@@ -175,10 +177,10 @@ def _show_measure_panels(record: RunRecord, score: ScoringRecord) -> Iterator[Bl
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
             "interval. Overlapping bars are not a test: see ", pairs, ". Bold: may be first; none if all may be."
         ))  # fmt: skip
-        yield BlockBox("panels", tuple(panels))
+        yield StyledBlockGroup("panels", tuple(panels))
 
 
-def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> BlockBox:
+def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> StyledBlockGroup:
     """A measure at every cutoff, each with its runs, best first."""
     measures = [measure_facts for measure_facts in score.measures if measure_facts.base == base]
     where = score.judgements.name
@@ -189,13 +191,17 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> BlockB
     ]
     rows = [row for _, _, row in cells if row is not None and row.value is not None]
     scale, kinds = (
-        fit_axis_scale(_collect_values_and_ends(rows), factor=choose_measure_unit(measures[0].name).factor),
-        list_run_kinds(record),
+        fit_axis_scale(
+            _collect_values_and_ends(rows), factor=choose_measure_number_format(measures[0].name).factor
+        ),
+        map_runs_to_system_kinds(record),
     )
     lines = []
     for measure, run, row in cells:
         value = make_result_cell(
-            row, choose_measure_unit(measure.name), bold=run in find_possible_leaders(score, measure.name)
+            row,
+            choose_measure_number_format(measure.name),
+            bold=run in find_possible_leaders(score, measure.name),
         )
         mark = draw_interval_mark(row, kinds[run], scale, width=120)
         shown = TableCell((mark, *value.text), bold=value.bold, title=value.small or value.why)
@@ -206,7 +212,7 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> BlockB
         is_titled=False, is_sortable=False, export=""
     )  # fmt: skip
     said_of = ParagraphBlock(", ".join(filter(None, (way, _describe_unit_counts(score, rows)))))
-    return BlockBox(
+    return StyledBlockGroup(
         "panel",
         (Heading(base, f"score-panel-{_list_panel_measures(score).index(base) + 1}", 3), said_of, table),
     )
@@ -263,7 +269,11 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
 
 
 def _make_run_line_by_cutoff(
-    record: RunRecord, score: ScoringRecord, run: str, measures: Sequence[MeasureFacts], most: int
+    record: RunRecord,
+    score: ScoringRecord,
+    run: str,
+    measures: Sequence[RequestedMeasureDescription],
+    most: int,
 ) -> NamedPlotLine:
     """The values of a run by cutoff, each at its share of the largest."""
     points = [
@@ -271,7 +281,9 @@ def _make_run_line_by_cutoff(
         for measure in measures
     ]
     placed = [(k / most, row) for k, row in points if row is not None and row.value is not None]
-    return NamedPlotLine(run, tuple(sorted(placed, key=lambda point: point[0])), list_run_kinds(record)[run])
+    return NamedPlotLine(
+        run, tuple(sorted(placed, key=lambda point: point[0])), map_runs_to_system_kinds(record)[run]
+    )
 
 
 MOST = 12
@@ -280,7 +292,7 @@ Values = Mapping[tuple[str, str], float]
 
 
 def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) -> Iterator[Block]:
-    if not (lines := list_worst_query_lines(record, score)[:most]):
+    if not (lines := list_worst_query_table_rows(record, score)[:most]):
         return
     yield Heading("Queries that lose most", "score-worst")
     yield ParagraphBlock((
@@ -295,7 +307,7 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
     )  # fmt: skip
 
 
-def list_worst_query_lines(record: RunRecord, score: ScoringRecord) -> tuple[LabelledTableRow, ...]:
+def list_worst_query_table_rows(record: RunRecord, score: ScoringRecord) -> tuple[LabelledTableRow, ...]:
     """The first by their mean over the runs, worst first; those where the headline is undefined are none."""
     measure = next(
         (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
@@ -351,7 +363,7 @@ def _read_query_values(
     return {(query, measure): value for query, measure, value in rows if value == value}
 
 
-def _difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> Iterator[Block]:
+def _list_run_difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> Iterator[Block]:
     """Blocks on the differences of run pairs by the first `most` measures, the headline first."""
     compared = [comparison for comparison in score.comparisons if comparison.pairs]
     compared.sort(key=lambda comparison: comparison.measure != score.headline)
@@ -367,14 +379,14 @@ def _difference_blocks(record: RunRecord, score: ScoringRecord, most: int) -> It
 
 def run_pairs_table(record: RunRecord, compared: RunComparisonByMeasure, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
-    unit = choose_measure_unit(compared.measure)
+    unit = choose_measure_number_format(compared.measure)
     ends = [
         end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
     ]
     scale = fit_axis_scale([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (
-        (f"{compared.measure}, difference, 95%", "p (Holm)", _say_what_is_paired(compared)),
-        list_run_kinds(record),
+        (f"{compared.measure}, difference, 95%", "p (Holm)", _name_units_of_paired_differences(compared)),
+        map_runs_to_system_kinds(record),
     )
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
@@ -385,7 +397,7 @@ def run_pairs_table(record: RunRecord, compared: RunComparisonByMeasure, place: 
     )  # fmt: skip
 
 
-def _say_what_is_paired(compared: RunComparisonByMeasure) -> str:
+def _name_units_of_paired_differences(compared: RunComparisonByMeasure) -> str:
     """What the pairs are paired over: queries, or what people graded."""
     units = dict.fromkeys(pair.unit for pair in compared.pairs)
     return " or ".join(units).capitalize()
@@ -431,9 +443,9 @@ FINDINGS = {
 CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in the pool")
 
 
-def _interpretations_by_cutoff(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
+def _iterate_interpretation_blocks(record: RunRecord, score: ScoringRecord) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
-    kinds = list_run_kinds(record)
+    kinds = map_runs_to_system_kinds(record)
     if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
@@ -448,9 +460,14 @@ def _interpretations_by_cutoff(record: RunRecord, score: ScoringRecord) -> Itera
         Column("Loses more", style="")
     )  # fmt: skip
     yield Table(
-        "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
-        tuple(_make_reached_and_lost_row(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False
-    )  # fmt: skip
+        "ceilings",
+        "Reached, lost in the ordering and lost in the pool, by run and K",
+        "Run",
+        columns,
+        tuple(_make_reached_and_lost_share_row(reading, kinds[reading.run]) for reading in ordered),
+        digits=3,
+        is_titled=False,
+    )
     yield BulletList(tuple(_interpretation_sentences(ordered)))
 
 
@@ -465,11 +482,13 @@ def _interpretation_sentences(ordered: Sequence[RunInterpretation]) -> Iterator[
         yield (StyledWords(", ".join(runs), "b"), f": {text}")
 
 
-def _make_reached_and_lost_row(reading: RunInterpretation, kind: Kind) -> LabelledTableRow:
+def _make_reached_and_lost_share_row(reading: RunInterpretation, kind: Kind) -> LabelledTableRow:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
-        _figure_over_interval_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
+        _make_estimate_and_interval_cell(
+            figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE
+        )
         for name in CEILING_COLUMNS
     )
     mark = _draw_reached_and_lost_bar(figures.get("ra-nwg"), figures.get("proc"))
@@ -477,7 +496,7 @@ def _make_reached_and_lost_row(reading: RunInterpretation, kind: Kind) -> Labell
     return LabelledTableRow(f"{reading.run}@{reading.cutoff}", (TableCell((mark,)), *entries, larger), kind)
 
 
-def _figure_over_interval_entry(evidence: NumberInSentence | None, unit: MeasureFormat) -> TableCell:
+def _make_estimate_and_interval_cell(evidence: NumberInSentence | None, unit: MeasureFormat) -> TableCell:
     """The figure over its interval."""
     if evidence is None:
         return TableCell("n/a", why="undefined on these judgements")
@@ -518,7 +537,7 @@ def _clamp_to_unit_interval(value: float) -> float:
 
 def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find a system's strength in a scoring: that it is, or may be, first by the headline measure."""
-    placed = _find_rank_and_value(run, system)
+    placed = _find_rank_range_and_value(run, system)
     if placed is None:
         return
     (low, high), of, measure = placed
@@ -531,19 +550,19 @@ def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFindin
 
 def find_scoring_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFinding]:
     """Find a system's weakness in a scoring: that every other run beats it."""
-    placed = _find_rank_and_value(run, system)
+    placed = _find_rank_range_and_value(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
         yield make_finding(
             run, f"is beaten by every other retrieval run by {placed[2]}", weight=3, place="score-runs"
         )
 
 
-def _find_rank_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
+def _find_rank_range_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
     """Its rank range, of how many runs, and the value; None where it is not ranked among two or more."""
     score = read_scoring(run)
     if score is None:
         return None
-    scope = run.record.find_comparison_scope(TASK)
+    scope = run.record.find_task_comparisons(TASK)
     ranges = scope.ranges.get(system)
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
@@ -555,12 +574,12 @@ def _find_rank_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], 
     )
 
 
-def session_evidence_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
+def make_most_evidence_stack_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     """Which stack's sessions surface the most evidence, and whether the second can be told apart from it."""
     dataset = next(iter(record.datasets("sessions")), "")
     rows = {
         system.name: record.find("sessions", system.name, "evidence", dataset=dataset)
-        for system in record.ranked_systems
+        for system in record.list_non_reference_systems
     }
     known = {name: row for name, row in rows.items() if row is not None and row.value is not None}
     if not known:
@@ -593,7 +612,7 @@ def _read_csv_rows(path: Path) -> list[dict[str, str]]:
 def search_sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of sessions: what calls surfaced together, what that took, and stacks compared."""
     del alone
-    yield session_evidence_verdict(run.record, run.board)
+    yield make_most_evidence_stack_verdict(run.record, run.board)
     yield from show_gravest_notes(list_run_notes(run.record), run.mark)
     for name in ("sessions", "sessions_effort", "sessions_pairs"):
         for table in file_tables(run.record.path, name):

@@ -19,8 +19,8 @@ from embassay.protocols.rag.sweep.findings.record import (
     CandidateDepthStep,
     IndexMemory,
     IndexVersusFlat,
+    PaperGuidanceVerdict,
     RoutingResult,
-    SourceAdviceVerdict,
     StackSummary,
     SweepDatasetFindings,
     SweepFindings,
@@ -43,8 +43,8 @@ from embassay.report.rag.frontier import (
     FrontierPlot,
     FrontierRow,
     frontier_plot,
+    make_outlook_table_of_undecided_stacks,
     pick_frontier_rows,
-    undecided_stacks_table,
 )
 from embassay.report.record import RunRecord
 from embassay.stats import Estimate
@@ -80,7 +80,7 @@ def milliseconds_entry(value: float | None, few: bool = False) -> TableCell:
     return TableCell(format_ms_per_query(value), "few samples" if few else "", f"{value:.6g}")
 
 
-def price_per_1000_entry(value: float) -> TableCell:
+def make_price_per_1000_cell(value: float) -> TableCell:
     """A price per 1,000 queries."""
     return TableCell(format_usd_per_1000_queries(value), exact=f"{value:.6g}")
 
@@ -113,7 +113,7 @@ def percent_change_entry(value: float | None) -> TableCell:
     return TableCell(f"{numbers.format_change(value, 1)}%", exact=f"{value:.6g}")
 
 
-def measured_over_formula_memory(memory: IndexMemory) -> TableCell:
+def make_index_memory_cell(memory: IndexMemory) -> TableCell:
     """What was measured over what the formula says."""
     parts = (memory.vectors, memory.graph)
     formula = None if None in parts else sum(value or 0.0 for value in parts)
@@ -139,10 +139,20 @@ def frontier_table(
         quality = stack.find_measured_quality(asked.measure)
         entries = (
             *query_time_entries(stack),
-            price_per_1000_entry(stack.cost),
+            make_price_per_1000_cell(stack.cost),
             estimate_entry(quality.value if quality is not None else None),
             ceiling_percent_entry(stack, asked.measure),
-            TableCell("; ".join(filter(None, (_stack_remark(stack, part, asked), _list_equal_stacks(spot))))),
+            TableCell(
+                "; ".join(
+                    filter(
+                        None,
+                        (
+                            _describe_recommended_or_over_limit(stack, part, asked),
+                            _describe_equal_stacks(spot),
+                        ),
+                    )
+                )
+            ),
         )
         lines.append(LabelledTableRow(stack_id_markup(stack.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
@@ -150,14 +160,16 @@ def frontier_table(
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
 
 
-def _list_equal_stacks(spot: FrontierRow) -> str:
+def _describe_equal_stacks(spot: FrontierRow) -> str:
     """Stacks of the same price, time and quality."""
     if not spot.equal:
         return ""
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _stack_remark(stack: StackSummary, part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
+def _describe_recommended_or_over_limit(
+    stack: StackSummary, part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
+) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
@@ -193,7 +205,7 @@ def choice_scenarios_table(part: SweepDatasetFindings, asked: SweepRulesPricesAn
         entries = (
             TableCell(words), estimate_entry(quality.value if quality is not None else None),
             *query_time_entries(stack),
-            price_per_1000_entry(stack.cost), TableCell(scenario.how)
+            make_price_per_1000_cell(stack.cost), TableCell(scenario.how)
         )  # fmt: skip
         lines.append(LabelledTableRow(scenario.name, entries))
     columns = ("Stack", asked.measure, "p50", "p95", "$ per 1,000", "How it is found")
@@ -227,7 +239,7 @@ def larger_k_gain_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSe
     }
     if not steps:
         return None
-    lines = tuple(_larger_k_gain_line(step, deep.get((step.less, step.more))) for step in steps)
+    lines = tuple(_make_larger_k_gain_row(step, deep.get((step.less, step.more))) for step in steps)
     columns = (asked.measure, _switch_measure_cutoff(asked), "ms more", "$ more", "In words")
     return Table("sweep-steps", "From each K to the next", "Stack", columns, lines, digits=3)
 
@@ -237,7 +249,7 @@ def _switch_measure_cutoff(asked: SweepRulesPricesAndSeed) -> str:
     return f"{base}@{10 if k == '30' else 30}"
 
 
-def _larger_k_gain_line(one: CandidateDepthStep, other: CandidateDepthStep | None) -> LabelledTableRow:
+def _make_larger_k_gain_row(one: CandidateDepthStep, other: CandidateDepthStep | None) -> LabelledTableRow:
     return LabelledTableRow(
         Markup("{}, K {} to {}").format(stack_id_markup(one.family), one.k, one.next_k),
         (
@@ -253,7 +265,7 @@ def _larger_k_gain_line(one: CandidateDepthStep, other: CandidateDepthStep | Non
     )
 
 
-def routing_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Table | None:
+def make_routing_savings_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
     shown = list_selectable_families(part, asked)
     routes = [route for route in part.routes if route.family in shown and _can_routing_save(route, asked)]
@@ -309,11 +321,11 @@ def index_comparison_table(part: SweepDatasetFindings) -> Table | None:
     columns = (
         *(f"recall@{k}" for k in cutoffs), *measures, "Search, p50", "p95", "Memory", "≤ 2%"
     )  # fmt: skip
-    lines = tuple(_index_comparison_line(index, cutoffs, measures) for index in part.indexes)
+    lines = tuple(_make_index_versus_flat_row(index, cutoffs, measures) for index in part.indexes)
     return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
 
 
-def _index_comparison_line(
+def _make_index_versus_flat_row(
     quality: IndexVersusFlat, cutoffs: Sequence[str], measures: Sequence[str]
 ) -> LabelledTableRow:
     dims = "" if quality.dims is None else f" {quality.dims}d"
@@ -328,7 +340,7 @@ def _index_comparison_line(
                 f"{quality.retrieve_ms:.6g}",
             ),
             milliseconds_entry(quality.retrieve_p95),
-            measured_over_formula_memory(quality.memory),
+            make_index_memory_cell(quality.memory),
             TableCell("yes" if quality.within else "no"),
         ),
     )
@@ -344,11 +356,11 @@ def all_stacks_table(part: SweepDatasetFindings, findings: SweepFindings, most: 
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
-    lines = tuple(_stack_line(stack, asked, names, order.get(stack.id)) for stack in ordered[:most])
+    lines = tuple(_make_stack_table_row(stack, asked, names, order.get(stack.id)) for stack in ordered[:most])
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack_line(
+def _make_stack_table_row(
     stack: StackSummary, asked: SweepRulesPricesAndSeed, names: Sequence[str], place: int | None
 ) -> LabelledTableRow:
     first, *others = names
@@ -364,7 +376,7 @@ def _stack_line(
             TableCell("n/a", why="no ceiling") if share is None else TableCell(format_ratio_as_percent(share),
                                                                        exact=f"{100 * share:.6g}"),
             *query_time_entries(stack),
-            price_per_1000_entry(stack.cost),
+            make_price_per_1000_cell(stack.cost),
             TableCell("n/a", why="needs measures at 10 and 30") if second is None else TableCell(
                 numbers.format_score(second, 2), exact=f"{second:.6g}"),
             TableCell("no" if place is None else f"{place}"),
@@ -446,7 +458,7 @@ class AxisEffectRow:
 
 
 @dataclass(frozen=True)
-class AxisEffectForest:
+class MeasureEffectForest:
     """A forest plot of what every axis does to one measure."""
 
     title: str
@@ -455,20 +467,22 @@ class AxisEffectForest:
     rows: tuple[AxisEffectRow, ...]
 
 
-def axis_effect_forests(
+def make_effect_forests_by_measure(
     part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
-) -> tuple[AxisEffectForest, ...]:
+) -> tuple[MeasureEffectForest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
-        _effect_forest(name, i, [effect for effect in part.effects if effect.measure == name], asked)
+        _make_measure_effect_forest(
+            name, i, [effect for effect in part.effects if effect.measure == name], asked
+        )
         for i, name in enumerate(measures)
     )
 
 
-def _effect_forest(
+def _make_measure_effect_forest(
     measure: str, place: int, effects: Sequence[AxisValueEffect], asked: SweepRulesPricesAndSeed
-) -> AxisEffectForest:
+) -> MeasureEffectForest:
     valued = [effect for effect in effects if effect.quality.value is not None]
     ends = [
         end
@@ -477,12 +491,17 @@ def _effect_forest(
         if end is not None
     ]
     scale = fit_axis_scale([*ends, 0.0], within=None)
-    return AxisEffectForest(
-        measure, f"effects-{place}", scale, tuple(_effect_row(effect, scale, asked) for effect in valued)
+    return MeasureEffectForest(
+        measure,
+        f"effects-{place}",
+        scale,
+        tuple(_make_axis_effect_row(effect, scale, asked) for effect in valued),
     )
 
 
-def _effect_row(effect: AxisValueEffect, scale: LinearScale, asked: SweepRulesPricesAndSeed) -> AxisEffectRow:
+def _make_axis_effect_row(
+    effect: AxisValueEffect, scale: LinearScale, asked: SweepRulesPricesAndSeed
+) -> AxisEffectRow:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
@@ -512,7 +531,7 @@ MOST_SKIPPED = 20
 
 
 @dataclass(frozen=True)
-class SweepScope:
+class SweepDatasetSection:
     """The part of a sweep on one dataset, or on all: its recommendation, plot and frontier."""
 
     title: str
@@ -530,16 +549,16 @@ class SweepPage:
     facts: tuple[str, ...]
     verdict: VerdictText
     asked: SweepRulesPricesAndSeed
-    scopes: tuple[SweepScope, ...]
+    scopes: tuple[SweepDatasetSection, ...]
     alternatives: tuple[AlternativeStack, ...]
     undecided: Table | None
     scenarios: Table
     bars: StackTimeBarChart
     steps: Table | None
     routes: Table | None
-    effects: tuple[AxisEffectForest, ...]
+    effects: tuple[MeasureEffectForest, ...]
     indexes: Table | None
-    guidance: tuple[tuple[str, SourceAdviceVerdict], ...]
+    guidance: tuple[tuple[str, PaperGuidanceVerdict], ...]
     untested: tuple[str, ...]
     stacks: Table
     total: int
@@ -554,7 +573,7 @@ class SweepPage:
     """Questions by stacks."""
 
 
-def sweep_page(record: RunRecord, _: SystemBoard) -> SweepPage | None:
+def read_sweep_page(record: RunRecord, _: SystemBoard) -> SweepPage | None:
     """The page of a record; None before its findings are written. DataError where they are damaged."""
     if not (record.path / FILE).exists():
         return None
@@ -585,14 +604,14 @@ def make_sweep_page(findings: SweepFindings) -> SweepPage:
         facts=_sweep_facts(findings),
         verdict=describe_sweep_verdict(findings),
         asked=asked,
-        scopes=tuple(_make_sweep_scope(part, asked, i) for i, part in enumerate(findings.parts)),
+        scopes=tuple(_make_sweep_dataset_section(part, asked, i) for i, part in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
-        undecided=undecided_stacks_table(part),
+        undecided=make_outlook_table_of_undecided_stacks(part),
         scenarios=choice_scenarios_table(part, asked),
         bars=draw_stage_bars(part, asked),
         steps=larger_k_gain_table(part, asked),
-        routes=routing_table(part, asked),
-        effects=axis_effect_forests(part, asked),
+        routes=make_routing_savings_table(part, asked),
+        effects=make_effect_forests_by_measure(part, asked),
         indexes=index_comparison_table(part),
         guidance=tuple(
             (STATES.get(advice.status, ""), advice)
@@ -607,7 +626,7 @@ def make_sweep_page(findings: SweepFindings) -> SweepPage:
         skipped=tuple(skipped[:MOST_SKIPPED]),
         more_skipped=max(0, len(skipped) - MOST_SKIPPED),
         notes=part.notes,
-        counted=_say_what_was_computed(findings),
+        counted=_describe_computed_and_reused_counts(findings),
         how=(
             f"95%, percentile bootstrap over queries, {numbers.format_count(asked.resamples)} resamples, seed "
             f"{asked.seed}"
@@ -615,7 +634,9 @@ def make_sweep_page(findings: SweepFindings) -> SweepPage:
     )
 
 
-def _make_sweep_scope(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, place: int) -> SweepScope:
+def _make_sweep_dataset_section(
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, place: int
+) -> SweepDatasetSection:
     spots = pick_frontier_rows(part, asked)
     order = tuple(spot.stack for spot in spots)
     recommendation = part.recommendation
@@ -633,7 +654,7 @@ def _make_sweep_scope(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
         ),
     ]
     plot = frontier_plot(part, asked, order)
-    return SweepScope(
+    return SweepDatasetSection(
         part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _pack_plot_data(plot, asked),
         tuple((name, kept) for name, kept in shares if kept)
     )  # fmt: skip
@@ -669,7 +690,7 @@ def _sweep_facts(findings: SweepFindings) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _say_what_was_computed(findings: SweepFindings) -> str:
+def _describe_computed_and_reused_counts(findings: SweepFindings) -> str:
     """What was computed, and what was found computed."""
     names = (("embedded", "text"), ("reranked", "pair"), ("built", "index"))
     words = {"embedded": "embedded", "reranked": "reranked", "built": "built"}

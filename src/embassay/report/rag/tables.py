@@ -29,18 +29,18 @@ from embassay.protocols.rag.scoring.conclusions import (
     NEXT,
     claim_run_pair,
     is_lower_better,
-    orient_interval_upwards,
+    orient_interval_to_positive_difference,
 )
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
-    MeasureFacts,
     RaNwgSensitivityCell,
+    RequestedMeasureDescription,
     RunMeasureValue,
     RunPairDifference,
     ScoringRecord,
     read_scoring_record,
 )
-from embassay.protocols.rag.scoring.tables import name_resampled_unit
+from embassay.protocols.rag.scoring.tables import describe_bootstrap_unit
 from embassay.protocols.rag.sweep.findings.record import FILE, SweepFindings, read_findings
 from embassay.report.record import RunRecord
 
@@ -92,7 +92,7 @@ def explain_failed_question(query: GoldenQuerySummary, judge: str) -> str:
     return f"{query.reason.replace(judge, shorten_judge_name(judge)).rstrip('.')}."
 
 
-def list_failed_questions(failed: Sequence[GoldenQuerySummary], most: int = 4) -> str:
+def describe_failed_questions(failed: Sequence[GoldenQuerySummary], most: int = 4) -> str:
     """The first failed questions with the stage each failed in, and how many more."""
     named = ", ".join(f"{query.query_id} ({query.stage})" for query in failed[:most])
     return named + (f" and {len(failed) - most} more" if len(failed) > most else "")
@@ -133,7 +133,7 @@ def _golden_notes(record: RunRecord) -> Iterator[NoteParts]:
         yield (
             "failed",
             f"{len(failed)} of {numbers.format_noun_count(total, 'question')} failed: "
-            f"{list_failed_questions(failed)}.",
+            f"{describe_failed_questions(failed)}.",
             "They are not in the golden set.",
             "Repeat the command to retry them.",
         )
@@ -163,14 +163,14 @@ PERCENT = numbers.MeasureFormat(100.0, 1, 1)
 def scoring_view(score: ScoringRecord, wide: bool = False) -> Iterator[Block]:
     """A scoring: verdict, tables, notes."""
     yield VerdictText((score.verdict,), tuple((sentence,) for sentence in score.lede))
-    yield _score_summary_table(score)
+    yield _make_rag_run_score_table(score)
     if score.sensitivity:
         yield _constant_sensitivity_table(score)
     signs = (DEFAULT_CELL,) if any(cell.default for cell in score.sensitivity) else ()
     yield CautionNotes(tuple(_score_remarks(score, wide)), more=signs)
 
 
-def write_query_value_lines(frame: pl.DataFrame) -> Iterator[str]:
+def iterate_query_value_lines(frame: pl.DataFrame) -> Iterator[str]:
     """Every value as a line of run, query, measure, value and reason between tabs, under a header."""
     yield "run\tquery_id\tmeasure\tvalue\treason"
     for run, query, measure, value, reason in frame.iter_rows():
@@ -183,21 +183,25 @@ def format_value_with_interval(value: RunMeasureValue | None) -> str:
         return numbers.NONE
     if value.value is None:
         return "n/a"
-    unit = choose_measure_unit(value.measure)
+    unit = choose_measure_number_format(value.measure)
     sign = "%" if unit is PERCENT else ""
     text = f"{unit.text(value.value)}{sign}"
     return text if value.low is None else f"{text} {unit.interval(*value.ends)}{sign}"
 
 
-def choose_measure_unit(measure: str) -> numbers.MeasureFormat:
+def choose_measure_number_format(measure: str) -> numbers.MeasureFormat:
     """%PROC is a percentage, all others are scores."""
     return PERCENT if measure.startswith("%") else numbers.SCORE
 
 
-def _score_summary_table(score: ScoringRecord) -> Table:
+def _make_rag_run_score_table(score: ScoringRecord) -> Table:
     if len(score.runs) == 1:
         return _scores_by_cutoff_table(score)
-    return _make_few_runs_table(score) if len(score.runs) <= SIDE_BY_SIDE else _make_many_runs_table(score)
+    return (
+        _make_score_table_of_few_runs(score)
+        if len(score.runs) <= SIDE_BY_SIDE
+        else _make_many_runs_table(score)
+    )
 
 
 def _scores_by_cutoff_table(score: ScoringRecord) -> Table:
@@ -211,7 +215,7 @@ def _scores_by_cutoff_table(score: ScoringRecord) -> Table:
     rows = []
     for base in dict.fromkeys(measure.base for measure in score.measures):
         at = [names.get((base, k)) for k in cutoffs]
-        label = next(_measure_label(measure, base) for measure in at if measure)
+        label = next(_label_measure_with_direction(measure, base) for measure in at if measure)
         rows.append(
             [
                 label,
@@ -224,7 +228,7 @@ def _scores_by_cutoff_table(score: ScoringRecord) -> Table:
     return Table.of("cutoffs", ("Measure", *make_number_columns(*titles)), rows)
 
 
-def _make_few_runs_table(score: ScoringRecord) -> Table:
+def _make_score_table_of_few_runs(score: ScoringRecord) -> Table:
     """A few runs: a row per measure, a column per run; who may be first is bold."""
     titles = (run.name + (", 95%" if i == 0 else "") for i, run in enumerate(score.runs))
     rows: list[list[Said | TableCell]] = []
@@ -234,7 +238,7 @@ def _make_few_runs_table(score: ScoringRecord) -> Table:
             TableCell(format_value_with_interval(score.value(run.name, measure.name)), bold=run.name in first)
             for run in score.runs
         ]
-        rows.append([_measure_label(measure, measure.name), *cells])
+        rows.append([_label_measure_with_direction(measure, measure.name), *cells])
     return Table.of("runs", ("Measure", *make_number_columns(*titles)), rows)
 
 
@@ -244,7 +248,10 @@ def _make_many_runs_table(score: ScoringRecord) -> Table:
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
     others = [measure for measure in score.measures if measure.name != score.headline]
-    titles = (f"{score.headline}, 95%", *(_measure_label(measure, measure.name) for measure in others))
+    titles = (
+        f"{score.headline}, 95%",
+        *(_label_measure_with_direction(measure, measure.name) for measure in others),
+    )
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
         if comparison
@@ -261,11 +268,11 @@ def _make_many_runs_table(score: ScoringRecord) -> Table:
 def _format_value_alone(value: RunMeasureValue | None) -> str:
     if value is None or value.value is None:
         return format_value_with_interval(value)
-    unit = choose_measure_unit(value.measure)
+    unit = choose_measure_number_format(value.measure)
     return unit.text(value.value) + ("%" if unit is PERCENT else "")
 
 
-def _measure_label(measure: MeasureFacts, name: str) -> str:
+def _label_measure_with_direction(measure: RequestedMeasureDescription, name: str) -> str:
     """The measure with a mark where lower is better."""
     return f"{name} (lower)" if measure.direction == "lower" else name
 
@@ -316,14 +323,14 @@ def describe_intervals(score: ScoringRecord) -> str:
     if settings.intervals != BOOTSTRAP:
         return settings.intervals
     return (
-        f"{name_resampled_unit(score).lower()}, {numbers.format_count(settings.resamples)} resamples, seed "
+        f"{describe_bootstrap_unit(score).lower()}, {numbers.format_count(settings.resamples)} resamples, seed "
         f"{settings.seed}"
     )
 
 
 def _say_pair_difference(score: ScoringRecord, pair: RunPairDifference) -> str:
-    unit = choose_measure_unit(score.headline)
-    ends = orient_interval_upwards(pair)
+    unit = choose_measure_number_format(score.headline)
+    ends = orient_interval_to_positive_difference(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""
     gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.format_p_value(pair.p_adjusted)} (Holm)"
     claim = claim_run_pair(pair, score.headline)
@@ -371,22 +378,22 @@ def all_measures_table(record: RunRecord, score: ScoringRecord) -> Table:
     runs = [run.name for run in score.runs]
     return Table(
         "measures", "Every measure", "Measure", tuple(runs),
-        tuple(_measure_line(record, score, measure, runs) for measure in score.measures), digits=3
+        tuple(_make_measure_scores_row(record, score, measure, runs) for measure in score.measures), digits=3
     )  # fmt: skip
 
 
-def write_measure_label(measure: MeasureFacts) -> str:
+def format_measure_and_direction(measure: RequestedMeasureDescription) -> str:
     """The measure as the user spelled it, and that lower is better where it is."""
     return f"{measure.name} (lower is better)" if measure.direction == "lower" else measure.name
 
 
-def _measure_line(
-    record: RunRecord, score: ScoringRecord, measure: MeasureFacts, runs: Sequence[str]
+def _make_measure_scores_row(
+    record: RunRecord, score: ScoringRecord, measure: RequestedMeasureDescription, runs: Sequence[str]
 ) -> LabelledTableRow:
-    bold, unit = find_possible_leaders(score, measure.name), choose_measure_unit(measure.name)
+    bold, unit = find_possible_leaders(score, measure.name), choose_measure_number_format(measure.name)
     rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
     return LabelledTableRow(
-        write_measure_label(measure),
+        format_measure_and_direction(measure),
         tuple(make_result_cell(row, unit, bold=run in bold) for run, row in rows),
     )
 
@@ -441,21 +448,22 @@ def _interval_entry(value: float | None, low: float | None, high: float | None, 
     )
 
 
-def constant_sensitivity_grids(score: ScoringRecord) -> tuple[Table, ...]:
+def make_tables_of_ranwg_sensitivity(score: ScoringRecord) -> tuple[Table, ...]:
     """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
     and the largest change of a run's value."""
     cutoffs = list(dict.fromkeys(cell.cutoff for cell in score.sensitivity))
     return tuple(
-        _sensitivity_grid(k, [cell for cell in score.sensitivity if cell.cutoff == k]) for k in cutoffs
+        _make_ranwg_sensitivity_table(k, [cell for cell in score.sensitivity if cell.cutoff == k])
+        for k in cutoffs
     )
 
 
-def _sensitivity_grid(cutoff: int, cells: Sequence[RaNwgSensitivityCell]) -> Table:
+def _make_ranwg_sensitivity_table(cutoff: int, cells: Sequence[RaNwgSensitivityCell]) -> Table:
     caps = list(dict.fromkeys((cell.cap4, cell.cap3) for cell in cells))
     by_key = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
     lines = (
         LabelledTableRow(
-            f"α = {alpha:g}", tuple(_sensitivity_entry(by_key.get((alpha, *cap))) for cap in caps)
+            f"α = {alpha:g}", tuple(_make_sensitivity_table_cell(by_key.get((alpha, *cap))) for cap in caps)
         )
         for alpha in dict.fromkeys(cell.alpha for cell in cells)
     )
@@ -471,7 +479,7 @@ def _sensitivity_grid(cutoff: int, cells: Sequence[RaNwgSensitivityCell]) -> Tab
     )
 
 
-def _sensitivity_entry(cell: RaNwgSensitivityCell | None) -> TableCell:
+def _make_sensitivity_table_cell(cell: RaNwgSensitivityCell | None) -> TableCell:
     if cell is None or cell.largest_change is None:
         return TableCell("n/a", why="not defined at this setting")
     tau = "" if cell.tau is None else f"τ {numbers.format_score(cell.tau, 2)}"

@@ -15,7 +15,7 @@ from embassay.document.blocks import (
     make_number_columns,
 )
 from embassay.protocols.kernel.claims import Claim
-from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, PipelineTrace, StagePassageLoss
+from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, StagePassageLoss, TracedPipelineLosses
 from embassay.protocols.rag.trace.protocol import read_pipeline_trace
 from embassay.report.board import SystemBoard
 from embassay.report.record import RunRecord
@@ -27,10 +27,10 @@ def worst_stage_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     trace = read_pipeline_trace(record.path)
     largest = trace.largest_loss
     if largest is None:
-        return VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
+        return VerdictText((_format_trace_verdict(trace),), ((_write_trace_lede(trace),),))
     share = largest.share
     lost = Claim(largest.stage, "is", "lost", value=share.value, low=share.low, high=share.high)
-    return VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),), (lost,))
+    return VerdictText((_format_trace_verdict(trace),), ((_write_trace_lede(trace),),), (lost,))
 
 
 def retrieval_trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -42,9 +42,9 @@ def retrieval_trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from rest
 
 
-def retrieval_trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterator[Block]:
+def retrieval_trace_view(trace: TracedPipelineLosses, *, each: bool = False) -> Iterator[Block]:
     """The verdict and the losses, by tag where there are tags; with `each`, a row for every needed passage."""
-    yield VerdictText((_write_trace_verdict(trace),), ((_write_trace_lede(trace),),))
+    yield VerdictText((_format_trace_verdict(trace),), ((_write_trace_lede(trace),),))
     yield _stage_loss_table([loss for loss in trace.losses if not loss.tag], "Stage", "trace-losses")
     tagged = [loss for loss in trace.losses if loss.tag and loss.lost]
     if tagged:
@@ -54,7 +54,7 @@ def retrieval_trace_view(trace: PipelineTrace, *, each: bool = False) -> Iterato
     yield BulletList((*_say_stage_effects(trace), *trace.notes))
 
 
-def _write_trace_verdict(trace: PipelineTrace) -> str:
+def _format_trace_verdict(trace: TracedPipelineLosses) -> str:
     largest = trace.largest_loss
     if largest is None:
         return "Every needed passage is in the prompt."
@@ -66,11 +66,12 @@ def _write_trace_verdict(trace: PipelineTrace) -> str:
     return f"{_format_loss_share(largest)} of the needed passages {ending}"
 
 
-def _write_trace_lede(trace: PipelineTrace) -> str:
+def _write_trace_lede(trace: TracedPipelineLosses) -> str:
     n = len(trace.rows)
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
-        f"{trace.prompt_passage_count:,} of the {n:,} passages that {trace.questions:,} questions need are in the "
+        f"{trace.count_needed_passages_in_prompt:,} of the {n:,} passages that "
+        f"{trace.questions:,} questions need are in the "
         f"prompt, which has room for {trace.passages}. Found by: {finders}."
     )
 
@@ -95,7 +96,7 @@ def _stage_loss_table(losses: list[StagePassageLoss], title: str, name: str) -> 
     return Table.of(name, heads, rows)
 
 
-def _needed_passages_table(trace: PipelineTrace) -> Table:
+def _needed_passages_table(trace: TracedPipelineLosses) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             f"{row.query} {row.passage}",
@@ -108,7 +109,7 @@ def _needed_passages_table(trace: PipelineTrace) -> Table:
     return Table.of("trace-passages", heads, rows)
 
 
-def _say_stage_effects(trace: PipelineTrace) -> Iterator[str]:
+def _say_stage_effects(trace: TracedPipelineLosses) -> Iterator[str]:
     for effect in trace.effects:
         if effect.is_powerless:
             yield (

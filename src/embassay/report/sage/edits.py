@@ -18,14 +18,14 @@ from embassay.report.items import (
     SHORT,
     SIZES,
     SPANS,
+    DatasetItemValues,
     ExcerptStore,
-    ItemGroup,
-    ItemSource,
-    JudgedTexts,
+    ItemGroupPageInputs,
+    ItemTextsByField,
     Part,
 )
 from embassay.report.record import RunRecord, SystemOfRun
-from embassay.report.sage.tables import expected_similarity, is_linear_curve_expected
+from embassay.report.sage.tables import compute_expected_similarity_after_edit, is_linear_curve_expected
 from embassay.runs.folder import RunFolder
 
 MOST = 200
@@ -36,7 +36,7 @@ NEEDLE = 90
 
 
 @dataclass(frozen=True)
-class EditedTextSpans:
+class EditSpansOfItems:
     """Edits of a group's items: `reason` says why there are none, `needle` how inserted texts begin."""
 
     by_edit: dict[str, list[Any]]
@@ -46,23 +46,23 @@ class EditedTextSpans:
 
 def compute_edited_text_spans(
     record: RunRecord, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]
-) -> EditedTextSpans:
+) -> EditSpansOfItems:
     """For each edit and item a window of the edited text (robustness) or the span that changed."""
     try:
         return _compute_task_text_edits(
             _build_sage_edit_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST]))
         )
     except EmbassayError as error:
-        return EditedTextSpans({}, reason=f"Edited texts cannot be shown: {error}")
+        return EditSpansOfItems({}, reason=f"Edited texts cannot be shown: {error}")
 
 
-def _compute_task_text_edits(context: SageContext, task: str, documents: Documents) -> EditedTextSpans:
+def _compute_task_text_edits(context: SageContext, task: str, documents: Documents) -> EditSpansOfItems:
     if task == "robustness":
         made = {
             edit: list(starmap(cut_change_window, _pair_texts_with_edits(edit, documents, context)))
             for edit in EDITS
         }
-        return EditedTextSpans(made)
+        return EditSpansOfItems(made)
     documents = shorten_documents(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
@@ -75,7 +75,7 @@ def _compute_task_text_edits(context: SageContext, task: str, documents: Documen
         if kind == "insertion":
             inserted = (new[place[0] : place[0] + place[2]] for place, new in found)
             needle = max((needle, *inserted), key=len)
-    return EditedTextSpans(spans, needle[:NEEDLE])
+    return EditSpansOfItems(spans, needle[:NEEDLE])
 
 
 def cut_change_window(text: str, new: str) -> list[Any]:
@@ -132,7 +132,7 @@ EDIT_NUMBERS = {"": 0, **{edit: i for i, edit in enumerate(REPLACED, start=1)}}
 class RankedDocumentNumbering:
     """Documents that occur in a ranking, by number: their ids and excerpts."""
 
-    def __init__(self, excerpts: ExcerptStore, judged: JudgedTexts) -> None:
+    def __init__(self, excerpts: ExcerptStore, judged: ItemTextsByField) -> None:
         self.ids: list[str] = []
         self.texts: list[int] = []
         self._excerpts, self._judged = excerpts, judged
@@ -149,12 +149,12 @@ class RankedDocumentNumbering:
 
 
 def read_clean_augmented_rankings(
-    folder: RunFolder, group: ItemGroup, queries: Sequence[str], corpus: RankedDocumentNumbering
+    folder: RunFolder, group: DatasetItemValues, queries: Sequence[str], corpus: RankedDocumentNumbering
 ) -> tuple[list[list[Any]], list[dict[int, float]]]:
     """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
     one]`,
     and per query the gains of the relevant documents that any system found."""
-    found = [_read_ranked_entries(folder, group, system) for system in group.systems]
+    found = [_read_rankings_by_query_and_version(folder, group, system) for system in group.systems]
     gains: list[dict[int, float]] = []
     lines = []
     for query in queries:
@@ -167,7 +167,9 @@ def read_clean_augmented_rankings(
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 
-def _read_ranked_entries(folder: RunFolder, group: ItemGroup, system: SystemOfRun) -> Entries:
+def _read_rankings_by_query_and_version(
+    folder: RunFolder, group: DatasetItemValues, system: SystemOfRun
+) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
     path = folder.locate_cell_items(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
@@ -200,15 +202,15 @@ MOST_MEMBERS, FEW_MEMBERS = 200, 20
 """Texts of one clustering set that go into the page of one run, and of several."""
 
 
-def make_comparisons_part(source: ItemSource) -> Part:
+def make_comparisons_item_data(source: ItemGroupPageInputs) -> Part:
     """Make the page's data on items of comparisons: source, both summaries, and people's choice."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
-        "choice": _infer_people_choices(source.group, source.ids),
+        "choice": _infer_human_choices_from_predictions(source.group, source.ids),
     }
 
 
-def make_ratings_part(source: ItemSource) -> Part:
+def make_ratings_item_data(source: ItemGroupPageInputs) -> Part:
     """Make the page's data on rated items: the source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},
@@ -216,38 +218,38 @@ def make_ratings_part(source: ItemSource) -> Part:
     }
 
 
-def make_robustness_part(source: ItemSource) -> Part:
+def make_robustness_item_data(source: ItemGroupPageInputs) -> Part:
     """Make the page's data on robustness items: text, summary, a window of each edited version."""
     fields = {name: source.texts(name) for name in ("text", "summary")}
-    return {"fields": fields, **_make_text_changes_part(source)}
+    return {"fields": fields, **_make_text_change_data(source)}
 
 
-def make_sensitivity_part(source: ItemSource) -> Part:
+def make_sensitivity_item_data(source: ItemGroupPageInputs) -> Part:
     """Make the page's data on sensitivity items: text, the span each variant changes, expectation."""
     linear = is_linear_curve_expected(source.record)
     sizes = {
-        size: round(expected_similarity(float(size), linear=linear), 4)
+        size: round(compute_expected_similarity_after_edit(float(size), linear=linear), 4)
         for kind in SIZES.values()
         for size in kind
     }
-    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_make_text_changes_part(source)}
+    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_make_text_change_data(source)}
 
 
-def make_clustering_part(source: ItemSource) -> Part:
+def make_clustering_item_data(source: ItemGroupPageInputs) -> Part:
     """Make the page's data on clustering items: each set's members by label, and their clusters."""
     members: dict[str, list[str]] = {item: [] for item in source.ids}
     for text in source.judged.items("text"):
         name = source.judged.text("set", text) or ""
         if name in members:
             members[name].append(text)
-    clusters = [_read_clusters(source, system.name) for system in source.group.systems]
+    clusters = [_read_text_clusters_by_set(source, system.name) for system in source.group.systems]
     return {
         "fields": {},
-        "sets": [_make_cluster_set_part(source, members[item], clusters) for item in source.ids],
+        "sets": [_make_cluster_set_data(source, members[item], clusters) for item in source.ids],
     }
 
 
-def make_retrieval_part(source: ItemSource) -> Part:
+def make_retrieval_item_data(source: ItemGroupPageInputs) -> Part:
     """Make the page's data on retrieval items: the query, documents, and every system's two rankings."""
     corpus = RankedDocumentNumbering(source.excerpts, source.judged)
     ranked, gains = read_clean_augmented_rankings(source.folder, source.group, source.ids, corpus)
@@ -260,14 +262,14 @@ def make_retrieval_part(source: ItemSource) -> Part:
     }
 
 
-def _make_text_changes_part(source: ItemSource) -> Part:
+def _make_text_change_data(source: ItemGroupPageInputs) -> Part:
     group = source.group
     texts = [source.judged.text("text", item) or "" for item in source.ids]
     made = compute_edited_text_spans(source.record, group.kind.task, group.dataset, source.ids, texts)
     return {"changes": made.by_edit, "needle": made.needle, "changesReason": made.reason}
 
 
-def _infer_people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
+def _infer_human_choices_from_predictions(group: DatasetItemValues, ids: Sequence[str]) -> list[int | None]:
     """Infer what people chose (0 or 1) from a system's prediction and whether it was right."""
     keys = [measure.key for measure in group.measures]
     wanted = (("correct", ""), ("similarity", "first"), ("similarity", "second"))
@@ -279,7 +281,7 @@ def _infer_people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | No
     return [{1.0: predicted[item], 0.0: 1 - predicted[item]}.get(float(correct[place[item]])) for item in ids]
 
 
-def _read_ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
+def _read_ratings_by_axis(source: ItemGroupPageInputs) -> dict[str, list[float | None]]:
     """Read the human ratings by axis; they stand in every system's file."""
     import polars as pl
 
@@ -292,7 +294,7 @@ def _read_ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
     return {axis: [values.get(item) for item in source.ids] for axis, values in axes.items()}
 
 
-def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]:
+def _read_text_clusters_by_set(source: ItemGroupPageInputs, system: str) -> dict[str, dict[str, int]]:
     """Read the cluster of each text, by set."""
     import polars as pl
 
@@ -304,8 +306,8 @@ def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]
     return clusters
 
 
-def _make_cluster_set_part(
-    source: ItemSource, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]
+def _make_cluster_set_data(
+    source: ItemGroupPageInputs, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]
 ) -> Part:
     """Make the page's data on one set of texts to cluster: its first texts, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}

@@ -22,7 +22,7 @@ TABLE = "tables/sage_guards.csv"
 Cells = Mapping[str, str]
 
 
-def read_guards_table(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
+def read_guard_rows_by_system_and_damage(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
     """The lines of the table of guards by dataset, system and damage; empty where the run tried none."""
     path = run / TABLE
     if not path.is_file():
@@ -34,9 +34,9 @@ def read_guards_table(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
     return parts
 
 
-def damage_guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
+def iterate_text_damage_guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     """What each damage leaves of a search, and the cheapest guard that keeps enough of it."""
-    parts = read_guards_table(run)
+    parts = read_guard_rows_by_system_and_damage(run)
     if not parts:
         return
     if heading:
@@ -44,7 +44,7 @@ def damage_guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     datasets = list(dict.fromkeys(dataset for dataset, _, _ in parts))
     for dataset in datasets:
         of_dataset = {key: lines for key, lines in parts.items() if key[0] == dataset}
-        yield _guard_table(dataset, of_dataset)
+        yield _make_cheapest_guard_per_damage_table(dataset, of_dataset)
     yield ParagraphBlock(
         "Kept: share of the unguarded system's clean nDCG@10. Cheapest: the fastest guard that keeps enough and "
         "answers every question or, if there is none, a threshold that refuses some questions; “likely” if the lower "
@@ -52,16 +52,18 @@ def damage_guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
     )
 
 
-def _guard_table(dataset: str, parts: Mapping[tuple[str, str, str], list[Cells]]) -> Table:
+def _make_cheapest_guard_per_damage_table(
+    dataset: str, parts: Mapping[tuple[str, str, str], list[Cells]]
+) -> Table:
     heads: list[str | Column] = [
         f"Damage of {dataset}", "System", *make_number_columns("Alone, 95%"), "Cheapest",
         *make_number_columns("Kept, 95%", "ms")
     ]  # fmt: skip
-    rows = [_guard_row(damage, system, lines) for (_, system, damage), lines in parts.items()]
+    rows = [_make_guard_comparison_row(damage, system, lines) for (_, system, damage), lines in parts.items()]
     return Table.of(f"sage-guards-{dataset}", heads, rows)
 
 
-def _guard_row(damage: str, system: str, lines: Iterable[Cells]) -> list[str | TableCell]:
+def _make_guard_comparison_row(damage: str, system: str, lines: Iterable[Cells]) -> list[str | TableCell]:
     by_guard = {line["guard"]: line for line in lines}
     best = next((line for line in by_guard.values() if line["cheapest"]), None)
     alone = by_guard.get(ALONE)

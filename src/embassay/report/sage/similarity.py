@@ -8,13 +8,13 @@ from functools import partial
 
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     CollapsibleBlocks,
     CommandInSentence,
     Heading,
     PageFactsLine,
     PageLink,
     ParagraphBlock,
+    StyledBlockGroup,
     TabbedBlocks,
 )
 from embassay.protocols.kernel import tables as numbers
@@ -23,8 +23,8 @@ from embassay.report.board import (
     BoardRow,
     SystemBoard,
     WantedColumn,
-    list_missing_values,
-    value_columns_table,
+    make_blocks_of_missing_values,
+    make_system_values_table,
 )
 from embassay.report.cards.findings import (
     SystemFinding,
@@ -37,18 +37,18 @@ from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, 
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import RunRecord
 from embassay.report.runs import ReportRun
-from embassay.report.sage.guards import damage_guard_blocks
+from embassay.report.sage.guards import iterate_text_damage_guard_blocks
 from embassay.report.sage.tables import (
     BY_NAME,
     Pane,
+    compute_expected_similarity_after_edit,
     dataset_heat_tables,
-    expected_similarity,
+    describe_perturbed_copy_count,
     format_two_decimals,
     is_linear_curve_expected,
+    list_similarity_change_charts,
     paper_tables,
     sage_verdict,
-    say_perturbed_copies_searched,
-    similarity_change_curves,
     task_panels,
 )
 from embassay.text import FURTHER, FURTHER_SUPERFICIAL
@@ -114,11 +114,11 @@ def similarity_by_size_columns(record: RunRecord) -> tuple[WantedColumn, ...]:
     return tuple(
         WantedColumn(
             f"{numbers.format_percent(float(p))}, expected "
-            f"{format_two_decimals(expected_similarity(float(p), linear=linear))}",
+            f"{format_two_decimals(compute_expected_similarity_after_edit(float(p), linear=linear))}",
             "similarity",
             f"{kind}:p={p}",
             KINDS[kind],
-            ideal=expected_similarity(float(p), linear=linear),
+            ideal=compute_expected_similarity_after_edit(float(p), linear=linear),
             is_less_better=True,
         )
         for kind, sizes in SIZE_NAMES.items()
@@ -126,9 +126,11 @@ def similarity_by_size_columns(record: RunRecord) -> tuple[WantedColumn, ...]:
     )
 
 
-def similarity_by_position_columns(linear: bool) -> tuple[WantedColumn, ...]:
+def make_similarity_size_position_columns(linear: bool) -> tuple[WantedColumn, ...]:
     """Columns for each size and position; `linear` is the curve that is expected."""
-    return insertion_removal_columns("similarity", "", 3, partial(expected_similarity, linear=linear))
+    return insertion_removal_columns(
+        "similarity", "", 3, partial(compute_expected_similarity_after_edit, linear=linear)
+    )
 
 
 RETAINED = (
@@ -148,19 +150,23 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     if not any(cell.status == "done" for cell in record.cells):
         return
-    yield _sage_facts(record, board)
+    yield _make_sage_facts_line(record, board)
     yield sage_verdict(record, board)
     tasks = "tasks" if len(board.tasks) > 1 else "task"
-    yield Heading(f"{numbers.spell_count(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
+    yield Heading(
+        f"{numbers.format_small_count_in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks"
+    )
     yield ParagraphBlock(
         "Each panel has its own scale, printed on top. Best first. Tick: estimate; bar: 95% "
         "interval. Dashed line: score of a trivial answer. Higher is better."
     )
-    yield BlockBox("panels", (*task_panels(record, board), *list_missing_values(record, board)))
+    yield StyledBlockGroup(
+        "panels", (*task_panels(record, board), *make_blocks_of_missing_values(record, board))
+    )
     yield from _robustness_blocks(record, board, alone)
-    yield from _sensitivity_blocks(record, board, alone)
+    yield from _iterate_similarity_change_blocks(record, board, alone)
     yield from _retrieval_blocks(record, board)
-    yield from damage_guard_blocks(record.path, heading=True)
+    yield from iterate_text_damage_guard_blocks(record.path, heading=True)
     yield from _tables_with_heading(
         _tables_per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
@@ -168,7 +174,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "human rating, as (r + 1) / 2; 0.5 means no correlation.",
     )
     yield from _tables_with_heading(
-        _headlines_by_dataset(record, board),
+        _iterate_headline_tables_by_dataset(record, board),
         Heading("By dataset", "sage-datasets"),
         "The headline score of each task on each dataset; the task’s score is their mean.",
         "Task",
@@ -209,8 +215,8 @@ def _robustness_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> It
         )
 
 
-def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> Iterator[Block]:
-    drawn = tuple(similarity_change_curves(record, board))
+def _iterate_similarity_change_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> Iterator[Block]:
+    drawn = tuple(list_similarity_change_charts(record, board))
     if not drawn:
         return
     heat = partial(dataset_heat_tables, record, board, "sensitivity")
@@ -228,7 +234,7 @@ def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> I
         yield CollapsibleBlocks("All systems by size", (TabbedBlocks("Dataset", tuple(sizes)),))
     yield from _tables_with_heading(
         heat(
-            similarity_by_position_columns(is_linear_curve_expected(record)),
+            make_similarity_size_position_columns(is_linear_curve_expected(record)),
             format_two_decimals,
             name="positions",
             title="Similarity by size and position",
@@ -238,7 +244,9 @@ def _sensitivity_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> I
         "the end. Background, by their mean: amber is more similar than expected, blue less; darker is further away.",
     )
     yield from _tables_with_heading(
-        _tables_per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
+        _tables_per_dataset(
+            record, board, "sensitivity", _list_similarity_sensitivity_columns, "Sensitivity"
+        ),
         Heading("Score, calibrated score, and falling at every step", level=3),
         "Calibrated: after the monotone map that best fits the expected curve, fitted on the other half of the "
         "documents. It shows how much of the score is due only to the scale of the cosine. Falls "
@@ -259,7 +267,7 @@ def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         "nDCG@10 as a share of nDCG@10 on the clean corpus. With all copies: the corpus also contains "
-        f"{say_perturbed_copies_searched(record)} of every document, none of them relevant (the headline). All other "
+        f"{describe_perturbed_copy_count(record)} of every document, none of them relevant (the headline). All other "
         "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
         "the headline. Three values in a cell: changed at the start, in the middle, at the end. Background: the "
         "darker, the more is lost; blue if more is found than without it.",
@@ -287,7 +295,7 @@ def _paper_layout_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> 
     yield from printed
 
 
-def _sage_facts(record: RunRecord, board: SystemBoard) -> PageFactsLine:
+def _make_sage_facts_line(record: RunRecord, board: SystemBoard) -> PageFactsLine:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
     return PageFactsLine(
         (
@@ -296,7 +304,7 @@ def _sage_facts(record: RunRecord, board: SystemBoard) -> PageFactsLine:
             numbers.format_noun_count(len(datasets), "dataset")
             if len(datasets) > 1
             else next(iter(datasets), ""),
-            numbers.format_noun_count(len(record.ranked_systems), "system"),
+            numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         ),
         (PageLink("the paper’s tables", "sage-paper"), PageLink("how to read this", "reading-sage")),
     )
@@ -313,14 +321,14 @@ def _tables_per_dataset(
     task = BY_NAME[name]
     for i, dataset in enumerate(record.datasets(name)):
         wanted = [replace(column, dataset=dataset) for column in columns(record)]
-        table = value_columns_table(
+        table = make_system_values_table(
             record, board, task, wanted, name=f"{name}-{i}", title=f"{title}, {dataset}", is_shaded=True
         )
         if table is not None:
             yield dataset, (table,)
 
 
-def _sensitivity_columns(_: RunRecord) -> list[WantedColumn]:
+def _list_similarity_sensitivity_columns(_: RunRecord) -> list[WantedColumn]:
     measures = {
         "sensitivity": "{}: score",
         "sensitivity_calibrated": "{}: score after calibration",
@@ -353,7 +361,7 @@ def _preference_columns(record: RunRecord) -> list[WantedColumn]:
     ]
 
 
-def _headlines_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
+def _iterate_headline_tables_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
     """Headline scores by dataset, for each task that has more than one."""
     for task in board.tasks:
         wanted = [
@@ -361,7 +369,7 @@ def _headlines_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[Pan
         ]
         name, title = f"by-dataset-{task.name}", f"By dataset, {task.title}"
         table = (
-            value_columns_table(record, board, task, wanted, name=name, title=title)
+            make_system_values_table(record, board, task, wanted, name=name, title=title)
             if len(wanted) > 1
             else None
         )
@@ -375,14 +383,14 @@ ENOUGH = 0.5
 """A share of documents under one half is told of."""
 
 
-def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
+def find_edit_system_withstands_best(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Find a system's strength: the edit under which it keeps more of its retrieval than any other."""
     record, name = run.record, row.system.name
-    others = [system.name for system in record.ranked_systems if system.name != name]
+    others = [system.name for system in record.list_non_reference_systems if system.name != name]
     ahead: list[tuple[float, ResultRow]] = []
     for result in _list_retention_results(record, name):
         rivals = keep_rows_with_value(
-            [_retention_result(record, other, result.variant, result.dataset) for other in others]
+            [_find_retrieval_retention_row(record, other, result.variant, result.dataset) for other in others]
         )
         if rivals and (result.value or 0.0) > max(rival.value or 0.0 for rival in rivals):
             ahead.append(((result.value or 0.0) - max(rival.value or 0.0 for rival in rivals), result))
@@ -390,7 +398,7 @@ def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
             f"keeps {format_result_with_interval(most)} of its nDCG@10 when documents are "
-            f"{_describe_row_edit(most)}{_name_dataset_if_several(record, most)}, the highest value of all; "
+            f"{_describe_row_edit(most)}{_format_dataset_suffix_if_several(record, most)}, the highest value of all; "
             "no test compares these"
         )
         yield make_finding(run, clause, weight=1, place="sage-retrieval")
@@ -399,46 +407,57 @@ def find_edit_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding
 def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Find a system's weaknesses: how often noise is below changed meaning, what retrieval loses to."""
     record, name = run.record, row.system.name
-    relation = _find_lowest_share(
-        record, lambda dataset: [_find_robustness_share(record, name, dataset, "share", RELATION)]
+    relation = _find_lowest_robustness_row(
+        record, lambda dataset: [_find_robustness_result(record, name, dataset, "share", RELATION)]
     )
     if relation is not None and (relation.value or 0.0) < ENOUGH:
         clause = (
             f"keeps every kind of noise above every change of meaning on {_format_share_with_only(relation)}"
         )
         yield make_finding(
-            run, clause + _name_dataset_if_several(record, relation), weight=5, place="sage-robustness"
+            run,
+            clause + _format_dataset_suffix_if_several(record, relation),
+            weight=5,
+            place="sage-robustness",
         )
-    noise = _find_lowest_share(
+    noise = _find_lowest_robustness_row(
         record,
         lambda dataset: [
-            _find_robustness_share(record, name, dataset, "above_summary", e) for e in SUPERFICIAL
+            _find_robustness_result(record, name, dataset, "above_summary", e) for e in SUPERFICIAL
         ],
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
-        clause = f"rates copies {NOISY[noise.variant]} no closer than a summary on {_format_remaining_share(noise)}"
-        yield make_finding(
-            run, clause + _name_dataset_if_several(record, noise), weight=3, place="sage-robustness"
+        clause = (
+            f"rates copies {NOISY[noise.variant]} no closer than a summary on "
+            f"{_format_uncounted_document_share(noise)}"
         )
-    meaning = _find_lowest_share(
+        yield make_finding(
+            run, clause + _format_dataset_suffix_if_several(record, noise), weight=3, place="sage-robustness"
+        )
+    meaning = _find_lowest_robustness_row(
         record,
-        lambda dataset: [_find_robustness_share(record, name, dataset, "below_summary", e) for e in SEMANTIC],
+        lambda dataset: [
+            _find_robustness_result(record, name, dataset, "below_summary", e) for e in SEMANTIC
+        ],
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates copies {NOISY[meaning.variant]} at least as close as a summary"
-        clause = f"{rated} on {_format_remaining_share(meaning)}"
+        clause = f"{rated} on {_format_uncounted_document_share(meaning)}"
         yield make_finding(
-            run, clause + _name_dataset_if_several(record, meaning), weight=3, place="sage-robustness"
+            run,
+            clause + _format_dataset_suffix_if_several(record, meaning),
+            weight=3,
+            place="sage-robustness",
         )
     kept = _list_retention_results(record, name)
     if kept:
         least = min(kept, key=lambda result: result.value or 0.0)
-        where = f"when documents are {_describe_row_edit(least)}{_name_dataset_if_several(record, least)}"
+        where = f"when documents are {_describe_row_edit(least)}{_format_dataset_suffix_if_several(record, least)}"
         clause = f"keeps the least of its nDCG@10, {format_result_with_interval(least)}, {where}"
         yield make_finding(run, clause, weight=2, place="sage-retrieval")
 
 
-def _find_robustness_share(
+def _find_robustness_result(
     record: RunRecord, system: str, dataset: str, measure: str, variant: str
 ) -> ResultRow | None:
     return record.find("robustness", system, measure, dataset=dataset, variant=variant)
@@ -453,7 +472,7 @@ def _format_share_with_only(row: ResultRow) -> str:
     )
 
 
-def _format_remaining_share(row: ResultRow) -> str:
+def _format_uncounted_document_share(row: ResultRow) -> str:
     """The share of documents that are not counted: `44 of 48 (92%) documents`, `all of 48 documents`."""
     rest = 1.0 - (row.value or 0.0)
     return (
@@ -463,7 +482,7 @@ def _format_remaining_share(row: ResultRow) -> str:
     )
 
 
-def _find_lowest_share(
+def _find_lowest_robustness_row(
     record: RunRecord, rows: Callable[[str], Sequence[ResultRow | None]]
 ) -> ResultRow | None:
     """The row with the lowest value over the datasets of robustness."""
@@ -471,7 +490,9 @@ def _find_lowest_share(
     return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
-def _retention_result(record: RunRecord, system: str, variant: str, dataset: str) -> ResultRow | None:
+def _find_retrieval_retention_row(
+    record: RunRecord, system: str, variant: str, dataset: str
+) -> ResultRow | None:
     return record.find("retrieval", system, "retention", dataset=dataset, variant=variant)
 
 
@@ -501,5 +522,5 @@ def _describe_row_edit(row: ResultRow) -> str:
     return EDITED.get(edit) or f"changed, {describe_edit(edit)}"
 
 
-def _name_dataset_if_several(record: RunRecord, row: ResultRow) -> str:
+def _format_dataset_suffix_if_several(record: RunRecord, row: ResultRow) -> str:
     return f" ({row.dataset})" if len(record.datasets(row.task)) > 1 else ""

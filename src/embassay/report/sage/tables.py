@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from embassay.document.blocks import (
     Block,
-    BlockBox,
     Column,
     Figure,
     Heading,
@@ -20,6 +19,7 @@ from embassay.document.blocks import (
     ParagraphBlock,
     Part,
     Sentence,
+    StyledBlockGroup,
     StyledWords,
     Table,
     TableCell,
@@ -43,7 +43,7 @@ from embassay.document.plots import (
     WIDE,
     PlotLine,
     compute_plot_y_position,
-    draw_grid_bands_and_lines,
+    draw_grid_bands_lines_and_points,
     draw_line_legend_sign,
     draw_line_names,
     draw_scale_labels,
@@ -52,7 +52,7 @@ from embassay.document.plots import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    describe_beating_baselines,
+    describe_leaders_beating_baselines,
     make_count_claim,
     make_leader_claims,
 )
@@ -67,11 +67,11 @@ from embassay.report.board import (
     SystemBoard,
     WantedColumn,
     collect_values_and_ends,
-    count_task_items,
-    explain_missing_value,
+    count_items_of_system_score,
     find_task_value,
-    list_systems_above_reference,
-    make_system_line,
+    list_possible_leaders_above_reference,
+    make_missing_board_value,
+    make_system_table_row,
 )
 from embassay.report.cards.findings import find_reference_line_score
 from embassay.report.record import OVERALL, RunRecord
@@ -153,12 +153,12 @@ _MANY = 4
 
 def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """Describe the SAGE tasks of a run, which may have searched some perturbed versions only."""
-    edits = say_perturbed_copies_searched(record)
+    edits = describe_perturbed_copy_count(record)
     shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
     return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in shown)
 
 
-def say_perturbed_copies_searched(record: RunRecord) -> str:
+def describe_perturbed_copy_count(record: RunRecord) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
     edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
@@ -180,16 +180,19 @@ MOST_NAMES = 3
 
 def sage_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the SAGE page."""
-    noise, places = tuple(_state_noise_above_change(record, board)), tuple(_state_task_leaders(record, board))
+    noise, places = (
+        tuple(_state_noise_above_change(record, board)),
+        tuple(_make_task_leader_claims(record, board)),
+    )
     if not noise and not places:
         return VerdictText(("SAGE: no ranked system has finished a task",), ())
     leader = _state_single_leader(record, board)
-    heading = _write_noise_heading(noise[0]) if noise else _leader_heading(board, leader)
-    lede = (*_say_noise_shares(record, board, noise), *_say_task_leaders(board, places))
+    heading = _format_noise_claim_heading(noise[0]) if noise else _leader_heading(board, leader)
+    lede = (*_say_noise_above_change_shares(record, board, noise), *_say_task_leaders(board, places))
     return VerdictText(heading, lede, (*noise, *places, *(() if noise else (leader,))))
 
 
-def list_noise_above_change_rows(record: RunRecord, board: SystemBoard) -> list[ResultRow]:
+def list_noise_above_change_shares(record: RunRecord, board: SystemBoard) -> list[ResultRow]:
     """How often noise stays above changed meaning: a row per ranked system and dataset with a value."""
     relations = (
         record.find("robustness", row.system.name, "share", dataset=dataset, variant=RELATION)
@@ -202,7 +205,7 @@ def list_noise_above_change_rows(record: RunRecord, board: SystemBoard) -> list[
 def _state_noise_above_change(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """How many systems keep noise above changed meaning on most documents of a dataset, and whose share is the largest;
     none without values."""
-    rows = list_noise_above_change_rows(record, board)
+    rows = list_noise_above_change_shares(record, board)
     if not rows:
         return
     half = {row.system for row in rows if (row.value or 0) > 0.5}
@@ -214,7 +217,7 @@ def _state_noise_above_change(record: RunRecord, board: SystemBoard) -> Iterator
     yield Claim(most.system, "most", "share", others, most.value, n=n, of=most.n, kind=most.dataset)
 
 
-def _write_noise_heading(claim: Claim) -> Sentence:
+def _format_noise_claim_heading(claim: Claim) -> Sentence:
     keep, what = "keeps" if claim.n == 1 else "keep", "noise above changed meaning on most documents"
     if not claim.n:
         return (f"No system keeps {what}",)
@@ -224,9 +227,9 @@ def _write_noise_heading(claim: Claim) -> Sentence:
 def _state_single_leader(record: RunRecord, board: SystemBoard) -> Claim:
     """Who alone may be first on the first task that has such a one; else of how many tasks none has."""
     for task in board.tasks:
-        first = record.find_comparison_scope(task.name).first
+        first = record.find_task_comparisons(task.name).first
         if len(first) == 1:
-            return make_leader_claims(task.name, first, record.find_comparison_scope(task.name).systems)[0]
+            return make_leader_claims(task.name, first, record.find_task_comparisons(task.name).systems)[0]
     return make_count_claim("leaders", 0, len(board.tasks))
 
 
@@ -236,18 +239,22 @@ def _leader_heading(board: SystemBoard, claim: Claim) -> Sentence:
     return (board.name_system_in_sentence(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
-def _say_noise_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
+def _say_noise_above_change_shares(
+    record: RunRecord, board: SystemBoard, claims: Sequence[Claim]
+) -> list[Sentence]:
     """The largest share of documents on which noise stays above changed meaning, and what caps the score."""
     if not claims:
         return []
     most = claims[-1]
     return [
-        _say_largest_noise_share(record, board, most) if most.value else _say_no_noise_share(record, most),
+        _say_largest_noise_above_change(record, board, most)
+        if most.value
+        else _say_no_noise_above_change(record, most),
         ("Robustness saturates at one third, so see the shares, not only the score.",),
     ]
 
 
-def _say_largest_noise_share(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
+def _say_largest_noise_above_change(record: RunRecord, board: SystemBoard, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if claim.of < 100 else "of the documents"
     share = f"{numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
@@ -257,18 +264,18 @@ def _say_largest_noise_share(record: RunRecord, board: SystemBoard, claim: Claim
     )
 
 
-def _say_no_noise_share(record: RunRecord, claim: Claim) -> Sentence:
-    n = count_task_items(record, BY_NAME["robustness"], claim.subject)
+def _say_no_noise_above_change(record: RunRecord, claim: Claim) -> Sentence:
+    n = count_items_of_system_score(record, BY_NAME["robustness"], claim.subject)
     return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
 
 
-def _state_task_leaders(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
+def _make_task_leader_claims(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
     """Who may be first on the tasks that have ranks."""
     for task in board.tasks:
-        scope = record.find_comparison_scope(task.name)
+        scope = record.find_task_comparisons(task.name)
         if len(scope.systems) < 2:
             continue
-        first = list_systems_above_reference(board, scope.first, task.name)
+        first = list_possible_leaders_above_reference(board, scope.first, task.name)
         below = len(scope.first) - len(first)
         yield from make_leader_claims(task.name, first, scope.systems, kind="place", below=below)
 
@@ -280,7 +287,7 @@ def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> list[Sente
         first_on.setdefault(claim.measure, []).append(claim)
     tasks_of: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for task, of_task in first_on.items():
-        key = tuple(claim.subject for claim in of_task), describe_beating_baselines(of_task[0])
+        key = tuple(claim.subject for claim in of_task), describe_leaders_beating_baselines(of_task[0])
         tasks_of.setdefault(key, []).append(BY_NAME[task].short.lower())
     return [_say_leaders_of_tasks(board, *key, tasks) for key, tasks in tasks_of.items()]
 
@@ -290,7 +297,10 @@ def _say_leaders_of_tasks(
 ) -> Sentence:
     where = convert_sentence_to_text(join_names_with_and(tasks))
     if len(first) > MOST_NAMES:
-        return (f"{numbers.spell_count(len(first)).capitalize()} systems may be first on {where}{left_out}.",)
+        return (
+            f"{numbers.format_small_count_in_words(len(first)).capitalize()} "
+            f"systems may be first on {where}{left_out}.",
+        )
     names: list[Part] = [board.name_system_in_sentence(system) for system in first]
     return (
         "Only " if len(first) == 1 else "",
@@ -314,7 +324,7 @@ def dataset_heat_tables(
 ) -> Iterator[Pane]:  # fmt: skip
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
-        rows = board.sort_rows_by_task(task)
+        rows = board.sort_rows_by_score_on_task(task)
         values = {
             (row.system.name, column): [
                 record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
@@ -342,7 +352,7 @@ def dataset_heat_tables(
             ]
             if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
-            lines.append(make_system_line(row, tuple(entries), place, rows))
+            lines.append(make_system_table_row(row, tuple(entries), place, rows))
         ranked = {row.system.name for row in rows if row.system.ranked}
         stacks = [stack for (system, _), stack in values.items() if system in ranked]
         results = [result for stack in stacks for result in stack if result and result.value is not None]
@@ -379,8 +389,12 @@ def _heat_entry(
             BoardValue("value", shown).exact,
             _pick_heat_step(mean, wanted, summary),
         )
-    cells = [cell for cell in record.list_system_task_cells(task, row.system.name) if cell.dataset == dataset]
-    value = explain_missing_value(record, cells, result)
+    cells = [
+        cell
+        for cell in record.list_system_cells_of_task_by_dataset(task, row.system.name)
+        if cell.dataset == dataset
+    ]
+    value = make_missing_board_value(record, cells, result)
     return TableCell(value.sentence, why=value.reason or value.text)
 
 
@@ -449,7 +463,9 @@ def _paper_table(record: RunRecord, board: SystemBoard, table: SageTable) -> Tab
     lines = tuple(
         LabelledTableRow(
             board.row(system).label,
-            tuple(_paper_entry(record, board, table, system, i) for i in range(len(values))),
+            tuple(
+                _make_score_entry_bold_if_best(record, board, table, system, i) for i in range(len(values))
+            ),
             group=heading,
         )
         for kind, heading in GROUPS
@@ -469,14 +485,14 @@ def _order_paper_rows(
     return sorted(table.rows, key=lambda row: place[row[1]])
 
 
-def _paper_entry(
+def _make_score_entry_bold_if_best(
     record: RunRecord, board: SystemBoard, table: SageTable, system: str, place: int
 ) -> TableCell:
     """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
     exact = next(values for _, name, values in table.rows if name == system)[place]
-    scope = _find_column_test_scope(record, table, place)
-    bold = scope in record.scopes and system in record.find_comparison_scope(scope).best
-    value = _find_scope_value(record, board, system, scope) if scope else None
+    scope = _name_comparison_scope_of_column(record, table, place)
+    bold = scope in record.scopes and system in record.find_task_comparisons(scope).best
+    value = _find_system_score_in_scope(record, board, system, scope) if scope else None
     full = (
         value.exact
         if value is not None
@@ -493,14 +509,16 @@ def _paper_entry(
     )
 
 
-def _find_column_test_scope(record: RunRecord, table: SageTable, place: int) -> str:
+def _name_comparison_scope_of_column(record: RunRecord, table: SageTable, place: int) -> str:
     """The scope whose tests cover a column: table 1's tasks, and table 4 when robustness has one dataset."""
     if table.name == "sage_table1":
         return SCOPES[table.columns[place]]
     return "robustness" if table.name == "sage_table4" and len(record.datasets("robustness")) == 1 else ""
 
 
-def _find_scope_value(record: RunRecord, board: SystemBoard, system: str, scope: str) -> BoardValue | None:
+def _find_system_score_in_scope(
+    record: RunRecord, board: SystemBoard, system: str, scope: str
+) -> BoardValue | None:
     if scope == OVERALL:
         row = record.find(OVERALL, system, OVERALL)
         return BoardValue("value" if row is not None and row.value is not None else "undefined", row)
@@ -514,18 +532,21 @@ def task_panels(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     for place, task in enumerate(board.tasks):
         rows = [
             (row, row.tasks[place])
-            for row in board.sort_rows_by_task(task.name)
+            for row in board.sort_rows_by_score_on_task(task.name)
             if row.system.ranked and row.tasks[place].value is not None
         ]
         caution = (ParagraphBlock(task.caution),) if task.caution else ()
         heading = Heading(task.title, f"panel-{task.name}", 3)
-        table = _task_panel(record, task, rows)
-        yield BlockBox(
-            "panel", (heading, ParagraphBlock(_panel_subtitle(record, task, rows)), table, *caution)
+        table = _task_score_table(record, task, rows)
+        yield StyledBlockGroup(
+            "panel",
+            (heading, ParagraphBlock(_format_task_panel_subtitle(record, task, rows)), table, *caution),
         )
 
 
-def _task_panel(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> Table:
+def _task_score_table(
+    record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]
+) -> Table:
     """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
     trivial = find_reference_line_score(record, task)
     scale = fit_axis_scale(
@@ -559,11 +580,13 @@ def _task_panel(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRo
     )  # fmt: skip
 
 
-def _panel_subtitle(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> str:
+def _format_task_panel_subtitle(
+    record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]
+) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
     where = numbers.format_noun_count(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
-    counts = {count_task_items(record, task, row.system.name) for row, _ in rows}
+    counts = {count_items_of_system_score(record, task, row.system.name) for row, _ in rows}
     n = f", {numbers.format_count(counts.pop())} {task.items}" if len(counts) == 1 else ""
     return f"{task.unit}; {where}{n}"
 
@@ -582,16 +605,16 @@ class SimilarityBySize:
     points: tuple[tuple[float, ResultRow], ...]
 
 
-def similarity_change_curves(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
+def list_similarity_change_charts(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
     """The charts of each dataset that has values, one for each kind of change."""
     for dataset in record.datasets("sensitivity"):
-        found = [(kind, _list_similarity_courses(record, board, dataset, kind)) for kind in SIZES]
+        found = [(kind, _list_similarity_by_size_curves(record, board, dataset, kind)) for kind in SIZES]
         if charts := tuple(
-            _similarity_change_figure(kind, lines, linear=is_linear_curve_expected(record))
+            _draw_similarity_by_edit_size(kind, lines, linear=is_linear_curve_expected(record))
             for kind, lines in found
             if lines
         ):
-            yield dataset, (BlockBox("two", charts),)
+            yield dataset, (StyledBlockGroup("two", charts),)
 
 
 def is_linear_curve_expected(record: RunRecord) -> bool:
@@ -599,21 +622,21 @@ def is_linear_curve_expected(record: RunRecord) -> bool:
     return (record.arguments.get("options") or {}).get("curve") == "linear"
 
 
-def expected_similarity(size: float, *, linear: bool = False) -> float:
+def compute_expected_similarity_after_edit(size: float, *, linear: bool = False) -> float:
     """The similarity the protocol expects when a share `size` is inserted or removed."""
     return 1 - size if linear else 1 / (1 + size)
 
 
-def pick_best_and_worst_courses(rows: Sequence[SimilarityBySize]) -> tuple[SimilarityBySize, ...]:
+def select_best_and_worst_systems(rows: Sequence[SimilarityBySize]) -> tuple[SimilarityBySize, ...]:
     """At most four of the systems, ordered by score: the two best and the two worst."""
     return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
 
 
-def _list_similarity_courses(
+def _list_similarity_by_size_curves(
     record: RunRecord, board: SystemBoard, dataset: str, kind: str
 ) -> tuple[SimilarityBySize, ...]:
     courses = []
-    for row in board.sort_rows_by_task("sensitivity"):
+    for row in board.sort_rows_by_score_on_task("sensitivity"):
         if not row.system.ranked:
             continue
         results = [
@@ -624,26 +647,33 @@ def _list_similarity_courses(
         points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
             courses.append(SimilarityBySize(row, points))
-    return pick_best_and_worst_courses(courses)
+    return select_best_and_worst_systems(courses)
 
 
-def _similarity_change_figure(kind: str, lines: tuple[SimilarityBySize, ...], *, linear: bool) -> Figure:
+def _draw_similarity_by_edit_size(kind: str, lines: tuple[SimilarityBySize, ...], *, linear: bool) -> Figure:
     values = collect_values_and_ends(
         BoardValue("value", result) for line in lines for _, result in line.points
     )
     y = fit_axis_scale([*values, 1.0, 0.0])
     tracks = make_system_plot_lines([(line.row.system.kind, line.points) for line in lines], y)
-    after = ("expected", compute_plot_y_position(y, expected_similarity(1.0, linear=linear)))
+    after = (
+        "expected",
+        compute_plot_y_position(y, compute_expected_similarity_after_edit(1.0, linear=linear)),
+    )
     parts = [
         draw_scale_labels(y),
-        draw_grid_bands_and_lines(tracks, y, _draw_expected_curve(y, linear=linear)),
+        draw_grid_bands_lines_and_points(tracks, y, _draw_expected_similarity_curve(y, linear=linear)),
         _draw_size_axis(SIZES[kind]),
         draw_line_names(tracks, [line.row.label for line in lines], plain=[after]),
     ]
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
     small = f"n = {numbers.format_count(lines[0].points[0][1].n)}"
     return Figure(
-        f"As {TITLES[kind]}", svg, _summarize_curves(kind, lines), small, legend=_curve_legend(lines, tracks)
+        f"As {TITLES[kind]}",
+        svg,
+        _describe_similarity_curves(kind, lines),
+        small,
+        legend=_curve_legend(lines, tracks),
     )
 
 
@@ -657,17 +687,18 @@ def _curve_legend(lines: Sequence[SimilarityBySize], tracks: Sequence[PlotLine])
     )
 
 
-def _summarize_curves(kind: str, lines: Sequence[SimilarityBySize]) -> str:
+def _describe_similarity_curves(kind: str, lines: Sequence[SimilarityBySize]) -> str:
     ends = "; ".join(
         f"{line.row.label} {numbers.format_score(line.points[-1][1].value or 0.0, 2)}" for line in lines
     )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
 
 
-def _draw_expected_curve(y: LinearScale, *, linear: bool) -> str:
+def _draw_expected_similarity_curve(y: LinearScale, *, linear: bool) -> str:
     steps = [i / 20 for i in range(21)]
     points = " ".join(
-        f"{100 * p:.0f},{compute_plot_y_position(y, expected_similarity(p, linear=linear))}" for p in steps
+        f"{100 * p:.0f},{compute_plot_y_position(y, compute_expected_similarity_after_edit(p, linear=linear))}"
+        for p in steps
     )
     return f'<polyline class="expected" points="{points}"/>'
 

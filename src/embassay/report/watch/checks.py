@@ -16,8 +16,8 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.watch.compare import SystemAnswerSimilarity
 from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
-from embassay.protocols.watch.impact import GoldenLabelEffect, RankedListImpact, ScoreOrGradeChange
-from embassay.protocols.watch.plan import PlannedStep
+from embassay.protocols.watch.impact import JudgeChangeOnGoldenLabels, RankedListImpact, ScoreOrGradeChange
+from embassay.protocols.watch.plan import PlannedStepCost
 from embassay.protocols.watch.verdicts import format_share_with_interval
 from embassay.runs.spending import format_dollars
 
@@ -36,12 +36,12 @@ def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
         tuple((line,) for line in _write_check_lede(check)),
     )
     if check.impact is not None:
-        yield index_impact_table(check.impact)
+        yield make_ranked_list_impact_table(check.impact)
     if check.thresholds:
-        yield _threshold_table(check)
+        yield _make_threshold_validity_table(check)
     # Where all texts have changed, or none, the groups tell nothing apart.
     if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
-        yield _moved_groups_table(check.groups)
+        yield _make_moved_texts_by_group_table(check.groups)
     yield BulletList(tuple(_list_watch_check_notes(check)))
 
 
@@ -59,14 +59,14 @@ def _write_check_lede(check: FingerprintCheck) -> Iterator[str]:
     if check.impact is not None:
         yield f"Your lists: {format_share_with_interval(check.impact.states[-1].changed)} have different passages."
     if check.panel is not None:
-        yield from _write_panel_lede(check.panel)
+        yield from _write_score_change_lede(check.panel)
     if check.golden is not None:
-        yield from _write_golden_label_lede(check.golden)
+        yield from _write_golden_label_change_lede(check.golden)
     if check.part:
         yield f"What to re-embed in an index: {check.part}."
 
 
-def _write_panel_lede(panel: ScoreOrGradeChange) -> Iterator[str]:
+def _write_score_change_lede(panel: ScoreOrGradeChange) -> Iterator[str]:
     yield (
         f"{format_share_with_interval(panel.first)} of items have a different first passage; values differ "
         f"by {panel.error:.3g}, and between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
@@ -82,7 +82,7 @@ def _write_panel_lede(panel: ScoreOrGradeChange) -> Iterator[str]:
         yield f"Grades then and now: weighted kappa {kappa.point:.2f} ({low:.2f} to {high:.2f})."
 
 
-def _write_golden_label_lede(golden: GoldenLabelEffect) -> Iterator[str]:
+def _write_golden_label_change_lede(golden: JudgeChangeOnGoldenLabels) -> Iterator[str]:
     """What became of the labels, beside how many were others already when the judge was recorded."""
     yield (
         f"Golden set {golden.name}: {format_share_with_interval(golden.now)} of a question's labels would be "
@@ -94,13 +94,13 @@ def _write_golden_label_lede(golden: GoldenLabelEffect) -> Iterator[str]:
         "Share of relevant passages, now minus that in the golden set: "
         f"{format_share_with_interval(golden.relevant, signed=True)}."
     )
-    if golden.do_labels_hold:
+    if golden.has_no_excess_label_changes:
         yield "This sample does not show that more labels differ than before."
     else:
         yield "Grade the golden set again before you compare scores on it: embassay rag golden ... --from-stage S4."
 
 
-def index_impact_table(impact: RankedListImpact) -> Table:
+def make_ranked_list_impact_table(impact: RankedListImpact) -> Table:
     """Each state of an index, and what it does to lists."""
     rows: list[list[Said | TableCell]] = [
         [
@@ -117,7 +117,7 @@ def index_impact_table(impact: RankedListImpact) -> Table:
     return Table.of("watch-lists", heads, rows)
 
 
-def _threshold_table(check: FingerprintCheck) -> Table:
+def _make_threshold_validity_table(check: FingerprintCheck) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             f"{state.measure} {state.threshold:.3f}", "holds" if state.holds else "no longer holds",
@@ -134,7 +134,7 @@ def _threshold_table(check: FingerprintCheck) -> Table:
     return Table.of("watch-thresholds", heads, rows)
 
 
-def _moved_groups_table(groups: Sequence[TextGroupChange]) -> Table:
+def _make_moved_texts_by_group_table(groups: Sequence[TextGroupChange]) -> Table:
     rows: list[list[Said | TableCell]] = [
         [
             group.group,
@@ -154,7 +154,7 @@ def _list_watch_check_notes(check: FingerprintCheck) -> Iterator[str]:
         yield f"This check: {format_dollars(check.usd)}."
 
 
-def conformance_view(told: SystemAnswerSimilarity) -> Iterator[Block]:
+def iterate_system_agreement_blocks(told: SystemAnswerSimilarity) -> Iterator[Block]:
     """Show whether two systems answer alike, and where not."""
     lede = [
         f"{told.beyond:,} of {told.n:,} items differ by more than either system varies (p {told.p:.2g}); of the first "
@@ -164,11 +164,11 @@ def conformance_view(told: SystemAnswerSimilarity) -> Iterator[Block]:
     yield VerdictText(
         (f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede)
     )
-    yield _moved_groups_table(told.groups)
+    yield _make_moved_texts_by_group_table(told.groups)
     yield BulletList((f"{told.lost:,} items have no answer and are left out.",) if told.lost else ())
 
 
-def watch_plan_view(steps: Sequence[PlannedStep]) -> Iterator[Block]:
+def watch_plan_view(steps: Sequence[PlannedStepCost]) -> Iterator[Block]:
     """What would be asked for, a row per step."""
     rows: list[list[Said | TableCell]] = [
         [

@@ -25,7 +25,7 @@ from embassay.errors import DataError
 from embassay.protocols.watch.history import ENDING, FingerprintCheck, read_watch_checks
 from embassay.protocols.watch.verdicts import format_share_with_interval
 from embassay.report.runs import ReportRun
-from embassay.report.watch.checks import SAYS, index_impact_table
+from embassay.report.watch.checks import SAYS, make_ranked_list_impact_table
 from embassay.runs.spending import format_dollars
 
 MOST_CHECKS = 400
@@ -50,10 +50,10 @@ def find_check_timelines(folders: Sequence[Path]) -> tuple[WatchCheckTimeline, .
     """Find the files of checks in these folders and in those right above them, each once."""
     places = dict.fromkeys(place.resolve() for folder in folders for place in (folder, folder.parent))
     files = dict.fromkeys(file for place in places for file in sorted(place.glob(f"*{ENDING}")))
-    return tuple(_read_timeline(file) for file in files)
+    return tuple(_read_watch_check_timeline(file) for file in files)
 
 
-def _read_timeline(path: Path) -> WatchCheckTimeline:
+def _read_watch_check_timeline(path: Path) -> WatchCheckTimeline:
     try:
         return WatchCheckTimeline(path, read_watch_checks(path))
     except (DataError, OSError) as error:
@@ -62,10 +62,10 @@ def _read_timeline(path: Path) -> WatchCheckTimeline:
 
 def watch_checks_page(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """Build the page of all checks that lie beside the runs of a report; nothing without any."""
-    yield from timeline_blocks(find_check_timelines([run.record.path for run in runs]))
+    yield from iterate_watch_timeline_blocks(find_check_timelines([run.record.path for run in runs]))
 
 
-def timeline_blocks(timelines: Sequence[WatchCheckTimeline]) -> Iterator[Block]:
+def iterate_watch_timeline_blocks(timelines: Sequence[WatchCheckTimeline]) -> Iterator[Block]:
     """Blocks with the newest verdict of each system, then what changed when."""
     told = [timeline for timeline in timelines if timeline.checks or timeline.fault]
     if not told:
@@ -96,7 +96,7 @@ def _timeline_section(timeline: WatchCheckTimeline, place: int) -> Iterator[Bloc
     turns = [checks[0], *turns] if checks[0].verdict != "same" else turns
     yield PageFactsLine.of("", f"{len(checks):,} checks", f"{checks[0].at[:10]} to {checks[-1].at[:10]}")
     if turns:
-        yield BulletList(tuple(_say_verdict_change(check) for check in turns))
+        yield BulletList(tuple(_describe_check_verdict_and_changes(check) for check in turns))
     lines = tuple(_make_watch_check_row(check) for check in reversed(checks[-MOST_CHECKS:]))
     columns: tuple[str | Column, ...] = (
         "Verdict",
@@ -109,10 +109,10 @@ def _timeline_section(timeline: WatchCheckTimeline, place: int) -> Iterator[Bloc
         yield ParagraphBlock(
             "Effect of searching with an old, a half re-embedded and a new index, as last measured:"
         )
-        yield index_impact_table(impact)
+        yield make_ranked_list_impact_table(impact)
 
 
-def _say_verdict_change(check: FingerprintCheck) -> str:
+def _describe_check_verdict_and_changes(check: FingerprintCheck) -> str:
     kinds = ", ".join(change.kind for change in check.changes)
     return f"{check.at}: {check.verdict}" + (f" ({kinds})" if kinds else "") + "."
 

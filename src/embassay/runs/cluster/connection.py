@@ -170,26 +170,27 @@ _MEND = (
 )
 
 
-class ClusterCpuMonitor:
+class ClusterHeartbeatMonitor:
     """The CPUs of the cluster, as its head said last; nothing waits for it."""
 
     def __init__(self, ray: Any, cpus: int) -> None:
         self._ray, self.cpus = ray, max(1, cpus)
-        self._daemon, self._refused = _find_daemon_address(ray), 0
+        self._daemon, self._refused = _find_local_ray_daemon_address(ray), 0
         self._heard, self._ended = time.monotonic(), threading.Event()
-        self._thread = threading.Thread(target=self._poll_cluster, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._watch_cluster_cpus_until_end, name="pulse", daemon=True)
         self._thread.start()
 
     def check(self) -> None:
         """ModelError where this machine's daemon is gone, or the head has been silent for too long."""
         if self._refused >= _REFUSALS:
             raise make_dead_ray_daemon_error()
-        if self._measure_silence() > SILENCE:
+        if self._count_seconds_since_last_message() > SILENCE:
             # This process may have been stopped for a while: then an answer is on its way.
             time.sleep(3 * _PERIOD)
-            if self._measure_silence() > SILENCE:
+            if self._count_seconds_since_last_message() > SILENCE:
                 raise ModelError(
-                    f"The head of the Ray cluster has not answered for {self._measure_silence():.0f} s.",
+                    "The head of the Ray cluster has not answered for "
+                    f"{self._count_seconds_since_last_message():.0f} s.",
                     mend=_MEND,
                 )
 
@@ -198,10 +199,10 @@ class ClusterCpuMonitor:
         self._ended.set()
         self._thread.join(timeout=3 * _PERIOD)
 
-    def _measure_silence(self) -> float:
+    def _count_seconds_since_last_message(self) -> float:
         return time.monotonic() - self._heard
 
-    def _poll_cluster(self) -> None:
+    def _watch_cluster_cpus_until_end(self) -> None:
         while not self._ended.wait(_PERIOD):
             self._refused = self._refused + 1 if _refuses_connections(self._daemon) else 0
             try:
@@ -216,7 +217,7 @@ def make_dead_ray_daemon_error() -> ModelError:
     return ModelError("The Ray processes of this machine have died.", mend=_MEND)
 
 
-def _find_daemon_address(ray: Any) -> tuple[str, int]:
+def _find_local_ray_daemon_address(ray: Any) -> tuple[str, int]:
     """Where this machine's daemon of Ray listens."""
     own_id = ray.get_runtime_context().get_node_id()
     own = next(node for node in ray.nodes() if node["NodeID"] == own_id)
@@ -247,7 +248,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 
 
 @contextmanager
-def connect_cluster(chosen: RayWorkers) -> Iterator[Any]:
+def hold_ray_cluster_connection(chosen: RayWorkers) -> Iterator[Any]:
     """The library, connected; a cluster that was started for this is stopped at the end, one that was joined is left.
     A connection that this process has already is used as it is. UsageError where there is no such cluster, or none
     that this process can join."""
@@ -260,7 +261,7 @@ def connect_cluster(chosen: RayWorkers) -> Iterator[Any]:
     with _keep_signal_handlers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _start_ray(ray, chosen)
-    _silence_ray(ray)
+    _silence_ray_stdout_messages(ray)
     try:
         yield ray
     finally:
@@ -308,7 +309,7 @@ def _start_ray(ray: Any, chosen: RayWorkers) -> None:
         raise make_no_cluster_error(chosen.address, _summarise_ray_error(error)) from error
 
 
-def _silence_ray(ray: Any) -> None:
+def _silence_ray_stdout_messages(ray: Any) -> None:
     """Silence what Ray would say of lost machines on stdout; its logs have it too."""
     worker = getattr(getattr(ray, "_private", None), "worker", None)
     if worker is not None and hasattr(worker, "print_to_stdstream"):
@@ -386,7 +387,7 @@ class ClusterNode:
     object_store: int
 
     @property
-    def encoder_seats(self) -> int:
+    def count_encoder_process_slots(self) -> int:
         """How many processes of one encoder the node holds: each has threads of its own, on all cores."""
         return max(1, self.cpus // _CPUS_PER_ACTOR)
 
@@ -408,7 +409,7 @@ def list_cluster_nodes(ray: Any) -> tuple[ClusterNode, ...]:
     alive = [
         ClusterNode(
             node["NodeID"],
-            node["NodeManagerHostname"] if _has_node_hostname(node) else node["NodeManagerAddress"],
+            node["NodeManagerHostname"] if _is_node_hostname_known(node) else node["NodeManagerAddress"],
             int(node["Resources"].get("CPU", 0)),
             float(node["Resources"].get("GPU", 0)),
             int(node["Resources"].get("memory", 0)),
@@ -443,7 +444,7 @@ def inspect_cluster_nodes(
         )
         for node in found
     ]
-    finds = [_collect_node_findings(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
+    finds = [_read_node_probe_answer(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
     if not any(find.error for find in finds):
         return finds
     alive = {node.id for node in list_cluster_nodes(ray)}
@@ -472,11 +473,11 @@ def check_cluster_nodes(seen: Sequence[NodeFindings]) -> None:
             )
 
 
-def _has_node_hostname(plain: dict[str, Any]) -> bool:
+def _is_node_hostname_known(plain: dict[str, Any]) -> bool:
     return bool(plain["NodeManagerHostname"])
 
 
-def _collect_node_findings(ray: Any, node: ClusterNode, answer: Any) -> NodeFindings:
+def _read_node_probe_answer(ray: Any, node: ClusterNode, answer: Any) -> NodeFindings:
     try:
         return NodeFindings(node, **ray.get(answer, timeout=_NODE_SECONDS))
     except ray.exceptions.GetTimeoutError:

@@ -19,14 +19,14 @@ from embassay.contracts import Encoder
 from embassay.errors import ModelError
 from embassay.machine import choose_cuda_card, find_cache_folder
 from embassay.runs.cluster.connection import (
-    ClusterCpuMonitor,
+    ClusterHeartbeatMonitor,
     ClusterNode,
     RaisedError,
     check_cluster_nodes,
-    connect_cluster,
     count_cluster_cpus,
     enter_driver_folder,
     fetch_ray_value,
+    hold_ray_cluster_connection,
     import_ray,
     inspect_cluster_nodes,
     list_cluster_nodes,
@@ -54,7 +54,7 @@ from embassay.runs.execution import (
     Work,
     attempt_cell_evaluation,
     describe_error,
-    make_lost_attempt,
+    make_attempt_of_dead_cell_process,
     save_cell_attempt,
 )
 from embassay.runs.folder import CellRecord, RunCell, RunFolder
@@ -163,7 +163,7 @@ class CellProgressRelay:
         self._texts: dict[str, int] = {}
         self._asked: Any = None
 
-    def relay_progress(self) -> None:
+    def relay_progress_to_listener(self) -> None:
         """Tell the listener what there is to hear; where the desk does not answer, that is heard later."""
         self._asked = self._asked or self._desk.heard.remote()
         if not self._ray.wait([self._asked], timeout=_PATIENCE)[0]:
@@ -215,30 +215,30 @@ class SharedEmbeddingCache:
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`."""
-        vectors: NDArray[np.float32] | None = self._ask_driver("read", key, shape)
+        vectors: NDArray[np.float32] | None = self._call_ray_actor_method("read", key, shape)
         return vectors
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
-        return bool(self._ask_driver("holds", key))
+        return bool(self._call_ray_actor_method("holds", key))
 
     def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep vectors."""
-        self._tell_driver("write", key, encoder, vectors)
+        self._send_call_to_driver_cache("write", key, encoder, vectors)
 
     def read_truncated_count(self, key: bytes) -> int | None:
         """How many texts of a chunk were cut."""
-        cut: int | None = self._ask_driver("read_truncated_count", key)
+        cut: int | None = self._call_ray_actor_method("read_truncated_count", key)
         return cut
 
     def write_truncated_count(self, key: bytes, texts: int) -> None:
         """Keep how many."""
-        self._tell_driver("write_truncated_count", key, texts)
+        self._send_call_to_driver_cache("write_truncated_count", key, texts)
 
-    def _ask_driver(self, method: str, *arguments: Any) -> Any:
+    def _call_ray_actor_method(self, method: str, *arguments: Any) -> Any:
         return fetch_ray_value(getattr(self._desk, method).remote(self._opened, *arguments))
 
-    def _tell_driver(self, method: str, *arguments: Any) -> None:
+    def _send_call_to_driver_cache(self, method: str, *arguments: Any) -> None:
         self._writing.append(getattr(self._desk, method).remote(self._opened, *arguments))
         if len(self._writing) > _IN_FLIGHT:
             fetch_ray_value(self._writing.popleft())  # the oldest one, which also raises what went wrong
@@ -274,7 +274,7 @@ class RayCellPartExecutor:
                 try:
                     result = ray.get(reference)
                 except losses.kinds as error:
-                    if not losses.can_retry_lost_work("part", error):
+                    if not losses.count_loss_and_wait_to_retry("part", error):
                         raise ModelError(f"Part of the work failed: {DIED}.") from error
                     reference = part.remote(sent, pack_value_for_ray(item), folder)
                     continue
@@ -360,7 +360,7 @@ def join_ray_cluster(
     """The engine while the cluster is joined. UsageError where that cannot be, or a machine cannot do the work: it has
     another Embassay, or does not see one of the `files`. `identities` are those of the systems, by name, as this
     machine has them."""
-    with connect_cluster(chosen) as ray:
+    with hold_ray_cluster_connection(chosen) as ray:
         machines = list_cluster_nodes(ray)
         count_cluster_cpus(machines)
         check_cluster_nodes(inspect_cluster_nodes(ray, machines, files))
@@ -379,7 +379,7 @@ class RayCellEngine:
     ) -> None:
         self._ray, self._folder, self._identities = ray, folder, identities
         self._desk: Any = None
-        self._pulse = ClusterCpuMonitor(ray, count_cluster_cpus(found))
+        self._pulse = ClusterHeartbeatMonitor(ray, count_cluster_cpus(found))
         self._store = sum(node.object_store for node in found)
         self.facts: dict[str, Any] = {
             "ray": ray.__version__,
@@ -402,9 +402,9 @@ class RayCellEngine:
         try:
             while todo or flight.flying:
                 while todo and len(flight.flying) < flight.width():
-                    flight.start_cell(todo.popleft())
+                    flight.submit_cell_to_ray(todo.popleft())
                 for cell, tried in flight.collect_ended_cells():
-                    ears.relay_progress()
+                    ears.relay_progress_to_listener()
                     if tried is None:
                         # At the front, where its next loss is soon found out.
                         todo.appendleft(cell)
@@ -413,7 +413,7 @@ class RayCellEngine:
                     ears.forget(cell)
                     listener.ended(cell, record)
                     yield record
-                ears.relay_progress()
+                ears.relay_progress_to_listener()
                 self._pulse.check()
         finally:
             flight.stop()
@@ -435,7 +435,7 @@ class _RunningCells:
         desk: Any,
         work: Work,
         identities: Mapping[str, str],
-        pulse: ClusterCpuMonitor,
+        pulse: ClusterHeartbeatMonitor,
         room: int,
     ) -> None:
         self._room = room
@@ -452,7 +452,7 @@ class _RunningCells:
         """The width of the run: cells at a time; one that waits for its parts lends them its CPU."""
         return self._pulse.cpus
 
-    def start_cell(self, cell: RunCell) -> None:
+    def submit_cell_to_ray(self, cell: RunCell) -> None:
         """Start a cell."""
         expected = self._identities.get(cell.system, "")
         spread = RayCellPartExecutor(
@@ -474,10 +474,15 @@ class _RunningCells:
             except self._losses.kinds as error:
                 yield (
                     cell,
-                    None if self._losses.can_retry_lost_work(cell.key, error) else make_lost_attempt(DIED),
+                    None
+                    if self._losses.count_loss_and_wait_to_retry(cell.key, error)
+                    else make_attempt_of_dead_cell_process(DIED),
                 )
             except self._ray.exceptions.RayError as error:
-                yield cell, make_lost_attempt(describe_error(getattr(error, "cause", None) or error))
+                yield (
+                    cell,
+                    make_attempt_of_dead_cell_process(describe_error(getattr(error, "cause", None) or error)),
+                )
 
     def stop(self) -> None:
         """Stop what is in work, with all its parts."""

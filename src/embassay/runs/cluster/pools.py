@@ -65,7 +65,7 @@ class LostWorkCounter:
         )
         self._lost: dict[Any, int] = {}
 
-    def can_retry_lost_work(self, what: Any, error: BaseException) -> bool:
+    def count_loss_and_wait_to_retry(self, what: Any, error: BaseException) -> bool:
         """Whether `what`, which this befell, is to be asked again; it waits a little where it is."""
         if not isinstance(error, self._innocent):
             self._lost[what] = self._lost.get(what, 0) + 1
@@ -88,7 +88,7 @@ def fetch_ray_value_with_retries(ray: Any, ask: Callable[[], Any], what: str) ->
         try:
             return ray.get(ask())
         except losses.kinds as error:
-            if not losses.can_retry_lost_work(what, error):
+            if not losses.count_loss_and_wait_to_retry(what, error):
                 raise ModelError(f"{what}: {DIED}.") from error
 
 
@@ -142,7 +142,7 @@ class EncoderActor:
     def described(self) -> EncoderDescription | RaisedError:
         """What the encoder is."""
         try:
-            return EncoderDescription.of(self._open_encoder())
+            return EncoderDescription.of(self._open_encoder_once())
         except Exception as error:
             return wrap_error_for_sending(error)
 
@@ -151,7 +151,7 @@ class EncoderActor:
     ) -> list[Encoded | RaisedError]:
         """Some chunks with the encoder of this `identity`; `count` asks how many texts of each are cut."""
         try:
-            encoder = self._open_encoder()
+            encoder = self._open_encoder_once()
             # Checked where the work is done: a node may have another version of the model, whose vectors would be mixed
             # in silently.
             if encoder.identity != identity:
@@ -167,11 +167,11 @@ class EncoderActor:
     def count_truncated(self, texts: list[str]) -> int | RaisedError:
         """Count the texts that the encoder cuts at its limit."""
         try:
-            return self._open_encoder().count_truncated(texts)
+            return self._open_encoder_once().count_truncated(texts)
         except Exception as error:
             return wrap_error_for_sending(error)
 
-    def _open_encoder(self) -> Encoder:
+    def _open_encoder_once(self) -> Encoder:
         if self._encoder is None:
             self._encoder = unpack_value_from_ray(self._wanted.made)()
         return self._encoder
@@ -223,9 +223,9 @@ class EncoderActorPools:
         with self._lock:
             ray = import_ray()
             if wanted not in self._pools:
-                self._close_idle_pools(ray)
-                places = plan_actor_seats(list_cluster_nodes(ray), wanted.accelerated, self._models)
-                self._pools[wanted] = _ActorPool([_start_actor(ray, wanted, seat) for seat in places])
+                self._close_unused_encoder_pools(ray)
+                places = plan_actor_placements(list_cluster_nodes(ray), wanted.accelerated, self._models)
+                self._pools[wanted] = _ActorPool([_start_encoder_actor(ray, wanted, seat) for seat in places])
             self._pools[wanted].users.add(user)
             return self._pools[wanted].actors
 
@@ -235,7 +235,7 @@ class EncoderActorPools:
             for pool in self._pools.values():
                 pool.users.discard(user)
 
-    def _close_idle_pools(self, ray: Any) -> None:
+    def _close_unused_encoder_pools(self, ray: Any) -> None:
         """Close pools that nobody uses, to make room for a model that is wanted."""
         for key, pool in list(self._pools.items()):
             if not pool.users:
@@ -252,14 +252,16 @@ class ActorPlacement:
     gpus: float = 0.0
 
 
-def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: int) -> list[ActorPlacement]:
+def plan_actor_placements(
+    found: tuple[ClusterNode, ...], accelerated: bool, models: int
+) -> list[ActorPlacement]:
     """Where the actors of one model sit, while so many `models` are at work: one for each GPU where the model can use
     them and there are any, else some on every machine, and always one.
 
     >>> node = ClusterNode("a", "a", cpus=16, gpus=2, memory=0, object_store=0)
-    >>> plan_actor_seats((node,), accelerated=True, models=4)
+    >>> plan_actor_placements((node,), accelerated=True, models=4)
     [ActorPlacement(node='a', gpus=0.25), ActorPlacement(node='a', gpus=0.25)]
-    >>> [seat.node for seat in plan_actor_seats((node,), accelerated=False, models=1)]
+    >>> [seat.node for seat in plan_actor_placements((node,), accelerated=False, models=1)]
     ['a', 'a']
     """
     # Ray counts in ten-thousandths; rounded up, the last model would find no room.
@@ -268,10 +270,14 @@ def plan_actor_seats(found: tuple[ClusterNode, ...], accelerated: bool, models: 
         return [ActorPlacement(node.id, share) for node in found for _ in range(int(node.gpus))]
     # A machine without CPUs for tasks (a head, say) is left alone.
     able = [node for node in found if node.cpus] or list(found)[:1]
-    return [ActorPlacement(node.id) for node in able for _ in range(max(1, node.encoder_seats // models))]
+    return [
+        ActorPlacement(node.id)
+        for node in able
+        for _ in range(max(1, node.count_encoder_process_slots // models))
+    ]
 
 
-def _start_actor(ray: Any, wanted: EncoderToOpen, seat: ActorPlacement) -> Any:
+def _start_encoder_actor(ray: Any, wanted: EncoderToOpen, seat: ActorPlacement) -> Any:
     options: dict[str, Any] = {"num_gpus": seat.gpus} if seat.gpus else {}
     actor = ray.remote(EncoderActor).options(
         num_cpus=0,
@@ -341,7 +347,7 @@ class ActorPoolEncoder:
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
         # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
         # for.
-        while flight.fill_actors_with_chunks(again, todo if failure is None else iter(())):
+        while flight.send_chunks_until_actors_are_busy(again, todo if failure is None else iter(())):
             for position, texts, answer in flight.collect_landed_chunks():
                 if answer is None:
                     # Its actors may be gone with the process that had opened them.
@@ -376,7 +382,7 @@ class _ChunkLoadBalancer:
         self.flying: dict[Any, tuple[list[Chunk], Any]] = {}
         self._losses = LostWorkCounter(self._ray)
 
-    def fill_actors_with_chunks(self, again: deque[Chunk], todo: Iterator[Chunk]) -> bool:
+    def send_chunks_until_actors_are_busy(self, again: deque[Chunk], todo: Iterator[Chunk]) -> bool:
         """Ask for chunks, those that were lost first, until no actor would wait for its next; False where none is
         asked for at all."""
         while len(self.flying) < _AHEAD * len(self.actors):
@@ -403,6 +409,8 @@ class _ChunkLoadBalancer:
                 answers = self._ray.get(reference)
             except self._losses.kinds as error:
                 lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} failed: {DIED}."))
-                answers = [None if self._losses.can_retry_lost_work(load[0][0], error) else lost] * len(load)
+                answers = [
+                    None if self._losses.count_loss_and_wait_to_retry(load[0][0], error) else lost
+                ] * len(load)
             for (position, texts), answer in zip(load, answers, strict=True):
                 yield position, texts, answer

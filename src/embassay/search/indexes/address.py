@@ -78,7 +78,7 @@ def check_no_password(text: str) -> None:
     not repeated, and need not be well formed."""
     index, _, rest = text.partition(":")
     address = unquote(rest.partition("?")[0])
-    if _PASSWORD.search(unquote(rest)) or _find_secrets(address):
+    if _PASSWORD.search(unquote(rest)) or _find_secrets_in_url(address):
         raise UsageError(
             f"The address after {index}: contains a password, but spec strings are written into results.",
             mend=f"Put the address into a variable (export MY_SERVER=...) and write {index}:MY_SERVER.",
@@ -92,11 +92,11 @@ def _parse_address(index: str, url: str, origin: str, schemes: Sequence[str]) ->
             mend=f"Write it like {schemes[0]}://localhost, or give an environment variable in capitals.",
         )
     # As it is written, and as it is meant.
-    secrets = dict.fromkeys(key for secret in _find_secrets(url) for key in (secret, unquote(secret)))
+    secrets = dict.fromkeys(key for secret in _find_secrets_in_url(url) for key in (secret, unquote(secret)))
     return SecretServerUrl(url, origin, tuple(secrets))
 
 
-def _find_secrets(url: str) -> list[str]:
+def _find_secrets_in_url(url: str) -> list[str]:
     """Passwords and keys in a URL, also in one that is not well formed."""
     _, _, rest = url.partition("://")
     authority, _, query = rest.partition("?")

@@ -31,7 +31,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class DenseVectorLayout:
+class ElasticsearchVectorIndexOptions:
     """How a `dense_vector` field lies there: `kind` is its index type, with a graph of `m` edges per node built with
     `ef_construction` candidates (`hnsw`), values in one byte (`int8_hnsw`, `int8_flat`), or all compared (`flat`).
 
@@ -80,7 +80,7 @@ class VectorHit:
     inner_product: float
 
 
-def build_index_mapping(layout: DenseVectorLayout, dim: int) -> dict[str, Any]:
+def build_index_mapping(layout: ElasticsearchVectorIndexOptions, dim: int) -> dict[str, Any]:
     """The mappings of an index: the vectors and nothing else; the position of a vector is its document's id."""
     options: dict[str, Any] = {"type": layout.kind}
     if layout.has_graph:
@@ -143,7 +143,7 @@ def score_to_inner_product(score: float, similarity: str) -> float:
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
-def read_index_list_entry(document: Body) -> tuple[str, float, int]:
+def parse_stored_index_entry(document: Body) -> tuple[str, float, int]:
     """Of an entry of the list: the index that holds the vectors, the seconds it took, and its bytes."""
     source = document["_source"]
     return str(source["index"]), float(source["build_seconds"]), int(source["bytes"])
@@ -173,8 +173,8 @@ class ElasticsearchServer:
     def __init__(self, address: SecretServerUrl, key: str | None = None, ca_certs: str | None = None) -> None:
         elasticsearch = _import_elasticsearch()
         keep_logger_off_stderr("elastic_transport")
-        self._address, api_key = _resolve_api_key(address, key)
-        url, self.place = _add_port_to_url(address)
+        self._address, api_key = _read_api_key_from_environment(address, key)
+        url, self.place = _split_url_and_server_place(address)
         options = {"api_key": api_key, "ca_certs": ca_certs}
         with self.explain_server_errors():
             self.client = elasticsearch.Elasticsearch(
@@ -227,7 +227,9 @@ def _import_elasticsearch() -> Any:
     return elasticsearch
 
 
-def _resolve_api_key(address: SecretServerUrl, key: str | None) -> tuple[SecretServerUrl, str | None]:
+def _read_api_key_from_environment(
+    address: SecretServerUrl, key: str | None
+) -> tuple[SecretServerUrl, str | None]:
     if key is None:
         return address, None
     if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
@@ -241,7 +243,7 @@ def _resolve_api_key(address: SecretServerUrl, key: str | None) -> tuple[SecretS
     return replace(address, secrets=(*address.secrets, value)), value
 
 
-def _add_port_to_url(address: SecretServerUrl) -> tuple[str, str]:
+def _split_url_and_server_place(address: SecretServerUrl) -> tuple[str, str]:
     """The URL with a port, which the client wants, and host and port."""
     try:
         parts = urlsplit(address.url)
@@ -295,7 +297,7 @@ class ElasticsearchIndex:
         vectors: Vectors,
         digest: str,
         name: str = "",
-        layout: DenseVectorLayout = DenseVectorLayout(),
+        layout: ElasticsearchVectorIndexOptions = ElasticsearchVectorIndexOptions(),
         ef: int = 100,
         key: str | None = None,
         ca_certs: str | None = None,
@@ -311,8 +313,8 @@ class ElasticsearchIndex:
         self._listed = layout.name(digest)
         address = resolve_server_address("elasticsearch", target, schemes=SCHEMES, variable=VARIABLE)
         self._server = ElasticsearchServer(address, key, ca_certs)
-        index = self._find_listed_index()
-        self._index, seconds, size = index or self._build_listed_index()
+        index = self._find_stored_index_of_vectors()
+        self._index, seconds, size = index or self._build_and_list_index()
         self.facts = IndexFacts(n, dim, seconds, size, memory_bytes=None, found=index is not None)
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
@@ -340,28 +342,28 @@ class ElasticsearchIndex:
                 if not isinstance(error.__cause__, NotFoundError):
                     raise
                 last = error
-                self._index = (self._find_listed_index() or self._build_listed_index())[0]
+                self._index = (self._find_stored_index_of_vectors() or self._build_and_list_index())[0]
         raise last
 
     def close(self) -> None:
         """Close the connections. The index stays."""
         self._server.client.close()
 
-    def _find_listed_index(self) -> tuple[str, float, int] | None:
+    def _find_stored_index_of_vectors(self) -> tuple[str, float, int] | None:
         """The index that is listed for these vectors, with its seconds and bytes, if it is there."""
         client = self._server.client.options(ignore_status=404)
         with self._server.explain_server_errors():
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
-            index = read_index_list_entry(listed)
+            index = parse_stored_index_entry(listed)
             if client.indices.exists(index=index[0]):
                 return index
             # The index is gone: the next client must not be sent to it.
             client.delete(index=LIST, id=self._listed, refresh=True)
         return None
 
-    def _build_listed_index(self) -> tuple[str, float, int]:
+    def _build_and_list_index(self) -> tuple[str, float, int]:
         """Make an index, and list it when it is complete. Whatever stops this before, it is removed or never used."""
         from secrets import token_hex
 
@@ -377,9 +379,9 @@ class ElasticsearchIndex:
                     mappings=build_index_mapping(self._layout, measure_shards_shape(self._vectors)[1]),
                 )
                 self._fill_index(index)
-                return self._add_index_to_list(index, perf_counter() - started)
+                return self._list_index_unless_other_was_first(index, perf_counter() - started)
         except BaseException:
-            self._remove_index(index)
+            self._delete_elasticsearch_index(index)
             raise
 
     def _fill_index(self, index: str) -> None:
@@ -396,7 +398,7 @@ class ElasticsearchIndex:
         if not n == counted == wanted:
             raise ValueError(f"it contains {counted} of {wanted} vectors")
 
-    def _add_index_to_list(self, index: str, seconds: float) -> tuple[str, float, int]:
+    def _list_index_unless_other_was_first(self, index: str, seconds: float) -> tuple[str, float, int]:
         """Put the index on the list, or remove it where another client was faster, whose index it then is."""
         from elasticsearch import ConflictError
 
@@ -407,14 +409,14 @@ class ElasticsearchIndex:
         try:
             self._server.client.create(index=LIST, id=self._listed, document=entry, refresh=True)
         except ConflictError:
-            other = self._find_listed_index()
+            other = self._find_stored_index_of_vectors()
             if other is None:
                 raise
-            self._remove_index(index)
+            self._delete_elasticsearch_index(index)
             return other
         return index, seconds, size
 
-    def _remove_index(self, index: str) -> None:
+    def _delete_elasticsearch_index(self, index: str) -> None:
         """Remove the index, as far as it can be; what stays behind is not listed, and so never used."""
         from elasticsearch import ApiError, TransportError
 

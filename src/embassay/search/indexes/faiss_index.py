@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from embassay.contracts import IndexFacts, RankedCandidates
 from embassay.errors import ModelError, UsageError
 from embassay.randomness import make_seeded_generator
-from embassay.search.exact import bound_longest_row_length, cut_range_into_blocks, exact_search_shards
+from embassay.search.exact import bound_largest_vector_norm, cut_range_into_blocks, exact_search_shards
 from embassay.search.indexes.store import (
     AUTO,
     Floats,
-    IndexFormat,
+    IndexBuilderAndSerializer,
     IndexRecipe,
     Vectors,
     list_vector_shards,
@@ -48,7 +48,7 @@ class FaissIndex:
         index = load_or_build_index(
             recipe,
             folder,
-            IndexFormat(
+            IndexBuilderAndSerializer(
                 build,
                 write=lambda index, write: faiss.write_index(index, faiss.PyCallbackIOWriter(write)),
                 read=lambda read: faiss.read_index(faiss.PyCallbackIOReader(read)),
@@ -200,7 +200,7 @@ class FlatIndex:
         n, dim = measure_shards_shape(vectors)
         # Under a limit the vectors are read anew for every search, and this is found on the way.
         self._longest = (
-            max(map(bound_longest_row_length, list_vector_shards(vectors))) if memory is None else None
+            max(map(bound_largest_vector_norm, list_vector_shards(vectors))) if memory is None else None
         )
         held = 4 * n * dim
         self.facts = IndexFacts(
@@ -248,7 +248,7 @@ def open_hnsw_f32_index(
     """A graph over the vectors as they are. `m` links a vector on each level (twice as many on the lowest),
     `ef_construction` and `ef` are how many candidates a search keeps while building and when asked (`auto`: the fewest
     that a sweep finds within 1% of exact recall)."""
-    return _open_graph("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
+    return _open_faiss_graph_index("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
 def open_hnsw_int8_index(
@@ -262,10 +262,10 @@ def open_hnsw_int8_index(
     ef: int | str = EF,
 ) -> FaissGraphIndex:
     """A graph over vectors of one byte a value, each dimension's range cut in 256 steps. The graph is no smaller."""
-    return _open_graph("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
+    return _open_faiss_graph_index("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
-def _open_graph(
+def _open_faiss_graph_index(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int | str
 ) -> FaissGraphIndex:
     name, digest, folder = where

@@ -90,10 +90,10 @@ class PgVectorServer:
                 # Somebody removed what this connection was prepared for.
                 connection.close()
             if connection is None or not connection.closed:
-                raise self._explain_database_error(error) from error
+                raise self._make_database_error(error) from error
             self._drop_connection(connection)
             if before is None:
-                raise self._explain_database_error(error) from error
+                raise self._make_database_error(error) from error
         return self.do(work)
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class PgVectorServer:
             if connection in self._all:
                 self._all.remove(connection)
 
-    def _explain_database_error(self, error: psycopg.Error) -> ModelError:
+    def _make_database_error(self, error: psycopg.Error) -> ModelError:
         reason = self._address.redact_secrets(error)
         away = _is_server_away(error, reason)
         reason = _WHERE.sub("", reason)
@@ -139,7 +139,7 @@ class PgVectorServer:
             return f"Check the user and the password in {self._address.origin}."
         if "database" in reason and "does not exist" in reason:
             return f"Create the database, or use another in {self._address.origin}."
-        return _explain_missing_rights(reason)
+        return _suggest_mend_for_rights_or_extension(reason)
 
 
 def _is_server_away(error: psycopg.Error, reason: str) -> bool:
@@ -153,7 +153,7 @@ def _is_server_away(error: psycopg.Error, reason: str) -> bool:
     return "FATAL:" not in reason or "the database system is" in reason
 
 
-def _explain_missing_rights(reason: str) -> str:
+def _suggest_mend_for_rights_or_extension(reason: str) -> str:
     if "vector" in reason and ("extension" in reason or "control file" in reason):
         return "Install pgvector on the server, then run CREATE EXTENSION vector once as its administrator."
     if "permission denied" in reason:
@@ -259,25 +259,25 @@ def ensure_vector_table(
     One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
     first loads it and the others wait.
     """
-    built = _find_table(connection, table)
+    built = _find_complete_vector_table(connection, table)
     if built is not None:
         return built
     with connection.transaction():
         # Committed on its own: the schema is not kept locked while a table loads.
-        _lock_by_name(connection, f"{SCHEMA} schema")
+        _lock_name_until_transaction_end(connection, f"{SCHEMA} schema")
         _set_up_schema(connection)
     with connection.transaction():
-        _lock_by_name(connection, table)
+        _lock_name_until_transaction_end(connection, table)
         # Another client may have built it while this one waited.
-        built = _find_table(connection, table)
+        built = _find_complete_vector_table(connection, table)
         if built is None:
-            seconds = _load_and_index_table(connection, table, layout, vectors)
+            seconds = _load_table_and_measure_seconds(connection, table, layout, vectors)
             built = BuiltVectorTable(seconds, _table_size(connection, table), found=False)
-            _record_table(connection, table, measure_shards_shape(vectors), seconds)
+            _write_vector_table_entry(connection, table, measure_shards_shape(vectors), seconds)
     return built
 
 
-def _find_table(connection: Connection[Any], table: str) -> BuiltVectorTable | None:
+def _find_complete_vector_table(connection: Connection[Any], table: str) -> BuiltVectorTable | None:
     """The table, if it is there and complete."""
     if _find_table_oid(connection, _LIST) is None or _find_table_oid(connection, table) is None:
         return None
@@ -313,7 +313,7 @@ def _set_up_schema(connection: Connection[Any]) -> None:
     )
 
 
-def _load_and_index_table(
+def _load_table_and_measure_seconds(
     connection: Connection[Any], table: str, layout: PgVectorLayout, vectors: Vectors
 ) -> float:
     """Load and index; the seconds from the first row sent to a table that can be searched."""
@@ -337,12 +337,12 @@ def _load_and_index_table(
             copy.write(rows)
         copy.write(_COPY_END)
     if layout.kind == "hnsw":
-        _create_index(connection, table, layout, measure_shards_shape(vectors))
+        _create_pgvector_index(connection, table, layout, measure_shards_shape(vectors))
     connection.execute(SQL("ANALYZE {}").format(name))
     return perf_counter() - started
 
 
-def _create_index(
+def _create_pgvector_index(
     connection: Connection[Any], table: str, layout: PgVectorLayout, shape: tuple[int, int]
 ) -> None:
     from psycopg.sql import SQL, Identifier
@@ -408,7 +408,9 @@ def _table_size(connection: Connection[Any], table: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def _record_table(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
+def _write_vector_table_entry(
+    connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float
+) -> None:
     connection.execute(
         f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) ON CONFLICT (name) DO "
         "UPDATE SET n = excluded.n, dim = excluded.dim, build_seconds = excluded.build_seconds, built_at = now()",
@@ -416,7 +418,7 @@ def _record_table(connection: Connection[Any], table: str, shape: tuple[int, int
     )
 
 
-def _lock_by_name(connection: Connection[Any], name: str) -> None:
+def _lock_name_until_transaction_end(connection: Connection[Any], name: str) -> None:
     """Lock by a name, waiting for whoever makes the same thing, until the transaction ends."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
@@ -463,7 +465,7 @@ class PgVectorIndex:
         self._built: list[BuiltVectorTable] = []
         self._iterates = False
         address = resolve_server_address("pgvector", target, schemes=SCHEMES, variable=VARIABLE)
-        self._server = PgVectorServer(address, self._prepare_connection)
+        self._server = PgVectorServer(address, self._ensure_table_on_connection)
         built = self._server.do(lambda _: self._built[0])
         self.facts = IndexFacts(n, dim, built.seconds, built.bytes, memory_bytes=None, found=built.found)
 
@@ -478,7 +480,7 @@ class PgVectorIndex:
         """Close the connections. The table stays."""
         self._server.close()
 
-    def _prepare_connection(self, connection: Connection[Any]) -> None:
+    def _ensure_table_on_connection(self, connection: Connection[Any]) -> None:
         from pgvector.psycopg import register_vector
 
         self._built.append(ensure_vector_table(connection, self._table, self._layout, self._vectors))
@@ -493,11 +495,11 @@ class PgVectorIndex:
         # One round trip; the settings hold for this transaction and no other.
         with connection.pipeline(), connection.transaction():
             if self._layout.kind == "hnsw":
-                connection.execute(*self._list_search_settings(k))
+                connection.execute(*self._build_search_settings_statement(k))
             cursor = connection.execute(self._build_search_statement(k), [query])
         return [(int(position), -float(distance)) for position, distance in cursor.fetchall()]
 
-    def _list_search_settings(self, k: int) -> tuple[str, list[str]]:
+    def _build_search_settings_statement(self, k: int) -> tuple[str, list[str]]:
         """List the settings that make a search use the graph, though the planner would read a small table."""
         ef = self._ef if self._iterates else min(_EF_MOST, max(self._ef, k))
         wanted = {"hnsw.ef_search": str(ef), "enable_seqscan": "off"}

@@ -90,21 +90,21 @@ def find_smallest_search_width(
             mend="Use a gap of at least 0 and below 1, and a width of at least 1.",
         )
 
-    def is_enough(ef: int) -> bool:
+    def is_search_width_sufficient(ef: int) -> bool:
         # The rounding of 1 - gap must not ask for a wider search.
         return min(values_at(ef).values()) >= 1 - gap - 1e-12
 
     low, high = 0, 1
-    while high < most and not is_enough(high):
+    while high < most and not is_search_width_sufficient(high):
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
+        low, high = (low, middle) if is_search_width_sufficient(middle) else (middle, high)
     return high
 
 
 @dataclass(frozen=True)
-class SearchWidthTrial:
+class SearchWidthMetricGaps:
     """A search width that was tried: each metric's value, and how far it is below flat's as a share of that (negative
     where it is above)."""
 
@@ -126,7 +126,7 @@ class TunedSearchWidth:
     ef: int | None
     gap: float
     flat: Mapping[str, float]
-    steps: tuple[SearchWidthTrial, ...]
+    steps: tuple[SearchWidthMetricGaps, ...]
 
 
 def tune_width(
@@ -152,15 +152,17 @@ def tune_width(
             f"Cannot tune over the search widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
             mend="Pass widths of 1 or more in ascending order, a gap of at least 0, and at least one metric.",
         )
-    steps: list[SearchWidthTrial] = []
+    steps: list[SearchWidthMetricGaps] = []
     for ef in ladder:
-        steps.append(_try_search_width(ef, values_at(ef), flat))
+        steps.append(_compare_search_width_with_flat(ef, values_at(ef), flat))
         if steps[-1].largest_gap <= gap:
             return TunedSearchWidth(ef, gap, flat, tuple(steps))
     return TunedSearchWidth(None, gap, flat, tuple(steps))
 
 
-def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> SearchWidthTrial:
+def _compare_search_width_with_flat(
+    ef: int, values: Mapping[str, float], flat: Mapping[str, float]
+) -> SearchWidthMetricGaps:
     if values.keys() != flat.keys():
         raise UsageError(
             f"ef={ef} has {', '.join(sorted(values)) or 'nothing'}, but flat has {', '.join(sorted(flat))}.",
@@ -171,12 +173,12 @@ def _try_search_width(ef: int, values: Mapping[str, float], flat: Mapping[str, f
         raise UsageError(
             f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave this metric out."
         )
-    return SearchWidthTrial(
-        ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()}
+    return SearchWidthMetricGaps(
+        ef, values, {name: _compute_relative_loss(value, flat[name]) for name, value in values.items()}
     )
 
 
-def _relative_gap(value: float, reference: float) -> float:
+def _compute_relative_loss(value: float, reference: float) -> float:
     lost = reference - value
     if reference:
         return lost / abs(reference)
@@ -216,7 +218,7 @@ class IndexRecipe:
 
 
 @dataclass(frozen=True)
-class IndexFormat(Generic[T]):
+class IndexBuilderAndSerializer(Generic[T]):
     """How an index is built, written and read."""
 
     build: Callable[[], T]
@@ -225,7 +227,7 @@ class IndexFormat(Generic[T]):
 
 
 @dataclass(frozen=True)
-class StoredIndex(Generic[T]):
+class LoadedOrBuiltIndex(Generic[T]):
     """An index, the seconds its building took, its bytes on disk, and whether it was there before."""
 
     value: T
@@ -234,41 +236,45 @@ class StoredIndex(Generic[T]):
     found: bool
 
 
-def load_or_build_index(recipe: IndexRecipe, folder: Path | None, form: IndexFormat[T]) -> StoredIndex[T]:
+def load_or_build_index(
+    recipe: IndexRecipe, folder: Path | None, form: IndexBuilderAndSerializer[T]
+) -> LoadedOrBuiltIndex[T]:
     """The index of `recipe`: from its file in `folder`, else built, and kept there; None keeps nothing.
 
     A damaged file is told of by a RuntimeWarning and replaced; where the folder cannot be written, the index is used
     without being kept, with a warning too.
     """
     if folder is None:
-        value, seconds = _time_index_build(form)
-        return StoredIndex(value, seconds, 0, found=False)
+        value, seconds = _build_index_and_measure_seconds(form)
+        return LoadedOrBuiltIndex(value, seconds, 0, found=False)
     path = recipe.path(folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _hold_index_lock(path):
             return _read_kept_index(path, recipe, form) or _build_and_write_index(path, recipe, form)
     except OSError as error:
-        _warn_at_runtime(
+        _issue_runtime_warning(
             f"The index {path} cannot be stored ({error}) and is used without storing it. Free disk space or "
             "choose another folder."
         )
-        value, seconds = _time_index_build(form)
-        return StoredIndex(value, seconds, 0, found=False)
+        value, seconds = _build_index_and_measure_seconds(form)
+        return LoadedOrBuiltIndex(value, seconds, 0, found=False)
 
 
-def _time_index_build(form: IndexFormat[T]) -> tuple[T, float]:
+def _build_index_and_measure_seconds(form: IndexBuilderAndSerializer[T]) -> tuple[T, float]:
     started = perf_counter()
     value = form.build()
     return value, perf_counter() - started
 
 
-def _read_kept_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> StoredIndex[T] | None:
+def _read_kept_index(
+    path: Path, recipe: IndexRecipe, form: IndexBuilderAndSerializer[T]
+) -> LoadedOrBuiltIndex[T] | None:
     """What is kept at `path`; None if there is nothing, or nothing whole."""
     if not path.exists():
         return None
     with path.open("rb") as stream:
-        head = _read_index_file_header(stream, recipe)
+        head = _read_checked_index_header(stream, recipe)
         if head is not None:
             try:
                 value = form.read(stream.read)
@@ -276,14 +282,14 @@ def _read_kept_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> S
                 head = None
                 reason = f" ({str(error).strip().splitlines()[-1][:200]})" if str(error).strip() else ""
             else:
-                return StoredIndex(value, float(head["seconds"]), path.stat().st_size, found=True)
+                return LoadedOrBuiltIndex(value, float(head["seconds"]), path.stat().st_size, found=True)
         else:
             reason = ""
-    _warn_at_runtime(f"The stored index {path} is damaged{reason} and will be rebuilt.")
+    _issue_runtime_warning(f"The stored index {path} is damaged{reason} and will be rebuilt.")
     return None
 
 
-def _read_index_file_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, Any] | None:
+def _read_checked_index_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, Any] | None:
     """The first line of a whole file, the stream behind it; None for one that is damaged or of something else."""
     # The checksum stands behind the content.
     size = os.fstat(stream.fileno()).st_size - _SEAL
@@ -299,10 +305,12 @@ def _read_index_file_header(stream: BinaryIO, recipe: IndexRecipe) -> dict[str, 
     return head if head["key"] == recipe.key else None
 
 
-def _build_and_write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]) -> StoredIndex[T]:
+def _build_and_write_index(
+    path: Path, recipe: IndexRecipe, form: IndexBuilderAndSerializer[T]
+) -> LoadedOrBuiltIndex[T]:
     """The index, built and written to `path` in one step."""
     _remove_partial_files(path)
-    value, seconds = _time_index_build(form)
+    value, seconds = _build_index_and_measure_seconds(form)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     about = {"kind": recipe.kind, "parameters": dict(recipe.parameters), "library": recipe.library}
     head = {"key": recipe.key, "seconds": seconds, "vectors": recipe.digest, **about}
@@ -318,13 +326,13 @@ def _build_and_write_index(path: Path, recipe: IndexRecipe, form: IndexFormat[T]
         size = path.stat().st_size
     except OSError as error:
         # Built is built: a full disk costs the next run time, not this one.
-        _warn_at_runtime(
+        _issue_runtime_warning(
             f"The index {path} cannot be stored ({error}) and is used without storing it. Free disk space or "
             "choose another folder."
         )
         temporary.unlink(missing_ok=True)
         size = 0
-    return StoredIndex(value, seconds, size, found=False)
+    return LoadedOrBuiltIndex(value, seconds, size, found=False)
 
 
 @dataclass
@@ -355,7 +363,7 @@ def _hold_index_lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _warn_at_runtime(text: str) -> None:
+def _issue_runtime_warning(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
@@ -368,14 +376,14 @@ class KeptIndexCounts:
     bytes: int
 
 
-def count_kept_indexes(folder: Path) -> KeptIndexCounts:
+def count_stored_indexes_by_kind(folder: Path) -> KeptIndexCounts:
     """What is kept in a folder; nothing where there is none."""
     files = sorted(folder.glob("*.index"))
     kinds = Counter(file.name.rpartition("-")[0] for file in files)
     return KeptIndexCounts(folder, dict(kinds), sum(file.stat().st_size for file in files))
 
 
-def clear_kept_indexes(folder: Path) -> int:
+def delete_kept_indexes_and_count_bytes(folder: Path) -> int:
     """Delete what is kept in a folder, also what a killed build left; gives the bytes freed. An index that is open goes
     on being read."""
     freed = 0

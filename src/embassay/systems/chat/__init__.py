@@ -11,12 +11,12 @@ from embassay.registry import Registry
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.remote.ledger import Ledger
 
-__all__ = ["CHAT_MODELS", "fit_chat_model_to_context", "open_chat", "open_chat_with_options"]
+__all__ = ["CHAT_MODELS", "fit_chat_without_thinking_to_context", "open_chat", "open_chat_with_options"]
 
 T = TypeVar("T")
 
 CHAT_MODELS: Registry[ChatModel] = Registry(
-    "llm", makes=[["complete"]], advice="embassay.systems.models:suggest_chat_model_name"
+    "llm", makes=[["complete"]], advice="embassay.systems.models:describe_fix_for_unknown_chat_model"
 )
 """Every chat model by name. A factory may ask for `name` (the canonical spec) and `ledger` (the run's)."""
 
@@ -34,9 +34,9 @@ CHAT_MODELS.add(
 )
 
 
-def fit_chat_model_to_context(chat: ChatModel, tokens: int) -> ChatModel:
+def fit_chat_without_thinking_to_context(chat: ChatModel, tokens: int) -> ChatModel:
     """The model without thinking and with room for so many tokens, where it can be told and the user did not."""
-    suit: Callable[..., ChatModel] | None = getattr(chat, "fit_to_context", None)
+    suit: Callable[..., ChatModel] | None = getattr(chat, "make_chat_model_with_context_size", None)
     return chat if suit is None else suit(tokens=tokens, think=False)
 
 

@@ -22,7 +22,7 @@ _TRIED = 200
 """Brackets at which JSON may begin: each is read to where it breaks, and an answer of brackets has no end of them."""
 
 
-class UnfitAnswer(ValueError):
+class UnfitAnswerError(ValueError):
     """An answer that is not JSON, or not of the shape that was asked for; says what is wrong, for the model too."""
 
 
@@ -113,4 +113,4 @@ def extract_answer_json(text: str) -> str:
         except (ValueError, RecursionError):
             continue
         return text[start:end]
-    raise UnfitAnswer("it has no JSON, or incomplete JSON")
+    raise UnfitAnswerError("it has no JSON, or incomplete JSON")

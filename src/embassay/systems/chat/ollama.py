@@ -50,7 +50,9 @@ class OllamaChat(ServedChatModel):
         self.is_local = self._connection.address.local
         self._target, self.num_ctx, self.think, self._keep_alive = target, num_ctx, think, keep_alive
 
-    def fit_to_context(self, *, tokens: int, think: bool | str | None = None) -> OllamaChat:
+    def make_chat_model_with_context_size(
+        self, *, tokens: int, think: bool | str | None = None
+    ) -> OllamaChat:
         """The same model, reading conversations of so many tokens, answers included, and thinking or not, where its
         spec does not say.
 

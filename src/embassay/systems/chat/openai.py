@@ -11,7 +11,7 @@ from embassay.systems.chat.server import (
     ChatServerReply,
     ServedChatModel,
     add_schema_in_words,
-    is_strict_schema,
+    can_schema_be_enforced_strictly,
 )
 from embassay.systems.remote import Ledger, MalformedServerAnswer, ServerReply, TokenPrice
 from embassay.systems.remote.calls import is_field_refused
@@ -54,7 +54,7 @@ class OpenAIChat(ServedChatModel):
             name or f"openai:{target}",
             identity,
             f"openai:{target}",
-            price=TokenPrice.find_chat_model_price(target, server.price, price_output),
+            price=TokenPrice.choose_chat_model_price(target, server.price, price_output),
             ledger=ledger,
             limits=server.limits,
         )
@@ -77,11 +77,15 @@ class OpenAIChat(ServedChatModel):
             except Exception as error:
                 if self._drop_refused_sampling(error, sampling, left_out):
                     continue
-                if not self._adapt_refused_request(error, way, longest, asked=schema is not None):
+                if not self._try_request_adaptation_after_refusal(
+                    error, way, longest, asked=schema is not None
+                ):
                     raise
         return _read_openai_reply(await self._create_completion(messages, sampling, schema))
 
-    def _adapt_refused_request(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
+    def _try_request_adaptation_after_refusal(
+        self, error: Exception, way: int, longest: str, *, asked: bool
+    ) -> bool:
         """Adapt the request where the server refuses what can be said another way; whether it does.
 
         Several calls may find out at once: what another has changed already needs only another attempt.
@@ -142,7 +146,7 @@ def _response_format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | No
         return {"type": "json_object", "schema": schema}
     if way == "json_object":
         return {"type": way}
-    shape = {"name": "answer", "schema": schema, "strict": is_strict_schema(schema)}
+    shape = {"name": "answer", "schema": schema, "strict": can_schema_be_enforced_strictly(schema)}
     return {"type": way, "json_schema": shape}
 
 

@@ -10,20 +10,20 @@ from typing import Any
 
 from embassay.contracts import ChatMessage, Completion, SamplingSettings
 from embassay.errors import TextRefused, Unanswered, Why
-from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_thinking
+from embassay.systems.chat.answers import UnfitAnswerError, extract_answer_json, strip_thinking
 from embassay.systems.remote import (
     CallLimits,
     Ledger,
     MalformedServerAnswer,
-    ModelServerCalls,
+    ModelServerClient,
     ServerReply,
     TokenPrice,
 )
 from embassay.systems.remote.ledger import (
     BookedTokenCount,
-    bound_server_tokens,
+    estimate_most_server_tokens,
     estimate_server_tokens,
-    make_booked_usage,
+    make_usage_from_booked_tokens,
 )
 
 _LONGEST = 500
@@ -39,7 +39,7 @@ def make_closed_json_schema(schema: Any) -> dict[str, Any]:
     return closed
 
 
-def is_strict_schema(schema: Mapping[str, Any]) -> bool:
+def can_schema_be_enforced_strictly(schema: Mapping[str, Any]) -> bool:
     """Whether servers can hold a model to it to the letter: every object names its fields and needs them all."""
     parts = [schema, *schema.get("$defs", {}).values(), *schema.get("properties", {}).values()]
     objects = [part for part in parts if part.get("type") == "object"]
@@ -68,11 +68,11 @@ def parse_schema_answer(text: str, schema: Any) -> Any:
             f"{'.'.join(str(part) for part in fault['loc']) or 'the whole'}: {fault['msg']}"
             for fault in error.errors(include_url=False, include_input=False)
         )
-        raise UnfitAnswer(wrong[:_LONGEST]) from None
+        raise UnfitAnswerError(wrong[:_LONGEST]) from None
 
 
 def make_retry_messages(
-    messages: Sequence[ChatMessage], answer: str, wrong: UnfitAnswer
+    messages: Sequence[ChatMessage], answer: str, wrong: UnfitAnswerError
 ) -> list[ChatMessage]:
     """The conversation that asks for the answer once more, with what was wrong."""
     ask = f"That answer cannot be used: {wrong}. Give the whole corrected JSON, and nothing else."
@@ -137,7 +137,7 @@ class ServedChatModel(ABC):
         self.name, self.identity, self.model = name, identity, model
         self.rpm, self.tpm = limits.rpm, limits.tpm
         self.price = price
-        self._calls = ModelServerCalls(model, ledger, limits)
+        self._calls = ModelServerClient(model, ledger, limits)
         self._longest_answer = _USUAL_ANSWER
 
     @abstractmethod
@@ -160,33 +160,33 @@ class ServedChatModel(ABC):
         ModelError, with the reason, when the call fails for good (TextRefused for reasons of its own).
         """
         shape = make_closed_json_schema(schema) if schema is not None else None
-        first = await self._ask_server(messages, sampling, shape)
+        first = await self._request_chat_reply(messages, sampling, shape)
         if schema is None:
             return _make_completion(first, first.value.text, None)
         if getattr(schema, "reads_itself", False):
             return _make_completion(first, first.value.text, schema.model_validate_json(first.value.text))
         try:
             return _parse_completion(first, schema)
-        except UnfitAnswer as wrong:
+        except UnfitAnswerError as wrong:
             again = make_retry_messages(messages, first.value.text, wrong)
-        second = await self._ask_server(again, sampling, shape)
+        second = await self._request_chat_reply(again, sampling, shape)
         # Both calls are paid for.
         second = ServerReply(second.value, first.usage + second.usage)
         try:
             return _parse_completion(second, schema)
-        except UnfitAnswer as wrong:
+        except UnfitAnswerError as wrong:
             raise AnswerNeverFitSchema(
                 f"{self.model}: the answer does not match the schema: {wrong}."
             ) from None
 
-    async def _ask_server(
+    async def _request_chat_reply(
         self, messages: Sequence[ChatMessage], sampling: SamplingSettings, shape: Mapping[str, Any] | None
     ) -> ServerReply[ChatServerReply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
         sent = [message.content for message in messages]
         if shape is not None:
             sent.append(json.dumps(shape))
-        most_read = bound_server_tokens(sent)
+        most_read = estimate_most_server_tokens(sent)
         most_written = sampling.max_tokens or self._longest_answer
 
         async def send_request() -> ServerReply[ChatServerReply]:
@@ -196,14 +196,16 @@ class ServedChatModel(ABC):
             written = BookedTokenCount.of(
                 said.written, most=most_written, likely=estimate_server_tokens([said.text])
             )
-            self._reserve_for_longest_answer(said.written)
+            self._raise_longest_answer_estimate(said.written)
             text = said.text.strip()
             reply = replace(said, text=strip_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise MalformedServerAnswer("an empty answer", of_texts=True)
             return replace(
-                answer, value=reply, usage=make_booked_usage(read, written, usd=self._price_tokens)
+                answer,
+                value=reply,
+                usage=make_usage_from_booked_tokens(read, written, usd=self._price_tokens),
             )
 
         answer = await self._calls.ask(
@@ -215,7 +217,7 @@ class ServedChatModel(ABC):
         self._check_reply(answer.value)
         return answer
 
-    def _reserve_for_longest_answer(self, written: object) -> None:
+    def _raise_longest_answer_estimate(self, written: object) -> None:
         """Hold aside twice what the longest answer had, for those that nothing limits."""
         if isinstance(written, int) and written > self._longest_answer:
             self._longest_answer = min(2 * written, _MOST_LEARNED)

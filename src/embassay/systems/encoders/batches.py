@@ -72,7 +72,7 @@ class RolePrompts:
         return max((self.query, self.document, self.plain), key=len)
 
     @property
-    def has_role_prompts(self) -> bool:
+    def has_different_prompts_by_role(self) -> bool:
         """Whether the prompts differ by role."""
         return len({self.query, self.document, self.plain}) > 1
 
@@ -94,7 +94,7 @@ def choose_role_prompts(
     """
     unsaid = known is not None and not any(own.values())
 
-    def choose_first_prompt(role: Role | None) -> str:
+    def choose_prompt_for_role(role: Role | None) -> str:
         written = given.get(role)
         if written is not None:
             return written
@@ -105,11 +105,13 @@ def choose_role_prompts(
         return (known.find_role_prompt(role) or "") if known is not None else ""
 
     return RolePrompts(
-        choose_first_prompt("query"), choose_first_prompt("document"), choose_first_prompt(None)
+        choose_prompt_for_role("query"), choose_prompt_for_role("document"), choose_prompt_for_role(None)
     )
 
 
-def choose_known_prompt_model(family: str | None, listed: KnownModelFacts | None) -> KnownModelFacts | None:
+def choose_model_facts_for_prompts(
+    family: str | None, listed: KnownModelFacts | None
+) -> KnownModelFacts | None:
     """The model whose prompts count where neither user nor model say others: the one that `family` names, else the one
     that is `listed` under its own name. UsageError where there is none of that name."""
     return listed if family is None else find_model_with_prompts(family)
@@ -129,11 +131,11 @@ def warn_if_prompts_missing(
         warn_of_missing_prompts(system, family)
 
 
-def read_library_prompts(shipped: Mapping[str, str | None]) -> dict[str, str | None]:
+def complete_model_prompts_by_role(shipped: Mapping[str, str | None]) -> dict[str, str | None]:
     """The prompts that a model's configuration ships, as sentence-transformers reads them for `encode_query` and
     `encode_document`: a query or a document that it says nothing about has none, and not the default one.
 
-    >>> read_library_prompts({"sts": "same: "})["document"]
+    >>> complete_model_prompts_by_role({"sts": "same: "})["document"]
     ''
     """
     own = dict(shipped)
@@ -159,7 +161,7 @@ def has_role_router(model: Any) -> bool:
     return "task" in names
 
 
-def build_route_arguments(route: Role | None) -> dict[str, Role]:
+def make_task_argument_for_encoder(route: Role | None) -> dict[str, Role]:
     """What tells the library's `encode`, `preprocess` and `forward` the route; nothing where there is none."""
     return {} if route is None else {"task": route}
 
@@ -173,7 +175,7 @@ def find_role_tokenizer(model: Any, role: Role | None) -> Any:
     return routes[name][0] if name in routes else model
 
 
-def find_tokens_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+def find_token_positions_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     """Places of the tokens of what follows the `prompt`, special ones left out."""
     # By its end: a piece that begins with the prompt's last space is the text's.
     return np.array(
@@ -188,9 +190,9 @@ def find_tokens_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np
     )
 
 
-def locate_tokens_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+def find_character_spans_after_prompt(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     """First character and end of the tokens of what follows the `prompt`, counted from there, (tokens, 2)."""
-    own = find_tokens_after_prompt(encoding, prompt)
+    own = find_token_positions_after_prompt(encoding, prompt)
     places = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)[own]
     return np.maximum(places - len(prompt), 0)
 
@@ -214,7 +216,7 @@ class ModelTokenLimit:
         return sum(len(row) > self.tokens for row in ids)
 
 
-class TokenVectorReader:
+class ModelTokenVectorExtractor:
     """Token vectors of `model`, by its `route` where it has routes. UsageError for a tokenizer that does not say
     where its tokens stand."""
 
@@ -236,14 +238,16 @@ class TokenVectorReader:
         """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
-        return [(len(encoding.ids), find_tokens_after_prompt(encoding, prompt)) for encoding in encodings]
+        return [
+            (len(encoding.ids), find_token_positions_after_prompt(encoding, prompt)) for encoding in encodings
+        ]
 
     def find(self, texts: Sequence[str], prompt: str) -> list[NDArray[np.int64]]:
         """First character and end of each of a text's own tokens, (tokens, 2) per text, however long it is."""
         whole = [prompt + text for text in texts]
         # Longer texts than the model reads are wanted here, and the tokenizer warns of them.
         encodings = self._tokenizer(whole, truncation=False, verbose=False).encodings if whole else []
-        return [locate_tokens_after_prompt(encoding, prompt) for encoding in encodings]
+        return [find_character_spans_after_prompt(encoding, prompt) for encoding in encodings]
 
     def read(
         self,
@@ -256,7 +260,7 @@ class TokenVectorReader:
         try:
             states = self._model.encode(
                 list(texts), prompt=prompt, batch_size=batch_size, output_value="token_embeddings",
-                show_progress_bar=False, **build_route_arguments(self._route)
+                show_progress_bar=False, **make_task_argument_for_encoder(self._route)
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
             raise ModelError(
@@ -330,7 +334,7 @@ class PaddedBatch:
 
 
 @dataclass
-class BatchJoiner:
+class EncoderBatchMerger:
     """`run` gives the vectors (rows, dim) of one batch or several of one width, in order; `halve` a batch in two of the
     same width; `no_memory` says that an error means the card is full."""
 
@@ -354,7 +358,7 @@ class BatchJoiner:
             widths[batch.width].append(i)
         for width, places in widths.items():
             while places:
-                taken = self._count_next_batches(
+                taken = self._count_batches_to_join(
                     batches, places, alone=width is None or self._is_joining_hopeless
                 )
                 group, places = places[:taken], places[taken:]
@@ -367,7 +371,7 @@ class BatchJoiner:
     def _is_joining_hopeless(self) -> bool:
         return len(self.same) >= _HOPELESS and not any(self.same.values())
 
-    def _count_next_batches(
+    def _count_batches_to_join(
         self, batches: Sequence[PaddedBatch], places: Sequence[int], *, alone: bool
     ) -> int:
         """How many of the places to take together: one at least, more while they have at most `tokens`."""
@@ -381,10 +385,10 @@ class BatchJoiner:
     def _run_group(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
         shape = (sum(batch.rows for batch in group), group[0].width or 0)
         if len(group) == 1 or self.same.get(shape) is False:
-            return self._run_each_alone(group)
+            return self._run_each_batch_alone(group)
         try:
             start = self.clock()
-            parts = self._split_group_vectors(self.run(group), group)
+            parts = self._split_vectors_by_batch(self.run(group), group)
             seconds = self.clock() - start
         except Exception as error:
             if not self.no_memory(error):
@@ -394,22 +398,22 @@ class BatchJoiner:
             middle = len(group) // 2
             return [*self._run_group(group[:middle]), *self._run_group(group[middle:])]
         if shape not in self.same:
-            alone = self._run_each_alone(group)
+            alone = self._run_each_batch_alone(group)
             self.same[shape] = all(a.tobytes() == b.tobytes() for a, b in zip(parts, alone, strict=True))
             # The vectors of each batch alone, whatever the comparison says: later ones must equal these.
             return alone
-        self._raise_token_limit(sum(batch.tokens for batch in group), seconds)
+        self._double_token_limit_if_faster(sum(batch.tokens for batch in group), seconds)
         return parts
 
-    def _run_each_alone(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
+    def _run_each_batch_alone(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
         parts = []
         for batch in group:
             start = self.clock()
-            parts.append(self._run_single_batch(batch))
-            self._raise_token_limit(batch.tokens, self.clock() - start)
+            parts.append(self._encode_single_batch(batch))
+            self._double_token_limit_if_faster(batch.tokens, self.clock() - start)
         return parts
 
-    def _run_single_batch(self, batch: PaddedBatch) -> Vectors:
+    def _encode_single_batch(self, batch: PaddedBatch) -> Vectors:
         try:
             return self.run([batch])
         except Exception as error:
@@ -422,13 +426,13 @@ class BatchJoiner:
                 ) from error
         self._warn_of_halved_batches()
         upper, lower = self.halve(batch)
-        return np.concatenate([self._run_single_batch(upper), self._run_single_batch(lower)])
+        return np.concatenate([self._encode_single_batch(upper), self._encode_single_batch(lower)])
 
-    def _split_group_vectors(self, vectors: Vectors, group: Sequence[PaddedBatch]) -> list[Vectors]:
+    def _split_vectors_by_batch(self, vectors: Vectors, group: Sequence[PaddedBatch]) -> list[Vectors]:
         ends = np.cumsum([batch.rows for batch in group])[:-1]
         return [np.ascontiguousarray(part) for part in np.split(vectors, ends)]
 
-    def _raise_token_limit(self, tokens: int, seconds: float) -> None:
+    def _double_token_limit_if_faster(self, tokens: int, seconds: float) -> None:
         """Twice as many from now on, if as many as are allowed were done, and faster than before."""
         if self._settled or 2 * tokens <= self.tokens or seconds <= 0:
             return

@@ -14,9 +14,9 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.systems.encoders.batches import check_vectors_finite
 from embassay.systems.encoders.multivector import (
-    IndependentChunkEncoding,
+    IndependentTextEncoder,
     Rows,
-    SentenceTransformersModel,
+    SparseOrColbertModel,
     TextwiseMultiVectorEncoder,
 )
 
@@ -55,7 +55,7 @@ class ColbertEncoder(TextwiseMultiVectorEncoder):
     joins_chunks = True
 
     def __post_init__(self) -> None:
-        self._torch = SentenceTransformersModel(
+        self._torch = SparseOrColbertModel(
             "MultiVectorEncoder", self.target, self.revision, system="colbert", device=self.device, dtype=self.dtype,
             trained=_is_colbert_model, since="6.2"
         )  # fmt: skip
@@ -66,7 +66,9 @@ class ColbertEncoder(TextwiseMultiVectorEncoder):
         self._limit = self._torch.limit(read)
         self.max_tokens = self._limit.tokens
         self.similarity = str(model.similarity_fn_name)
-        self._alone = IndependentChunkEncoding(self._encode_rows, card=self._torch.card, threads=True)
+        self._alone = IndependentTextEncoder(
+            self._encode_texts_to_token_vectors, card=self._torch.card, threads=True
+        )
         self.chunk_size = self._alone.chunk_size
         self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
         self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)
@@ -83,7 +85,7 @@ class ColbertEncoder(TextwiseMultiVectorEncoder):
         shipped = (self._torch.model.prompts or {}).get("document") if prompt is None else prompt
         return self._limit.count_texts_over_limit(texts, shipped or "")
 
-    def _encode_rows(self, texts: list[str], role: Role | None) -> list[Rows]:
+    def _encode_texts_to_token_vectors(self, texts: list[str], role: Role | None) -> list[Rows]:
         model, query = self._torch.model, role == "query"
         encode = model.encode_query if query else model.encode_document
         prompt = self.query_prompt if query else self.document_prompt

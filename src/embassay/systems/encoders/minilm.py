@@ -18,7 +18,7 @@ from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.encoders.batches import (
     Batch,
     batch_by_equal_length,
-    locate_tokens_after_prompt,
+    find_character_spans_after_prompt,
     run_batches_on_all_cores,
 )
 from embassay.systems.encoders.onnx_model import (
@@ -28,8 +28,8 @@ from embassay.systems.encoders.onnx_model import (
     OnnxComputeOptions,
     Precision,
     build_bert_onnx_graph,
-    find_openvino_version,
     load_onnx_model,
+    parse_openvino_version_from_identity,
 )
 from embassay.systems.models import find_package_folder, read_verified_file
 
@@ -72,7 +72,7 @@ class MiniLMEncoder:
         self._graph = _load_model_from_weights(content, computation)
         self._batch_tokens = computation.tokens
         self.identity = _encoder_identity(computation, self._graph)
-        self.tokenizer = _make_tokenizer(tokenizer, self.max_tokens)
+        self.tokenizer = _make_truncating_tokenizer(tokenizer, self.max_tokens)
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
         self._whole: Tokenizer | None = None
 
@@ -87,7 +87,7 @@ class MiniLMEncoder:
         ids = [encoding.ids for encoding in self._tokenize(texts)]
 
         def fill_vectors(rows: Batch) -> None:
-            vectors[rows] = self._embed_token_ids([ids[row] for row in rows])
+            vectors[rows] = self._embed_tokenized_texts([ids[row] for row in rows])
 
         run_batches_on_all_cores(
             fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens)
@@ -123,7 +123,9 @@ class MiniLMEncoder:
         if self._whole is None:
             self._whole = type(self.tokenizer).from_str(self.tokenizer.to_str())
             self._whole.no_truncation()
-        return [locate_tokens_after_prompt(encoding) for encoding in self._whole.encode_batch(list(texts))]
+        return [
+            find_character_spans_after_prompt(encoding) for encoding in self._whole.encode_batch(list(texts))
+        ]
 
     def finish_mean_vectors(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
         """Means of token vectors, (n, 384), at length 1."""
@@ -133,7 +135,7 @@ class MiniLMEncoder:
         """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""
         return sum(bool(encoding.overflowing) for encoding in self._tokenize(texts))
 
-    def _embed_token_ids(self, ids: list[list[int]]) -> NDArray[np.float32]:
+    def _embed_tokenized_texts(self, ids: list[list[int]]) -> NDArray[np.float32]:
         # The mean's divisor goes with the norm.
         total = self._compute_hidden_states(ids).sum(axis=1)
         return np.asarray(total / np.sqrt(np.square(total).sum(axis=1, keepdims=True)), dtype=np.float32)
@@ -192,10 +194,10 @@ def _encoder_identity(asked: OnnxComputeOptions, graph: LoadedOnnxModel) -> str:
     base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{base}:int8:onnxruntime-{graph.version}"
-    return f"{base}:{graph.version}" if find_openvino_version(graph.version) else base
+    return f"{base}:{graph.version}" if parse_openvino_version_from_identity(graph.version) else base
 
 
-def _make_tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
+def _make_truncating_tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_buffer(content)

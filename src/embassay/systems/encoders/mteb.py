@@ -51,7 +51,7 @@ class MtebEncoder:
             role: _find_mteb_task(library, self.task or default).metadata
             for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
         }
-        self._model = self._load_model(meta)
+        self._model = self._load_registered_mteb_model(meta)
         inner = getattr(self._model, "model", None)
         self._limit = ModelTokenLimit(
             getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None)
@@ -114,7 +114,7 @@ class MtebEncoder:
             )
         return meta
 
-    def _load_model(self, meta: Any) -> Any:
+    def _load_registered_mteb_model(self, meta: Any) -> Any:
         try:
             model = meta.load_model(device=self.device or read_requested_device())
         except Exception as error:  # a model of the registry may raise anything

@@ -37,7 +37,7 @@ _ON_CARD = 64
 _WINDOW = 256
 
 
-class IndependentChunkEncoding:
+class IndependentTextEncoder:
     """Chunks of texts whose vectors depend on no other text: on a processor a text is a chunk and a batch of its own,
     and as many are read at once as there are cores; a card gets chunks of 64. `read(texts, role)` is the model."""
 
@@ -60,13 +60,13 @@ class IndependentChunkEncoding:
             for batch in batches:
                 fill_rows(batch)
             return make_ragged_array(result)
-        start = self._limit_to_one_thread if self._threads else None
+        start = self._set_torch_to_one_thread if self._threads else None
         # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
         for part in (batches[:1], batches[1:]):
             run_batches_on_all_cores(fill_rows, part, start=start)
         return make_ragged_array(result)
 
-    def encode_chunks_together(
+    def iterate_encoded_chunks_by_position(
         self, chunks: Sequence[Sequence[str]], role: Role | None
     ) -> Iterator[tuple[int, Ragged]]:
         """The rows of every chunk by its position, some chunks at a time."""
@@ -78,7 +78,7 @@ class IndependentChunkEncoding:
                 yield i, make_ragged_array([next(rows) for _ in chunk])
 
     @staticmethod
-    def _limit_to_one_thread() -> None:
+    def _set_torch_to_one_thread() -> None:
         import torch
 
         torch.set_num_threads(1)
@@ -87,7 +87,7 @@ class IndependentChunkEncoding:
 class TextwiseMultiVectorEncoder:
     """An encoder of many vectors for a text, which depend on no other text."""
 
-    _alone: IndependentChunkEncoding
+    _alone: IndependentTextEncoder
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
         """The rows of each text, as the model gives them: (rows, width) float32."""
@@ -97,10 +97,10 @@ class TextwiseMultiVectorEncoder:
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
     ) -> Iterator[tuple[int, Ragged]]:
         """Encode all chunks together, and give the result of each by its position."""
-        return self._alone.encode_chunks_together(chunks, role)
+        return self._alone.iterate_encoded_chunks_by_position(chunks, role)
 
 
-class SentenceTransformersModel:
+class SparseOrColbertModel:
     """A model of sentence-transformers' class `kind` in torch: `target` of the hub at `revision`, or a folder.
 
     `trained(configs)` says whether what config.json and config_sentence_transformers.json hold is such a model; from

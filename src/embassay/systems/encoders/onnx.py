@@ -18,9 +18,9 @@ from embassay.systems.encoders.batches import (
     Batch,
     PromptTask,
     batch_by_equal_length,
-    choose_known_prompt_model,
+    choose_model_facts_for_prompts,
     choose_role_prompts,
-    find_tokens_after_prompt,
+    find_token_positions_after_prompt,
     run_batches_on_all_cores,
     warn_if_prompts_missing,
 )
@@ -81,7 +81,7 @@ class OnnxEncoder:
         self._folder = folder
         self._set_prompts()
         self.similarity = folder.similarity()
-        self.max_tokens = self._choose_token_limit(folder)
+        self.max_tokens = self._set_input_truncation_length(folder)
         self.dim = self.encode([""]).shape[1]
         self.identity = self._build_identity(folder)
 
@@ -128,7 +128,7 @@ class OnnxEncoder:
         def fill_token_vectors(batch: Batch) -> None:
             for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
                 tokens[row] = np.asarray(
-                    hidden[find_tokens_after_prompt(encodings[row], before)], dtype=np.float32
+                    hidden[find_token_positions_after_prompt(encodings[row], before)], dtype=np.float32
                 )
 
         run_batches_on_all_cores(
@@ -149,10 +149,10 @@ class OnnxEncoder:
         chosen: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        known = choose_known_prompt_model(self.family, None)
+        known = choose_model_facts_for_prompts(self.family, None)
         self.prompts = choose_role_prompts(chosen, own=shipped, default=default, known=known, task=self.task)
         warn_if_prompts_missing(self.prompts, chosen, known, system=self.name, model=self._folder.path.name)
-        self.uses_roles = self.prompts.has_role_prompts
+        self.uses_roles = self.prompts.has_different_prompts_by_role
 
     def _tokenize_with_prompt(self, texts: Sequence[str], prompt: str) -> list[Encoding]:
         whole = [prompt + text for text in texts]
@@ -173,7 +173,7 @@ class OnnxEncoder:
         # A vector of zeros stays one.
         return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
 
-    def _choose_token_limit(self, folder: OnnxModelFolder) -> int | None:
+    def _set_input_truncation_length(self, folder: OnnxModelFolder) -> int | None:
         limit = folder.max_tokens() if self.max_length is None else self.max_length
         if limit is None:
             return None

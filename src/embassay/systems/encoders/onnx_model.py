@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from embassay.errors import ModelError, UsageError
 from embassay.limits import parse_bounded_json
 from embassay.machine import count_cores as available_cores
-from embassay.systems.encoders.batches import read_library_prompts
+from embassay.systems.encoders.batches import complete_model_prompts_by_role
 from embassay.systems.models import OF_LIBRARY, format_first_error_line
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class OnnxComputeOptions:
         return named if self.backend == "auto" else self.backend  # type: ignore[return-value]
 
 
-class UnusableModel(Exception):
+class OnnxModelLoadError(Exception):
     """A model that cannot be loaded; what is wrong, to stand behind the name of its file."""
 
 
@@ -119,7 +119,7 @@ def load_onnx_model(model: Path | bytes, asked: OnnxComputeOptions) -> LoadedOnn
     )
 
 
-def find_openvino_version(identity: str) -> str | None:
+def parse_openvino_version_from_identity(identity: str) -> str | None:
     """The OpenVINO that an encoder of this identity computes in, `openvino-2026.4.1`; None where it does not."""
     match = _OPENVINO.search(identity)
     return match[0] if match else None
@@ -135,7 +135,7 @@ class _OnnxRuntimeModel:
         try:
             self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have no public root
-            raise UnusableModel(
+            raise OnnxModelLoadError(
                 f"is not a model that onnxruntime can load: {format_first_error_line(error)}"
             ) from error
         self.inputs: Mapping[str, np.dtype[Any]] = {
@@ -154,17 +154,17 @@ def _compile_in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) ->
     """The model in OpenVINO; None where it cannot be there, or might be another, and it was not asked for."""
     try:
         graph = openvino.Core().read_model(model if isinstance(model, bytes) else str(model))
-        if forced or _has_only_common_types(graph):
+        if forced or _has_backend_independent_types(graph):
             return _OpenVinoStreams(openvino, graph)
     except Exception as error:  # its errors are RuntimeError and what its parts raise
         if forced:
-            raise UnusableModel(
+            raise OnnxModelLoadError(
                 f"is not a model that OpenVINO can load: {format_first_error_line(error)}"
             ) from error
     return None
 
 
-def _has_only_common_types(model: Any) -> bool:
+def _has_backend_independent_types(model: Any) -> bool:
     return all(
         out.get_element_type().get_type_name() in _SAME_IN_BOTH
         for node in model.get_ops()
@@ -225,7 +225,7 @@ def _quantize_weights_to_int8(model: Path | bytes, asked: OnnxComputeOptions) ->
             )  # fmt: skip
             return path.read_bytes()
     except Exception as error:  # the quantiser's errors have no root in common
-        raise UnusableModel(f"cannot be quantized to int8: {format_first_error_line(error)}") from error
+        raise OnnxModelLoadError(f"cannot be quantized to int8: {format_first_error_line(error)}") from error
 
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -274,7 +274,7 @@ class _BertGraphBuilder:
         )
         inputs = [
             "input_ids", "", self._add_constant("words", words), self._add_constant("positions", positions), "",
-            *self._store_norm_weights("embeddings.LayerNorm.")
+            *self._add_norm_weights_to_graph("embeddings.LayerNorm.")
         ]  # fmt: skip
         self._add_node("EmbedLayerNormalization", inputs, ["embedded", "mask_index"], epsilon=_EPSILON)
         return "embedded"
@@ -292,7 +292,7 @@ class _BertGraphBuilder:
         attended = self._add_node("Attention", inputs, [prefix + "attended"], num_heads=heads)
         hidden = self._project_and_add(prefix + "attention.output.", attended, hidden)
         wide = self._add_matmul(prefix + "intermediate.dense.", hidden)
-        bias_name = self._store_weight(prefix + "intermediate.dense.bias")
+        bias_name = self._add_weight_constant_to_graph(prefix + "intermediate.dense.bias")
         wide = self._add_node("BiasGelu", [wide, bias_name], [prefix + "gelu"])
         return self._project_and_add(prefix + "output.", wide, hidden)
 
@@ -315,19 +315,24 @@ class _BertGraphBuilder:
 
     def _project_and_add(self, prefix: str, wide: str, residual: str) -> str:
         inputs = [
-            self._add_matmul(prefix + "dense.", wide), residual, *self._store_norm_weights(prefix + "LayerNorm."),
-            self._store_weight(prefix + "dense.bias")
-        ]  # fmt: skip
+            self._add_matmul(prefix + "dense.", wide),
+            residual,
+            *self._add_norm_weights_to_graph(prefix + "LayerNorm."),
+            self._add_weight_constant_to_graph(prefix + "dense.bias"),
+        ]
         return self._add_node("SkipLayerNormalization", inputs, [prefix + "out"], epsilon=_EPSILON)
 
     def _add_matmul(self, prefix: str, name: str) -> str:
         kernel = self._add_constant(prefix + "kernel", self._weights[prefix + "weight"].T)
         return self._add_node("MatMul", [name, kernel], [prefix + "product"], domain="")
 
-    def _store_norm_weights(self, prefix: str) -> list[str]:
-        return [self._store_weight(prefix + "weight"), self._store_weight(prefix + "bias")]
+    def _add_norm_weights_to_graph(self, prefix: str) -> list[str]:
+        return [
+            self._add_weight_constant_to_graph(prefix + "weight"),
+            self._add_weight_constant_to_graph(prefix + "bias"),
+        ]
 
-    def _store_weight(self, name: str) -> str:
+    def _add_weight_constant_to_graph(self, name: str) -> str:
         return self._add_constant(name, self._weights[name])
 
     def _add_constant(self, name: str, array: NDArray[np.float32]) -> str:
@@ -401,9 +406,9 @@ class OnnxModelFolder:
 
     def has_normalize_module(self) -> bool:
         """Whether modules.json has a module that brings vectors to length 1."""
-        return any(kind == "Normalize" for kind, _ in self.list_modules())
+        return any(kind == "Normalize" for kind, _ in self.list_module_kinds_and_folders())
 
-    def list_modules(self) -> list[tuple[str, str]]:
+    def list_module_kinds_and_folders(self) -> list[tuple[str, str]]:
         """Kind and folder of each module of modules.json; none where there is no such file."""
         listed = self.read("modules.json", list)
         modules = [
@@ -436,7 +441,7 @@ class OnnxModelFolder:
         """The prompts of config_sentence_transformers.json by name, and the name of the default one."""
         config = self.read(OF_LIBRARY)
         shipped = config.get("prompts")
-        own = read_library_prompts(shipped if isinstance(shipped, dict) else {})
+        own = complete_model_prompts_by_role(shipped if isinstance(shipped, dict) else {})
         return own, config.get("default_prompt_name")
 
     def similarity(self) -> str:
@@ -458,7 +463,7 @@ class OnnxModelFolder:
         return content
 
     def _find_module_folder(self, kind: str, usual: str) -> str:
-        return next((path for name, path in self.list_modules() if name == kind), usual)
+        return next((path for name, path in self.list_module_kinds_and_folders() if name == kind), usual)
 
 
 def open_onnx_folder(target: str) -> OnnxModelFolder:
@@ -542,7 +547,7 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
     if path is not None:
-        return _make_onnx_graph(path, path, asked)
+        return _load_onnx_graph(path, path, asked)
     if file is not None:
         raise ModelError(f"{folder.path / file} is missing.")
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
@@ -557,7 +562,7 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
             f"for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return _make_onnx_graph(
+    return _load_onnx_graph(
         _build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked
     )
 
@@ -579,8 +584,8 @@ def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> byte
         ) from error
 
 
-def _make_onnx_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
+def _load_onnx_graph(model: Path | bytes, origin: Path, asked: OnnxComputeOptions) -> OnnxGraph:
     try:
         return OnnxGraph(load_onnx_model(model, asked), origin)
-    except UnusableModel as error:
+    except OnnxModelLoadError as error:
         raise ModelError(f"{origin} {error}") from error

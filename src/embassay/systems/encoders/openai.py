@@ -12,7 +12,12 @@ import numpy as np
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.server import EncoderPromptOptions, ServedEncoder, ServedModel, Vectors
+from embassay.systems.encoders.server import (
+    EncoderPromptOptions,
+    ServedEncoder,
+    ServedModelDescription,
+    Vectors,
+)
 from embassay.systems.models import find_known_model
 from embassay.systems.remote import Ledger, MalformedServerAnswer, ServerReply, TokenPrice
 from embassay.systems.remote.calls import is_field_refused
@@ -52,7 +57,7 @@ class OpenAIEncoder(ServedEncoder):
         # A server that is told the role adds its own.
         adds_itself = bool(input_type) and prompts == EncoderPromptOptions()
         before = {} if adds_itself else prompts.before(name or f"openai:{target}", target, listed)
-        served = ServedModel(
+        served = ServedModelDescription(
             name=name or f"openai:{target}",
             identity=_encoder_identity(
                 target, dimensions, server.describe_server_identity(address), before, input_type
@@ -80,14 +85,14 @@ class OpenAIEncoder(ServedEncoder):
         """One call of /embeddings, whose vectors are sent as numbers."""
         answer = await self._create_embeddings(texts, "float", role)
         rows = [_read_number_vector(row) for row in _read_sent_embeddings(answer, len(texts))]
-        return ServerReply(_stack_rows(rows), self.usage(_read_server_token_count(answer), texts))
+        return ServerReply(_stack_server_vectors(rows), self.usage(_read_server_token_count(answer), texts))
 
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
         have; else the first text is asked for once more in numbers, which say what its bytes are."""
 
-        async def send_text_request() -> ServerReply[Any]:
-            answer = await self._request_any_format(texts, role)
+        async def request_embeddings_of_texts() -> ServerReply[Any]:
+            answer = await self._request_embeddings_base64_or_float(texts, role)
             rows = _read_sent_embeddings(answer, len(texts))
             read = self._read_vectors(rows)
             sent: Any = rows if read is None else self._check_vectors(read, len(texts))
@@ -95,11 +100,11 @@ class OpenAIEncoder(ServedEncoder):
 
         tokens, price = sum(count_or_bound_tokens(texts, self.tokenizer)), self.served.price
         sent: Any = await self._calls.do(
-            send_text_request, tokens=tokens, usd=price.usd(tokens) if price else None
+            request_embeddings_of_texts, tokens=tokens, usd=price.usd(tokens) if price else None
         )
         if isinstance(sent, np.ndarray):
             return sent
-        numbers = await self._ask_first_in_numbers(texts[:1], role)
+        numbers = await self._request_first_text_as_numbers(texts[:1], role)
         if isinstance(numbers, bytes):
             self._bytes = _guess_number_type_of_bytes(sent)
             if self._bytes is None:
@@ -108,14 +113,14 @@ class OpenAIEncoder(ServedEncoder):
                     mend="Pass the number of dimensions: dimensions=N.",
                 )
         else:
-            self._bytes = _find_type_matching_numbers(sent[0], numbers[0])
+            self._bytes = _detect_number_type_of_bytes(sent[0], numbers[0])
         if self._bytes is not None:
             return self._check_vectors(_unpack_byte_vectors(sent, self._bytes), len(texts))
         self._format = "float"
         rest = [await self._ask_server(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
 
-    async def _ask_first_in_numbers(self, texts: Sequence[str], role: Role | None) -> Any:
+    async def _request_first_text_as_numbers(self, texts: Sequence[str], role: Role | None) -> Any:
         """The vector of a text (1, dim), asked for in numbers; its bytes where the server sends base64 all the same."""
 
         async def send_number_request() -> ServerReply[Any]:
@@ -124,7 +129,7 @@ class OpenAIEncoder(ServedEncoder):
             sent: Any = (
                 row
                 if isinstance(row, bytes)
-                else self._check_vectors(_stack_rows([_read_number_vector(row)]), 1)
+                else self._check_vectors(_stack_server_vectors([_read_number_vector(row)]), 1)
             )
             return ServerReply(sent, self.usage(_read_server_token_count(answer), texts))
 
@@ -136,7 +141,7 @@ class OpenAIEncoder(ServedEncoder):
     def _read_vectors(self, rows: Sequence[Any]) -> Vectors | None:
         """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
         if not all(isinstance(row, bytes) for row in rows):
-            return _stack_rows([_read_number_vector(row) for row in rows])
+            return _stack_server_vectors([_read_number_vector(row) for row in rows])
         if self._bytes is not None:
             return _unpack_byte_vectors(rows, self._bytes)
         if self._dim is None or len(rows[0]) != 4 * self._dim:
@@ -147,7 +152,7 @@ class OpenAIEncoder(ServedEncoder):
         self._bytes = _FLOAT32
         return vectors
 
-    async def _request_any_format(self, texts: Sequence[str], role: Role | None) -> Any:
+    async def _request_embeddings_base64_or_float(self, texts: Sequence[str], role: Role | None) -> Any:
         try:
             return await self._create_embeddings(texts, self._format, role)
         except Exception as error:
@@ -237,10 +242,10 @@ def _unpack_byte_vectors(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
         raise MalformedServerAnswer(UNREADABLE) from None
     # A float64 beyond float32 becomes infinite, which later checks turn down without a warning.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _stack_rows([row.astype(np.float32) for row in read])
+        return _stack_server_vectors([row.astype(np.float32) for row in read])
 
 
-def _stack_rows(rows: Sequence[Vectors]) -> Vectors:
+def _stack_server_vectors(rows: Sequence[Vectors]) -> Vectors:
     try:
         return np.stack(rows)
     except ValueError:
@@ -276,7 +281,7 @@ def _guess_number_type_of_bytes(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     return likely[0] if len(likely) == 1 else None
 
 
-def _find_type_matching_numbers(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+def _detect_number_type_of_bytes(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
     """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
     for kind in _KINDS:
         if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):

@@ -21,20 +21,20 @@ from embassay.errors import ModelError, UsageError
 from embassay.machine import read_requested_device
 from embassay.systems.encoders.batches import (
     Batch,
-    BatchJoiner,
+    EncoderBatchMerger,
     ModelTokenLimit,
+    ModelTokenVectorExtractor,
     PaddedBatch,
     PromptTask,
     RolePrompts,
-    TokenVectorReader,
     batch_by_similar_length,
-    build_route_arguments,
     check_vectors_finite,
-    choose_known_prompt_model,
+    choose_model_facts_for_prompts,
     choose_role_prompts,
+    complete_model_prompts_by_role,
     find_role_tokenizer,
     has_role_router,
-    read_library_prompts,
+    make_task_argument_for_encoder,
     run_batches_on_all_cores,
     warn_if_prompts_missing,
 )
@@ -43,6 +43,7 @@ from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     ModelWeightsLocation,
+    describe_system_for_non_embedding_folder,
     find_foreign_code_repositories,
     find_known_model,
     find_weights_and_library,
@@ -51,7 +52,6 @@ from embassay.systems.models import (
     is_pickle_refusal,
     is_revision_pinned,
     read_model_configuration,
-    suggest_system_for_folder,
 )
 
 _BACKENDS = {"onnx": "optimum.onnxruntime", "openvino": "optimum.intel"}
@@ -95,14 +95,14 @@ class SentenceTransformer:
     code_revision: str | None = None
 
     def __post_init__(self) -> None:
-        self._check_settings()
+        self._check_encoder_settings()
         weights, library = find_weights_and_library(
             _import_sentence_transformers, self.target, self.revision, system="st"
         )
-        self._check_remote_code(weights)
+        self._check_foreign_code_is_pinned(weights)
         self._model = self._load_model(library, weights)
         self._cards: dict[Role | None, TorchBatchRunner] = {}
-        self._states: dict[Role | None, TokenVectorReader] = {}
+        self._states: dict[Role | None, ModelTokenVectorExtractor] = {}
         self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"
         self._batch = self.batch_size or (_CARD_BATCH if self.joins_chunks else _BATCH)
         self._set_max_length()
@@ -116,13 +116,13 @@ class SentenceTransformer:
         self.prompts = self._choose_prompts()
         said = self._model.similarity_fn_name or "cosine"
         self.similarity = str(getattr(said, "value", said))
-        self.has_routes, width = self._probe_routes_and_width()
+        self.has_routes, width = self._probe_role_routes_and_vector_width()
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
             raise UsageError(
                 f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} is impossible."
             )
         self.dim = self.truncate_dim or width
-        self.uses_roles = self.prompts.has_role_prompts or self.has_routes
+        self.uses_roles = self.prompts.has_different_prompts_by_role or self.has_routes
         self.chunk_size = max(_CHUNK, self._batch)
         self.identity = self._build_identity(library)
 
@@ -131,7 +131,7 @@ class SentenceTransformer:
         twin = copy(self)
         twin.task, twin.name = task, name
         twin.prompts = twin._choose_prompts()
-        twin.uses_roles = twin.prompts.has_role_prompts or twin.has_routes
+        twin.uses_roles = twin.prompts.has_different_prompts_by_role or twin.has_routes
         twin.identity = twin._build_identity(_import_sentence_transformers())
         return twin
 
@@ -144,19 +144,19 @@ class SentenceTransformer:
 
         def fill_vectors(rows: Batch) -> None:
             vectors[rows] = self._encode_vectors(
-                [texts[row] for row in rows], prompt, self._choose_route(role)
+                [texts[row] for row in rows], prompt, self._choose_encoder_route_for_role(role)
             )[:, : self.dim]
 
-        self._run_in_batches(fill_vectors, texts)
+        self._call_function_for_each_batch(fill_vectors, texts)
         return vectors
 
     def encode_together(
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """`encode` of every chunk by its position, bit by bit, with more texts on the card at once than a chunk has."""
-        for position, vectors in self._make_torch_runner(self._choose_route(role)).encode_each_chunk(
-            chunks, self.prompts.of(role)
-        ):
+        for position, vectors in self._make_torch_runner(
+            self._choose_encoder_route_for_role(role)
+        ).encode_each_chunk(chunks, self.prompts.of(role)):
             yield position, vectors[:, : self.dim]
 
     def _make_torch_runner(self, route: Role | None) -> TorchBatchRunner:
@@ -169,7 +169,10 @@ class SentenceTransformer:
     ) -> list[NDArray[np.float32]]:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
         tokenizer does not say where a token stands."""
-        prompt, states = self.prompts.of(role), self._open_token_vector_reader(self._choose_route(role))
+        prompt, states = (
+            self.prompts.of(role),
+            self._open_token_vector_reader(self._choose_encoder_route_for_role(role)),
+        )
         places = states.find_own_token_places(texts, prompt)
         tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
@@ -178,7 +181,7 @@ class SentenceTransformer:
             for row, hidden in zip(rows, states.read(*part, prompt, self._batch), strict=True):
                 tokens[row] = hidden
 
-        self._run_in_batches(fill_token_states, texts)
+        self._call_function_for_each_batch(fill_token_states, texts)
         return tokens
 
     @property
@@ -197,7 +200,9 @@ class SentenceTransformer:
             return None
         return (
             self.max_tokens
-            - self._open_token_vector_reader(None).find_own_token_places([""], self.prompts.of("document"))[0][0]
+            - self._open_token_vector_reader(None).find_own_token_places([""], self.prompts.of("document"))[
+                0
+            ][0]
         )
 
     def locate_text_tokens(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -224,16 +229,16 @@ class SentenceTransformer:
         """The module that makes a vector of a text of its tokens'; None where there is none."""
         return next((module for module in self._model if type(module).__name__ == "Pooling"), None)
 
-    def _open_token_vector_reader(self, route: Role | None) -> TokenVectorReader:
+    def _open_token_vector_reader(self, route: Role | None) -> ModelTokenVectorExtractor:
         if route not in self._states:
-            self._states[route] = TokenVectorReader(self._model, route)
+            self._states[route] = ModelTokenVectorExtractor(self._model, route)
         return self._states[route]
 
-    def _choose_route(self, role: Role | None) -> Role | None:
+    def _choose_encoder_route_for_role(self, role: Role | None) -> Role | None:
         """The route of a text of this role; None, which the library takes for none, where the model has no routes."""
         return role if self.has_routes else None
 
-    def _run_in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
+    def _call_function_for_each_batch(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
         batches = batch_by_similar_length(texts, self._batch)
         if self.backend == "torch" and self._model.device.type == "cpu":
             import torch
@@ -247,7 +252,7 @@ class SentenceTransformer:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
         return self._limit.count_texts_over_limit(texts, self.prompts.longest_prompt)
 
-    def _check_settings(self) -> None:
+    def _check_encoder_settings(self) -> None:
         if self.backend != "torch":
             if self.dtype != "float32":
                 raise UsageError(
@@ -255,7 +260,7 @@ class SentenceTransformer:
                 )
             _check_backend_installed(self.backend)
         folder = Path(self.target).expanduser()
-        if mend := suggest_system_for_folder(folder, self.target):
+        if mend := describe_system_for_non_embedding_folder(folder, self.target):
             raise UsageError(
                 f"{self.name!r} is not an embedding model, according to its folder.", mend=mend.strip()
             )
@@ -268,7 +273,7 @@ class SentenceTransformer:
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
-    def _check_remote_code(self, weights: ModelWeightsLocation) -> None:
+    def _check_foreign_code_is_pinned(self, weights: ModelWeightsLocation) -> None:
         foreign = find_foreign_code_repositories(weights) if self.trust_remote_code else ()
         if foreign and not is_revision_pinned(self.code_revision):
             raise UsageError(
@@ -304,7 +309,7 @@ class SentenceTransformer:
             ) from error
         return model
 
-    def _probe_routes_and_width(self) -> tuple[bool, int]:
+    def _probe_role_routes_and_vector_width(self) -> tuple[bool, int]:
         """Whether the model reads queries and documents by routes of their own, and the width of its vectors.
         ModelError where the two routes' vectors cannot be compared."""
         # These calls also fix how the tokenizer cuts and pads, which threads must not do at the same time.
@@ -327,13 +332,13 @@ class SentenceTransformer:
     def _choose_prompts(self) -> RolePrompts:
         shipped = read_model_configuration(self._weights, OF_LIBRARY).get("prompts")
         listed = find_known_model(self._weights.location) if self._weights.folder is None else None
-        known = choose_known_prompt_model(self.family, listed)
+        known = choose_model_facts_for_prompts(self.family, listed)
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
         chosen = choose_role_prompts(
             given,
-            own=read_library_prompts(shipped if isinstance(shipped, dict) else {}),
+            own=complete_model_prompts_by_role(shipped if isinstance(shipped, dict) else {}),
             default=self._model.default_prompt_name,
             known=known,
             task=self.task,
@@ -363,7 +368,7 @@ class SentenceTransformer:
                 batch_size=self._batch,
                 show_progress_bar=False,
                 convert_to_numpy=True,
-                **build_route_arguments(route),
+                **make_task_argument_for_encoder(route),
             )
         except Exception as error:
             mend = "Try a smaller batch_size or max_length." if is_gpu_out_of_memory(error) else ""
@@ -421,8 +426,10 @@ class TorchBatchRunner:
     ) -> None:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
-        self._cut: dict[str, _BatchFeatures] = {}
-        self._joined = BatchJoiner(self._run_model, _split_batch_in_halves, is_gpu_out_of_memory)
+        self._cut: dict[str, _BatchFeatureMaker] = {}
+        self._joined = EncoderBatchMerger(
+            self._run_model_on_joined_batches, _split_batch_in_halves, is_gpu_out_of_memory
+        )
 
     def encode_each_chunk(
         self, chunks: Sequence[Sequence[str]], prompt: str
@@ -431,17 +438,19 @@ class TorchBatchRunner:
         places = iter(range(len(chunks)))
         with ThreadPoolExecutor(1) as pool:
 
-            def prepare_next_window() -> Any:
+            def submit_next_chunk_window() -> Any:
                 # Chunks are read here, since they may be made as they are asked for.
                 group = [(position, chunks[position]) for position in islice(places, WINDOW)]
-                return pool.submit(self._prepare_chunk_window, group, prompt) if group else None
+                return pool.submit(self._prepare_padded_batches_of_chunks, group, prompt) if group else None
 
-            waiting = prepare_next_window()
+            waiting = submit_next_chunk_window()
             while waiting is not None:
-                window, waiting = waiting.result(), prepare_next_window()
-                yield from self._encode_chunk_window(window)
+                window, waiting = waiting.result(), submit_next_chunk_window()
+                yield from self._encode_prepared_chunks(window)
 
-    def _prepare_chunk_window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
+    def _prepare_padded_batches_of_chunks(
+        self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str
+    ) -> list[Any]:
         """Position, number of texts, rows of each batch, and batches of each chunk."""
         window = []
         for position, texts in chunks:
@@ -450,7 +459,7 @@ class TorchBatchRunner:
             window.append((position, len(texts), rows, batches))
         return window
 
-    def _encode_chunk_window(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _encode_prepared_chunks(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         try:
             done = iter(self._joined([batch for _, _, _, batches in window for batch in batches]))
         except ModelError:
@@ -468,14 +477,14 @@ class TorchBatchRunner:
             yield position, vectors
 
     def _make_padded_batch(self, texts: list[str], prompt: str) -> PaddedBatch:
-        cut = self._cut.setdefault(prompt, _BatchFeatures(self._model, prompt, self._route))
+        cut = self._cut.setdefault(prompt, _BatchFeatureMaker(self._model, prompt, self._route))
         features = cut(texts)
         ids = features.get("input_ids")
         # Some models lay the texts of a batch in one row, without filling.
         width = int(ids.shape[1]) if ids is not None and ids.ndim == 2 and len(ids) == len(texts) else None
         return PaddedBatch(len(texts), width, features)
 
-    def _run_model(self, group: Sequence[PaddedBatch]) -> NDArray[np.float32]:
+    def _run_model_on_joined_batches(self, group: Sequence[PaddedBatch]) -> NDArray[np.float32]:
         import torch
 
         joined = dict(group[0].features)
@@ -484,7 +493,7 @@ class TorchBatchRunner:
                 whole = torch.cat([padded.features[name] for padded in group]) if len(group) > 1 else value
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
-            vectors = self._model(joined, **build_route_arguments(self._route))["sentence_embedding"]
+            vectors = self._model(joined, **make_task_argument_for_encoder(self._route))["sentence_embedding"]
         return check_vectors_finite(
             np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype
         )
@@ -501,7 +510,7 @@ _PROBE = (
 _ARRAYS = {"input_ids": "ids", "token_type_ids": "type_ids", "attention_mask": "attention_mask"}
 
 
-class _BatchFeatures:
+class _BatchFeatureMaker:
     """The features of a batch of texts after a prompt, as the library makes them.
 
     Of a small model on a card, the library's way from text to tensor takes longer than the card. So what the tokenizer
@@ -520,17 +529,17 @@ class _BatchFeatures:
         # So many batches were the same both ways: the library's own way is no longer needed.
         if self._compared is not None and self._compared >= _COMPARED:
             return self._make_features_by_tokenizer(texts)
-        features = self._make_features_by_library(texts)
+        features = self._preprocess_texts_with_library(texts)
         if self._compared is not None:
             if not self._compared:
-                self._learn_feature_layout(features)
+                self._learn_tokenized_batch_layout(features)
             alike = self._tokenizer is not None and _has_same_features(
                 features, self._make_features_by_tokenizer(texts)
             )
             self._compared = self._compared + 1 if alike else None
         return features
 
-    def _learn_feature_layout(self, features: Mapping[str, Any]) -> None:
+    def _learn_tokenized_batch_layout(self, features: Mapping[str, Any]) -> None:
         """What a batch consists of, and how the tokenizer is set for it; no tokenizer where that is not known."""
         import torch
         from tokenizers import Tokenizer
@@ -541,15 +550,17 @@ class _BatchFeatures:
         fast = getattr(own, "backend_tokenizer", None)
         if isinstance(fast, Tokenizer) and fast.padding is not None and set(self._names) <= set(_ARRAYS):
             self._tokenizer = Tokenizer.from_str(fast.to_str())
-            probe = self._make_features_by_library(list(_PROBE))
+            probe = self._preprocess_texts_with_library(list(_PROBE))
             self._tokenizer = (
                 self._tokenizer
                 if _has_same_features(probe, self._make_features_by_tokenizer(list(_PROBE)))
                 else None
             )
 
-    def _make_features_by_library(self, texts: list[str]) -> Mapping[str, Any]:
-        features = self._model.preprocess(texts, prompt=self._prompt, **build_route_arguments(self._route))
+    def _preprocess_texts_with_library(self, texts: list[str]) -> Mapping[str, Any]:
+        features = self._model.preprocess(
+            texts, prompt=self._prompt, **make_task_argument_for_encoder(self._route)
+        )
         return cast("Mapping[str, Any]", features)
 
     def _make_features_by_tokenizer(self, texts: list[str]) -> dict[str, Any]:

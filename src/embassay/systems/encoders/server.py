@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.encoders.batches import (
-    choose_known_prompt_model,
+    choose_model_facts_for_prompts,
     choose_role_prompts,
     warn_if_prompts_missing,
 )
@@ -24,28 +24,28 @@ from embassay.systems.remote import (
     CallLimits,
     Ledger,
     MalformedServerAnswer,
-    ModelServerCalls,
+    ModelServerClient,
     ServerReply,
     TokenPrice,
     iterate_finished_jobs,
-    wait_in_remote_loop,
+    run_in_remote_loop_and_wait,
 )
 from embassay.systems.remote.http import ModelApiVendor, ModelServerSettings, VendorConnection
 from embassay.systems.remote.ledger import (
     BookedTokenCount,
-    bound_server_tokens,
     count_or_bound_tokens,
     cut_text_to_tokens,
+    estimate_most_server_tokens,
     estimate_server_tokens,
     find_too_long_texts,
-    make_booked_usage,
+    make_usage_from_booked_tokens,
 )
 
 Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class ServedModel:
+class ServedModelDescription:
     """A model behind a server, as its vendor or the user describes it.
 
     `name` is the canonical spec, `identity` everything its vectors depend on, `model` its name in the ledger
@@ -80,14 +80,14 @@ class ServedEncoder(ABC):
     is_local = False
     """Whether the server is on this machine."""
 
-    def __init__(self, served: ServedModel, ledger: Ledger | None, limits: CallLimits) -> None:
+    def __init__(self, served: ServedModelDescription, ledger: Ledger | None, limits: CallLimits) -> None:
         self.served = served
         self.name, self.identity, self.model = served.name, served.identity, served.model
         self.max_tokens, self.chunk_size = served.max_tokens, served.chunk_size
         self.tokenizer = served.tokenizer
         self.price = served.price.usd_per_million_input if served.price else None
         self.rpm, self.tpm = limits.rpm, limits.tpm
-        self._calls = ModelServerCalls(served.model, ledger, limits)
+        self._calls = ModelServerClient(served.model, ledger, limits)
         self._dim = served.dim
 
     @abstractmethod
@@ -98,7 +98,7 @@ class ServedEncoder(ABC):
     def dim(self) -> int:
         """Dimensions; where neither table nor parameter says, one text is encoded to find out."""
         if self._dim is None:
-            self._dim = wait_in_remote_loop(lambda: self._ask_server(["dimensions"], None)).shape[1]
+            self._dim = run_in_remote_loop_and_wait(lambda: self._ask_server(["dimensions"], None)).shape[1]
         return self._dim
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
@@ -173,7 +173,7 @@ class ServedEncoder(ABC):
             answer = await self.request(texts, role)
             return ServerReply(self._check_vectors(answer.value, len(texts)), answer.usage)
 
-        most = bound_server_tokens(texts, self.tokenizer)
+        most = estimate_most_server_tokens(texts, self.tokenizer)
         return await self._calls.do(send_request, tokens=tokens, usd=self._price_tokens(most))
 
     def usage(self, said: object, texts: Sequence[str]) -> Usage:
@@ -181,8 +181,10 @@ class ServedEncoder(ABC):
         say)."""
         known = self.tokenizer is not None
         likely = sum(count_or_bound_tokens(texts, self.tokenizer)) if known else estimate_server_tokens(texts)
-        read = BookedTokenCount.of(said, most=bound_server_tokens(texts, self.tokenizer), likely=likely)
-        return make_booked_usage(read, usd=self._price_tokens)
+        read = BookedTokenCount.of(
+            said, most=estimate_most_server_tokens(texts, self.tokenizer), likely=likely
+        )
+        return make_usage_from_booked_tokens(read, usd=self._price_tokens)
 
     def _price_tokens(self, input_tokens: int, output_tokens: int = 0) -> float | None:
         return None if self.served.price is None else self.served.price.usd(input_tokens, output_tokens)
@@ -219,7 +221,7 @@ class EncoderPromptOptions:
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
-        known = choose_known_prompt_model(self.family, listed)
+        known = choose_model_facts_for_prompts(self.family, listed)
         chosen = choose_role_prompts(given, own={}, known=known)
         warn_if_prompts_missing(chosen, given, known, system=system, model=target)
         return {role: prompt for role in _ROLES if (prompt := chosen.of(role))}
@@ -267,7 +269,7 @@ class HttpPostEncoder(ServedEncoder):
         ]
         parts += [f"{key}={value}" for key, value in (facts or {}).items()]
         parts += [f"{role or 'text'}={prompt!r}" for role, prompt in before.items()]
-        served = ServedModel(
+        served = ServedModelDescription(
             name=spec,
             identity=":".join(parts),
             model=f"{vendor.spec}:{target}",

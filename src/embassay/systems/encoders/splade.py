@@ -15,9 +15,9 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import check_vectors_finite, choose_role_prompts
 from embassay.systems.encoders.multivector import (
-    IndependentChunkEncoding,
+    IndependentTextEncoder,
     Rows,
-    SentenceTransformersModel,
+    SparseOrColbertModel,
     TextwiseMultiVectorEncoder,
 )
 from embassay.systems.encoders.onnx import open_tokenizer
@@ -72,7 +72,9 @@ class SpladeEncoder(TextwiseMultiVectorEncoder):
         self._model: _TorchSplade | _OnnxSplade = model
         self.similarity, self.uses_roles = model.similarity, model.uses_roles
         self.max_tokens = model.max_tokens
-        self._alone = IndependentChunkEncoding(self._encode_rows, card=model.card, threads=graph is None)
+        self._alone = IndependentTextEncoder(
+            self._encode_texts_as_sparse_rows, card=model.card, threads=graph is None
+        )
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
         self.floats = 2 * min(self.max_active or _USUAL_TERMS, _USUAL_TERMS)
@@ -82,7 +84,7 @@ class SpladeEncoder(TextwiseMultiVectorEncoder):
         """How many of the texts have more than `max_tokens` tokens."""
         return self._model.count_truncated(texts)
 
-    def _encode_rows(self, texts: list[str], role: Role | None) -> list[Rows]:
+    def _encode_texts_as_sparse_rows(self, texts: list[str], role: Role | None) -> list[Rows]:
         return [select_active_terms(weights, self.max_active) for weights in self._model.read(texts, role)]
 
 
@@ -109,7 +111,7 @@ class _TorchSplade:
 
     def __init__(self, asked: SpladeEncoder) -> None:
         self._asked = asked
-        self._torch = SentenceTransformersModel(
+        self._torch = SparseOrColbertModel(
             "SparseEncoder", asked.target, asked.revision, system="splade", device=asked.device, dtype=asked.dtype,
             trained=_is_splade_model, since="5.0"
         )  # fmt: skip
@@ -170,7 +172,7 @@ class _OnnxSplade:
             "query": asked.query_prompt, "document": asked.document_prompt, None: asked.document_prompt
         }  # fmt: skip
         self._prompts = choose_role_prompts(chosen, own=shipped, default=default)
-        self.uses_roles = self._prompts.has_role_prompts
+        self.uses_roles = self._prompts.has_different_prompts_by_role
         config = folder.read("config_sentence_transformers.json")
         self.similarity = "cosine" if config.get("similarity_fn_name") == "cosine" else "dot"
         depends = {

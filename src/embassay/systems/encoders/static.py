@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import fetch_model_weights, find_model_weights, format_first_error_line
+from embassay.systems.models import fetch_model_folder, find_model_weights, format_first_error_line
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 
@@ -40,7 +40,7 @@ class StaticEncoder:
             )
         library = _import_model2vec()
         weights = find_model_weights(self.target, self.revision, system="static")
-        folder = fetch_model_weights(weights, _FILES)
+        folder = fetch_model_folder(weights, _FILES)
         try:
             self._model = library.StaticModel.from_pretrained(folder)
         except Exception as error:  # the library's errors have no root in common

@@ -54,7 +54,7 @@ class TokenIdRows:
         return TokenIdRows(self.ids[places], starts, self.vocabulary)
 
 
-def tokenise_texts(
+def tokenise_distinct_texts(
     tokenizer: Tokenizer, *collections: Iterable[str], numbers: TokenIdNumbering | None = None
 ) -> tuple[TokenIdRows, list[Rows]]:
     """The tokens of every distinct text, and for each collection the row of each of its texts.
@@ -89,7 +89,7 @@ def locate_ragged_rows(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[n
     return np.repeat(starts[rows] - new_starts[:-1], lengths) + np.arange(new_starts[-1]), new_starts
 
 
-def check_pair_counts_equal(a: Sequence[str], b: Sequence[str]) -> None:
+def check_equal_text_counts(a: Sequence[str], b: Sequence[str]) -> None:
     """Raise UsageError unless there are as many texts on both sides."""
     if len(a) != len(b):
         raise UsageError(
@@ -200,21 +200,23 @@ def invert_bags(bags: TermBags, weights: NDArray[Any], vocabulary: NDArray[np.in
     return SparseMatrix(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))
 
 
-def accumulate_pair_sums(
+def sum_shared_term_weights_of_pairs(
     what: Summed, bags: TermBags, weights: tuple[NDArray[Any], NDArray[Any]], a: Rows, b: Rows
 ) -> NDArray[Any]:
     """Sums for the rows a[i] and b[i] of `bags`, weighted per entry, shape (n,)."""
-    from embassay.search.kernels import add_pair_term_overlaps, add_pair_weight_products
+    from embassay.search.kernels import add_pair_term_overlaps, add_sparse_dot_products_of_pairs
 
     out = np.zeros(len(a), dtype=weights[0].dtype)
     left, right = weights
 
-    def sum_part(part: slice) -> None:
+    def accumulate_pair_sums_of_part(part: slice) -> None:
         rows = bags.starts, bags.terms
         if what == "overlaps":
             add_pair_term_overlaps(*rows, left, right, a[part], b[part], out[part])
         else:
-            add_pair_weight_products(*rows, left, *rows, right, a[part], b[part], out[part])
+            add_sparse_dot_products_of_pairs(*rows, left, *rows, right, a[part], b[part], out[part])
 
-    run_in_threads(sum_part, list(cut_range_into_blocks(len(a), _PAIRS_PER_TASK)), count_cores())
+    run_in_threads(
+        accumulate_pair_sums_of_part, list(cut_range_into_blocks(len(a), _PAIRS_PER_TASK)), count_cores()
+    )
     return out

@@ -14,31 +14,31 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, ShardSearch, Tokenizer
+from embassay.contracts import CellPartExecutor, Kind, RankedCandidates, ShardedCorpusSearcher, Tokenizer
 from embassay.errors import UsageError
 from embassay.machine import count_cores
 from embassay.search import exact as blockwise
 from embassay.search.exact import (
     compute_condensed_distances,
     cut_range_into_blocks,
+    iterate_results_of_shards,
     merge,
     rank_scores_in_blocks,
     run_in_threads,
-    run_over_shards,
 )
-from embassay.search.sparse import SparseMatrix, accumulate_row_pair_sums
+from embassay.search.sparse import SparseMatrix, sum_overlaps_of_rows_with_index
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Rows,
     TermBags,
     TokenIdNumbering,
     TokenIdRows,
-    accumulate_pair_sums,
-    check_pair_counts_equal,
+    check_equal_text_counts,
     count_unigrams,
     invert_bags,
     make_weighted_term_matrix,
-    tokenise_texts,
+    sum_shared_term_weights_of_pairs,
+    tokenise_distinct_texts,
 )
 from embassay.systems.lexical.terms import TERMS
 
@@ -71,12 +71,12 @@ class CollectionStatistics:
         """The statistics of a collection that holds row i of `bags` `copies[i]` times (possibly 0)."""
         weights = copies[bags.rows].astype(np.float64)
         frequency = np.bincount(bags.terms, weights=weights, minlength=vocabulary).astype(np.float64)
-        return cls.from_term_frequencies(
+        return cls.make_statistics_from_frequencies(
             weighting, frequency, int(copies.sum()), int(copies @ bags.sizes), frequency
         )
 
     @classmethod
-    def from_term_frequencies(
+    def make_statistics_from_frequencies(
         cls,
         weighting: Weighting,
         frequency: NDArray[np.float64],
@@ -94,19 +94,23 @@ class CollectionStatistics:
         # Without any token there is nothing to normalise, and 1 only keeps the quotient defined.
         return cls(weighting, idf, tokens / max(documents, 1) or 1.0)
 
-    def compute_query_weights(self, bags: TermBags) -> NDArray[np.float64]:
+    def compute_query_term_weights(self, bags: TermBags) -> NDArray[np.float64]:
         """idf times the count of the term, per entry of `bags`."""
         return bags.counts * self.idf[bags.terms]
 
-    def compute_document_weights(self, counts: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
+    def compute_saturated_term_weights(
+        self, counts: NDArray[Any], sizes: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) of terms that are in their
         text `counts` times, (n,); `sizes` (n,) are the lengths of the texts."""
         w = self.weighting
         return saturate_term_counts(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
 
-    def compute_score_floors(self, bags: TermBags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def compute_minimum_query_scores(
+        self, bags: TermBags, weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
-        `compute_query_weights` of the bags."""
+        `compute_query_term_weights` of the bags."""
         floors = np.bincount(bags.rows, weights=weights, minlength=len(bags))
         return np.asarray(self.weighting.delta * floors)
 
@@ -204,15 +208,15 @@ class Postings:
         table = invert_bags(bags, bags.counts, terms)
         return cls(
             table.starts,
-            _narrow_integer_type(table.places),
-            _narrow_integer_type(table.weights),
+            _cast_to_narrowest_integers(table.places),
+            _cast_to_narrowest_integers(table.weights),
             bags.sizes.astype(np.int32),
         )
 
     def index(self, collection: CollectionStatistics) -> SparseMatrix:
         """Weigh the terms in the documents, as a sparse matrix."""
         rows = self.rows.astype(np.int32)
-        weights = collection.compute_document_weights(self.counts, self.sizes[rows])
+        weights = collection.compute_saturated_term_weights(self.counts, self.sizes[rows])
         # What was read from the file cannot be written, for which the kernel would be compiled once more.
         return SparseMatrix(self.starts.copy(), rows, weights, len(self.sizes))
 
@@ -259,7 +263,7 @@ class TermFrequencyPass:
 
     def __call__(self, shard: Sequence[str]) -> ShardTermStatistics:
         numbers = self.query_token_numbers.copy()
-        tokens, (rows,) = tokenise_texts(self.tokenizer, shard, numbers=numbers)
+        tokens, (rows,) = tokenise_distinct_texts(self.tokenizer, shard, numbers=numbers)
         bags = count_unigrams(tokens)
         copies = np.bincount(rows, minlength=len(bags))
         frequency = np.bincount(
@@ -279,17 +283,17 @@ class TermFrequencyPass:
     @property
     def query_token_numbers(self) -> TokenIdNumbering:
         """The numbers of the queries' tokens."""
-        return self._tokenised_with_numbers[1]
+        return self._tokenise_queries_with_numbering[1]
 
     @property
     def tokenised_queries(self) -> TokenisedQueries:
         """The queries, tokenised once in every process that has shards to read."""
-        return self._tokenised_with_numbers[0]
+        return self._tokenise_queries_with_numbering[0]
 
     @cached_property
-    def _tokenised_with_numbers(self) -> tuple[TokenisedQueries, TokenIdNumbering]:
+    def _tokenise_queries_with_numbering(self) -> tuple[TokenisedQueries, TokenIdNumbering]:
         numbers = TokenIdNumbering()
-        tokens, (rows,) = tokenise_texts(self.tokenizer, self.queries, numbers=numbers)
+        tokens, (rows,) = tokenise_distinct_texts(self.tokenizer, self.queries, numbers=numbers)
         return TokenisedQueries.of(tokens, rows, numbers), numbers
 
 
@@ -307,7 +311,7 @@ class BM25ScorePass:
 
         def score_part(part: slice) -> NDArray[np.float64]:
             return np.asarray(
-                self.floors[part, None] + accumulate_row_pair_sums("products", self.rows, index, part)
+                self.floors[part, None] + sum_overlaps_of_rows_with_index("products", self.rows, index, part)
             )
 
         return rank_scores_in_blocks(
@@ -325,10 +329,12 @@ def search_shards(
     """The best k of each shard, in order, as if all shards were one collection."""
     with SpillingArrayStore() as scratch:
         totals, records = _CollectionTotals(), list[list[Kept]]()
-        for facts in run_over_shards(reading, shards, spread):
+        for facts in iterate_results_of_shards(reading, shards, spread):
             totals.add(facts)
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
-        yield from _score_shards(reading.tokenised_queries, totals, weighting, scratch, records, k, spread)
+        yield from _find_best_documents_of_shards(
+            reading.tokenised_queries, totals, weighting, scratch, records, k, spread
+        )
 
 
 def search_corpora(
@@ -343,7 +349,7 @@ def search_corpora(
     reading, those with the statistics of all corpora together."""
     with SpillingArrayStore() as scratch:
         together, totals, records = _CollectionTotals(), list[_CollectionTotals](), list[list[Kept]]()
-        for number, facts in enumerate(run_over_shards(reading, shards, spread)):
+        for number, facts in enumerate(iterate_results_of_shards(reading, shards, spread)):
             # A corpus begins.
             if number % each == 0:
                 totals.append(_CollectionTotals())
@@ -352,11 +358,15 @@ def search_corpora(
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
         for number, counts in enumerate(totals):
             part = records[number * each : (number + 1) * each]
-            yield from _score_shards(reading.tokenised_queries, counts, weighting, scratch, part, k, spread)
-        yield from _score_shards(reading.tokenised_queries, together, weighting, scratch, records, k, spread)
+            yield from _find_best_documents_of_shards(
+                reading.tokenised_queries, counts, weighting, scratch, part, k, spread
+            )
+        yield from _find_best_documents_of_shards(
+            reading.tokenised_queries, together, weighting, scratch, records, k, spread
+        )
 
 
-def _score_shards(
+def _find_best_documents_of_shards(
     asked: TokenisedQueries,
     totals: _CollectionTotals,
     weighting: Weighting,
@@ -369,9 +379,9 @@ def _score_shards(
     collection = totals.collection(weighting, asked.ids)
     weights = asked.bags.counts * collection.idf[asked.rows.places]
     rows = SparseMatrix(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
-    scoring = BM25ScorePass(rows, collection.compute_score_floors(asked.bags, weights), collection, k)
+    scoring = BM25ScorePass(rows, collection.compute_minimum_query_scores(asked.bags, weights), collection, k)
     postings = (Postings(**scratch.read(record)) for blocks_ in records for record in blocks_)
-    best = run_over_shards(scoring, postings, spread)
+    best = iterate_results_of_shards(scoring, postings, spread)
     for blocks_ in records:
         starts = [i * blockwise.CANDIDATE_BLOCK for i in range(len(blocks_))]
         ranked = [next(best) for _ in blocks_]
@@ -404,12 +414,12 @@ class _CollectionTotals:
         frequency = np.zeros(len(ids))
         if len(self.ids):
             frequency[:] = self.frequency[np.searchsorted(self.ids, ids)]
-        return CollectionStatistics.from_term_frequencies(
+        return CollectionStatistics.make_statistics_from_frequencies(
             weighting, frequency, self.documents, self.tokens, self.frequency
         )
 
 
-def _narrow_integer_type(values: NDArray[Any]) -> Whole:
+def _cast_to_narrowest_integers(values: NDArray[Any]) -> Whole:
     """The same whole numbers from 0 in as few bytes as they fit."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
@@ -418,7 +428,7 @@ _ROWS_PER_TASK = 64
 
 
 @dataclass(frozen=True)
-class MutualTextScores:
+class MutualBm25TextScores:
     """Scores of texts for each other, both ways, over the texts as their own collection."""
 
     bags: TermBags
@@ -426,12 +436,12 @@ class MutualTextScores:
     directions: tuple[tuple[SparseMatrix, SparseMatrix], ...]
 
     @classmethod
-    def build(cls, weighting: Weighting, bags: TermBags, vocabulary: int) -> MutualTextScores:
+    def build(cls, weighting: Weighting, bags: TermBags, vocabulary: int) -> MutualBm25TextScores:
         """The scores of the rows of `bags`, whose terms are below `vocabulary`."""
         collection = CollectionStatistics.of(weighting, bags, np.ones(len(bags), dtype=np.int64), vocabulary)
         weights = (
-            collection.compute_query_weights(bags),
-            collection.compute_document_weights(bags.counts, bags.sizes[bags.rows]),
+            collection.compute_query_term_weights(bags),
+            collection.compute_saturated_term_weights(bags.counts, bags.sizes[bags.rows]),
         )
         terms = np.arange(vocabulary)
         rows, index = zip(
@@ -443,37 +453,39 @@ class MutualTextScores:
         )
         return cls(
             bags,
-            collection.compute_score_floors(bags, weights[0]),
+            collection.compute_minimum_query_scores(bags, weights[0]),
             ((rows[0], index[1]), (rows[1], index[0])),
         )
 
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""
         forward, back = (
-            accumulate_row_pair_sums("products", *direction, rows, above_diagonal=True)
+            sum_overlaps_of_rows_with_index("products", *direction, rows, above_diagonal=True)
             for direction in self.directions
         )
         return np.asarray((forward + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
 
-    def find_score_bounds(self) -> tuple[float, float]:
+    def find_extreme_pair_scores(self) -> tuple[float, float]:
         """The lowest and highest score of two different, non-empty rows; (0, 0) where there are none."""
         filled = self.bags.sizes > 0
 
-        def find_extremes(rows: slice) -> tuple[float, float]:
+        def find_lowest_and_highest_score(rows: slice) -> tuple[float, float]:
             scores = self.scores(rows)
             left, right = np.arange(rows.start, rows.stop), np.arange(rows.start, len(self.bags))
             counted = (right > left[:, None]) & filled[rows, None] & filled[None, rows.start :]
             return scores.min(initial=np.inf, where=counted), scores.max(initial=-np.inf, where=counted)
 
         ends = run_in_threads(
-            find_extremes, list(cut_range_into_blocks(len(self.bags), _ROWS_PER_TASK)), count_cores()
+            find_lowest_and_highest_score,
+            list(cut_range_into_blocks(len(self.bags), _ROWS_PER_TASK)),
+            count_cores(),
         )
         low, high = min((f[0] for f in ends), default=0.0), max((f[1] for f in ends), default=0.0)
         return (low, high) if low <= high else (0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BM25(ShardSearch):
+class BM25(ShardedCorpusSearcher):
     """BM25+ over token ids; higher is more similar. The numbers equal those of rank_bm25.
 
     score(q, d) = sum over the tokens of q, with repetition, of
@@ -501,13 +513,13 @@ class BM25(ShardSearch):
     seconds_per_token: ClassVar[float] = SECONDS_PER_TOKEN
 
     def __post_init__(self) -> None:
-        _check_choice("variant", self.variant, ("plus", "okapi"))
-        _check_choice("normalise", self.normalise, ("minmax", "self"))
-        _check_choice("terms", self.terms, ("tokens", *TERMS))
+        _check_bm25_choice("variant", self.variant, ("plus", "okapi"))
+        _check_bm25_choice("normalise", self.normalise, ("minmax", "self"))
+        _check_bm25_choice("terms", self.terms, ("tokens", *TERMS))
         if self.terms in TERMS:
             object.__setattr__(self, "tokenizer", TERMS[self.terms]())
         if self.corpus:
-            _check_choice("corpus", self.corpus, ("batch", "reference"))
+            _check_bm25_choice("corpus", self.corpus, ("batch", "reference"))
         if self.variant == "okapi" and self.corpus == "reference":
             raise UsageError(
                 "The okapi variant of BM25 cannot use a corpus of one text: every idf would be negative.",
@@ -523,7 +535,7 @@ class BM25(ShardSearch):
     def identity(self) -> str:
         """All parameters and the tokenizer."""
         delta = f" delta={self.delta!r}" if self.variant == "plus" else ""
-        corpus = " corpus=reference" if self._is_corpus_reference_alone else ""
+        corpus = " corpus=reference" if self._is_each_reference_its_own_corpus else ""
         return (
             f"bm25/1 variant={self.variant} k1={self.k1!r} b={self.b!r}{delta} normalise={self.normalise}{corpus} "
             f"tokenizer={self.tokenizer.identity}"
@@ -535,7 +547,7 @@ class BM25(ShardSearch):
         return "classical"
 
     @property
-    def _is_corpus_reference_alone(self) -> bool:
+    def _is_each_reference_its_own_corpus(self) -> bool:
         """Whether a pair's corpus is its reference alone."""
         return self.variant == "plus" and (self.corpus or self.pair_corpus) == "reference"
 
@@ -554,11 +566,11 @@ class BM25(ShardSearch):
         texts. Pairs of two empty texts have 1, of one empty text 0, and stay out of the batch's range. Raises
         UsageError for unequal lengths.
         """
-        check_pair_counts_equal(a, b)
-        tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
+        check_equal_text_counts(a, b)
+        tokens, (rows_a, rows_b) = tokenise_distinct_texts(self.tokenizer, a, b)
         bags = count_unigrams(tokens)
-        if self._is_corpus_reference_alone:
-            score = partial(_score_against_reference, self._term_weighting, bags)
+        if self._is_each_reference_its_own_corpus:
+            score = partial(_score_with_reference_as_corpus, self._term_weighting, bags)
         else:
             copies = np.bincount(rows_b, minlength=len(bags))
             score = partial(
@@ -585,11 +597,11 @@ class BM25(ShardSearch):
         mapped to [0, 1] by the lowest and highest such mean; 1 for all where those are equal. Two empty texts
         have distance 0, one empty text 1, and stay out of that range. Source: SAGE spec, section 7.
         """
-        tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
-        mutual = MutualTextScores.build(
+        tokens, (rows,) = tokenise_distinct_texts(self.tokenizer, texts)
+        mutual = MutualBm25TextScores.build(
             self._term_weighting, count_unigrams(tokens.take_rows(rows)), tokens.vocabulary
         )
-        low, high = mutual.find_score_bounds()
+        low, high = mutual.find_extreme_pair_scores()
         empty = mutual.bags.sizes == 0
 
         def compute_distance_block(part: slice) -> NDArray[np.float64]:
@@ -632,20 +644,22 @@ def _score_row_pairs(
 ) -> NDArray[np.float64]:
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
     weights = (
-        collection.compute_query_weights(bags),
-        collection.compute_document_weights(bags.counts, bags.sizes[bags.rows]),
+        collection.compute_query_term_weights(bags),
+        collection.compute_saturated_term_weights(bags.counts, bags.sizes[bags.rows]),
     )
-    floors = collection.compute_score_floors(bags, weights[0])[queries]
-    return np.asarray(floors + accumulate_pair_sums("products", bags, weights, queries, documents))
+    floors = collection.compute_minimum_query_scores(bags, weights[0])[queries]
+    return np.asarray(
+        floors + sum_shared_term_weights_of_pairs("products", bags, weights, queries, documents)
+    )
 
 
-def _score_against_reference(
+def _score_with_reference_as_corpus(
     weighting: Weighting, bags: TermBags, references: Rows, queries: Rows
 ) -> NDArray[np.float64]:
     """The score of row `references[i]` of `bags` as a corpus of its own for row `queries[i]`."""
     # In a corpus of one text every length is the mean length, and ln((1 + 1) / 1) is the idf of each of its tokens.
     weights = bags.counts * np.log(2), weighting.delta + saturate_term_counts(weighting.k1, bags.counts)
-    return np.asarray(accumulate_pair_sums("products", bags, weights, queries, references))
+    return np.asarray(sum_shared_term_weights_of_pairs("products", bags, weights, queries, references))
 
 
 def _scale_minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -656,7 +670,7 @@ def _scale_minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> ND
     return (scores - low) / (high - low) if high > low else np.ones_like(scores)
 
 
-def _check_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:
+def _check_bm25_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         near = get_close_matches(value, allowed, n=1)
         raise UsageError(

@@ -13,8 +13,12 @@ from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
-from embassay.search.exact import compute_condensed_distances, rank_scores_in_blocks, run_over_shards
-from embassay.systems.lexical.bags import check_pair_counts_equal
+from embassay.search.exact import (
+    compute_condensed_distances,
+    iterate_results_of_shards,
+    rank_scores_in_blocks,
+)
+from embassay.systems.lexical.bags import check_equal_text_counts
 
 _ALL_CORES = -1
 
@@ -47,7 +51,7 @@ class LevenshteinSimilarity:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        check_pair_counts_equal(a, b)
+        check_equal_text_counts(a, b)
         return np.asarray(cpdist(a, b, scorer=self._similarity_scorer, dtype=np.float32, workers=_ALL_CORES))
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -57,7 +61,10 @@ class LevenshteinSimilarity:
             # Compared with itself as one object, a list costs half: rapidfuzz mirrors the result.
             part = texts[rows]
             return 1 - np.hstack(
-                (self._compute_similarities(part, part), self._compute_similarities(part, texts[rows.stop :]))
+                (
+                    self._compute_similarity_matrix(part, part),
+                    self._compute_similarity_matrix(part, texts[rows.stop :]),
+                )
             )
 
         return compute_condensed_distances(compute_distance_block, len(texts), threads=1)
@@ -65,7 +72,9 @@ class LevenshteinSimilarity:
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
         return rank_scores_in_blocks(
-            lambda candidates: lambda rows: self._compute_similarities(queries[rows], corpus[candidates]),
+            lambda candidates: (
+                lambda rows: self._compute_similarity_matrix(queries[rows], corpus[candidates])
+            ),
             (len(queries), len(corpus)),
             k,
             threads=1,
@@ -80,12 +89,12 @@ class LevenshteinSimilarity:
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
-        return run_over_shards(partial(self._search_shard, queries, k), shards, spread)
+        return iterate_results_of_shards(partial(self._search_shard, queries, k), shards, spread)
 
     def _search_shard(self, queries: Sequence[str], k: int, shard: Sequence[str]) -> RankedCandidates:
         return self.search(queries, list(shard), k)
 
-    def _compute_similarities(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
+    def _compute_similarity_matrix(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
         if not (a and b):
             return np.empty((len(a), len(b)))
         return np.asarray(cdist(a, b, scorer=self._similarity_scorer, dtype=np.float64, workers=_ALL_CORES))

@@ -20,24 +20,24 @@ from embassay.machine import count_cores
 from embassay.search.exact import (
     RowScores,
     compute_condensed_distances,
+    iterate_results_of_shards,
     rank_scores_in_blocks,
-    run_over_shards,
 )
-from embassay.search.sparse import SparseMatrix, accumulate_row_pair_sums
+from embassay.search.sparse import SparseMatrix, sum_overlaps_of_rows_with_index
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Rows,
     TermBags,
     TokenIdNumbering,
     TokenIdRows,
-    accumulate_pair_sums,
-    check_pair_counts_equal,
+    check_equal_text_counts,
     collect_token_sets,
     count_bigrams,
     count_unigrams,
     invert_bags,
     make_weighted_term_matrix,
-    tokenise_texts,
+    sum_shared_term_weights_of_pairs,
+    tokenise_distinct_texts,
 )
 
 Counts = NDArray[np.integer[Any]]
@@ -70,12 +70,12 @@ class OverlapSimilarity:
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
-        check_pair_counts_equal(a, b)
-        tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
+        check_equal_text_counts(a, b)
+        tokens, (rows_a, rows_b) = tokenise_distinct_texts(self.tokenizer, a, b)
 
         kinds = [make(tokens) for make in self.bags]
         overlaps = [
-            accumulate_pair_sums("overlaps", bags, (bags.counts, bags.counts), rows_a, rows_b)
+            sum_shared_term_weights_of_pairs("overlaps", bags, (bags.counts, bags.counts), rows_a, rows_b)
             for bags in kinds
         ]
         sizes_a, sizes_b = ([bags.sizes[rows] for bags in kinds] for rows in (rows_a, rows_b))
@@ -83,13 +83,15 @@ class OverlapSimilarity:
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
-        tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
+        tokens, (rows,) = tokenise_distinct_texts(self.tokenizer, texts)
         kinds = [_IndexedBags.build(bags, bags) for bags in self._make_bags(tokens, rows)]
 
         def compute_distance_block(part: slice) -> NDArray[np.float64]:
             right = slice(part.start, len(texts))
-            overlaps = [kind.count_overlaps(part, above_diagonal=True)[:, right] for kind in kinds]
-            return 1 - self._compute_similarities(overlaps, kinds, part, right)
+            overlaps = [
+                kind.count_overlaps_with_candidates(part, above_diagonal=True)[:, right] for kind in kinds
+            ]
+            return 1 - self._compute_block_similarities(overlaps, kinds, part, right)
 
         return compute_condensed_distances(compute_distance_block, len(texts), threads=count_cores())
 
@@ -106,13 +108,13 @@ class OverlapSimilarity:
         spread: CellPartExecutor | None = None,
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
-        return run_over_shards(_OverlapShardSearch(self, queries, k), shards, spread)
+        return iterate_results_of_shards(_OverlapShardSearch(self, queries, k), shards, spread)
 
     def _make_bags(self, tokens: TokenIdRows, rows: Rows) -> list[TermBags]:
         taken = tokens.take_rows(rows)
         return [make(taken) for make in self.bags]
 
-    def _compute_similarities(
+    def _compute_block_similarities(
         self, overlaps: Sequence[Counts], kinds: Sequence[_IndexedBags], rows: slice, columns: slice
     ) -> NDArray[np.float64]:
         left = [kind.queries.sizes[rows, None] for kind in kinds]
@@ -133,15 +135,17 @@ class _OverlapShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> RankedCandidates:
         system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised_queries
-        tokens, (rows,) = tokenise_texts(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
+        tokens, (rows,) = tokenise_distinct_texts(
+            system.tokenizer, shard, numbers=(all_numbers := numbers.copy())
+        )
         # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
         queries = system._make_bags(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
 
         def prepare_scores(candidates: slice) -> RowScores:
             bags = system._make_bags(tokens, rows[candidates])
             kinds = list(starmap(_IndexedBags.build, zip(queries, bags, strict=True)))
-            return lambda part: system._compute_similarities(
-                [kind.count_overlaps(part) for kind in kinds], kinds, part, slice(None)
+            return lambda part: system._compute_block_similarities(
+                [kind.count_overlaps_with_candidates(part) for kind in kinds], kinds, part, slice(None)
             )
 
         return rank_scores_in_blocks(
@@ -151,7 +155,7 @@ class _OverlapShardSearch:
     @cached_property
     def _tokenised_queries(self) -> tuple[TokenIdRows, list[Rows], TokenIdNumbering]:
         numbers = TokenIdNumbering()
-        return *tokenise_texts(self.system.tokenizer, self.queries, numbers=numbers), numbers
+        return *tokenise_distinct_texts(self.system.tokenizer, self.queries, numbers=numbers), numbers
 
 
 @dataclass(frozen=True)
@@ -168,10 +172,12 @@ class _IndexedBags:
         rows, vocabulary = make_weighted_term_matrix(queries, queries.counts)
         return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 
-    def count_overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
+    def count_overlaps_with_candidates(
+        self, rows: slice, *, above_diagonal: bool = False
+    ) -> NDArray[np.int32]:
         """Count the overlaps of the rows' bags with every candidate's, shape (rows, candidates)."""
 
-        return accumulate_row_pair_sums(
+        return sum_overlaps_of_rows_with_index(
             "overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal
         )
 

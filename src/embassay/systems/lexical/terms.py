@@ -21,7 +21,7 @@ def list_word_terms(text: str) -> Iterator[str]:
     """
     for unspaced, group in groupby(split_words(text), is_unspaced_sign):
         words = list(group)
-        yield from list_character_runs("".join(words), 1, 2) if unspaced else words
+        yield from list_character_ngrams("".join(words), 1, 2) if unspaced else words
 
 
 def list_letter_ngrams(text: str) -> Iterator[str]:
@@ -35,10 +35,10 @@ def list_letter_ngrams(text: str) -> Iterator[str]:
         words = list(group)
         runs = [("".join(words), 1, 3)] if unspaced else [(f" {word} ", 3, 4) for word in words]
         for run in runs:
-            yield from list_character_runs(*run)
+            yield from list_character_ngrams(*run)
 
 
-def list_character_runs(text: str, shortest: int, longest: int) -> Iterator[str]:
+def list_character_ngrams(text: str, shortest: int, longest: int) -> Iterator[str]:
     """Every run of so many characters, by length."""
     for size in range(shortest, longest + 1):
         yield from (text[start : start + size] for start in range(len(text) - size + 1))
@@ -62,7 +62,7 @@ class WordIdTokenizer(WordTokenizer):
         return list_word_terms(text)
 
 
-class LetterIdTokenizer(WordIdTokenizer):
+class LetterNgramIdTokenizer(WordIdTokenizer):
     """Numbers of the letters of words of any language."""
 
     name = "letter terms"
@@ -73,5 +73,5 @@ class LetterIdTokenizer(WordIdTokenizer):
         return list_letter_ngrams(text)
 
 
-TERMS: Mapping[str, type[WordIdTokenizer]] = {"words": WordIdTokenizer, "letters": LetterIdTokenizer}
+TERMS: Mapping[str, type[WordIdTokenizer]] = {"words": WordIdTokenizer, "letters": LetterNgramIdTokenizer}
 """By the name that a spec gives them."""

@@ -2,14 +2,14 @@
 
 from embassay.systems.remote.calls import (
     MalformedServerAnswer,
-    ModelServerCalls,
-    ServerErrorAnswer,
+    ModelServerClient,
     ServerReply,
+    ServerStatusError,
     allow_models_without_keys,
     iterate_finished_jobs,
     read_api_key,
     redact_keys,
-    wait_in_remote_loop,
+    run_in_remote_loop_and_wait,
 )
 from embassay.systems.remote.http import ServerBaseUrl
 from embassay.systems.remote.ledger import Ledger, ModelCallTotals, NoCallsLedger, TokenPrice
@@ -20,15 +20,15 @@ __all__ = [
     "Ledger",
     "MalformedServerAnswer",
     "ModelCallTotals",
-    "ModelServerCalls",
+    "ModelServerClient",
     "NoCallsLedger",
     "ServerBaseUrl",
-    "ServerErrorAnswer",
     "ServerReply",
+    "ServerStatusError",
     "TokenPrice",
     "allow_models_without_keys",
     "iterate_finished_jobs",
     "read_api_key",
     "redact_keys",
-    "wait_in_remote_loop",
+    "run_in_remote_loop_and_wait",
 ]

@@ -27,7 +27,7 @@ from urllib.parse import quote
 from embassay.contracts import Usage
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.systems.remote.ledger import BudgetReservation, Ledger
-from embassay.systems.remote.pace import AdaptiveRequestLimit, CallLimits, RequestTicket
+from embassay.systems.remote.pace import AdaptiveRequestLimit, CallLimits, RequestConcurrencyRecord
 
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LIKE_A_KEY = re.compile(
@@ -76,7 +76,7 @@ def read_api_key(vendor: str, names: Sequence[str], *, key: str | None = None, l
     )
 
 
-def _list_encoded_keys(secret: str) -> set[str]:
+def _list_encodings_of_api_key(secret: str) -> set[str]:
     """How a key may come back: as it is, from its end, and as headers, addresses, JSON and dumps of bytes have it."""
     if len(secret) < _SHORT:
         return {secret}
@@ -87,13 +87,13 @@ def _list_encoded_keys(secret: str) -> set[str]:
         quote(secret, safe=""),
         encoded,
         encoded.rstrip("="),
-        *(_encode_key_in_base64(secret, before) for before in range(3)),
+        *(_encode_key_in_base64_at_offset(secret, before) for before in range(3)),
         secret.encode().hex(),
         json.dumps(secret)[1:-1],
     }
 
 
-def _encode_key_in_base64(secret: str, before: int) -> str:
+def _encode_key_in_base64_at_offset(secret: str, before: int) -> str:
     """What base64 makes of the key behind so many bytes, as in `Basic user:key`, without the letters that also depend
     on its neighbours."""
     # Three bytes are four letters: one byte before moves two letters of the first group, two bytes three.
@@ -102,7 +102,7 @@ def _encode_key_in_base64(secret: str, before: int) -> str:
     return encoded[before + bool(before) : whole]
 
 
-def _build_key_pattern(form: str) -> str:
+def _build_regex_for_secret(form: str) -> str:
     """A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words; a
     longer one whatever its case, and with blanks between its letters."""
     if len(form) < _SHORT:
@@ -117,8 +117,8 @@ def redact_keys(text: str) -> str:
     'Incorrect API key provided: [key]'
     """
     # The longest first: one key may be the beginning of another.
-    for secret in sorted(set().union(*map(_list_encoded_keys, _read)), key=len, reverse=True):
-        text = re.sub(_build_key_pattern(secret), "[key]", text)
+    for secret in sorted(set().union(*map(_list_encodings_of_api_key, _read)), key=len, reverse=True):
+        text = re.sub(_build_regex_for_secret(secret), "[key]", text)
     return _LIKE_A_KEY.sub("[key]", text)
 
 
@@ -144,7 +144,7 @@ _READ = 20_000
 """Characters of what a server says that are looked at: an error page may be of any size."""
 
 
-class ServerErrorAnswer(Exception):
+class ServerStatusError(Exception):
     """The server answered with an error: `status`, `headers` (names in lower case) and `body` (as JSON where it is)."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: Any) -> None:
@@ -194,7 +194,7 @@ def classify_request_error(error: Exception) -> RequestFailure | None:
     status = _error_status(error)
     if status is not None:
         headers, body = _error_headers(error), _error_body(error)
-        return _read_refusal(status, headers, body)
+        return _classify_error_response(status, headers, body)
     if isinstance(error, ServerAnswerTooLong):
         return RequestFailure("final", str(error), charged=True, answered=True, mend=error.mend)
     if isinstance(error, MalformedServerAnswer):
@@ -205,13 +205,17 @@ def classify_request_error(error: Exception) -> RequestFailure | None:
             answered=True,
             of_texts=error.of_texts,
         )
-    if isinstance(error, TimeoutError) or _is_error_named(error, "TimeoutException", "APITimeoutError"):
+    if isinstance(error, TimeoutError) or _is_http_library_error_named(
+        error, "TimeoutException", "APITimeoutError"
+    ):
         return RequestFailure("passing", "no answer in time", charged=True)
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_error_named(
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_http_library_error_named(
         error, "APIResponseValidationError", "DecodingError"
     ):
         return RequestFailure("passing", "the answer is incomplete JSON", charged=True, answered=True)
-    if isinstance(error, OSError) or _is_error_named(error, "TransportError", "APIConnectionError"):
+    if isinstance(error, OSError) or _is_http_library_error_named(
+        error, "TransportError", "APIConnectionError"
+    ):
         reason = f"no connection ({_describe_cause(error)})"
         mend = "Check base_url, and that the server is running."
         unsent = _was_never_sent(error)
@@ -219,7 +223,7 @@ def classify_request_error(error: Exception) -> RequestFailure | None:
     return None
 
 
-def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> RequestFailure:
+def _classify_error_response(status: int, headers: Mapping[str, str], body: Any) -> RequestFailure:
     words = read_error_message(body)
     reason = f"status {status}" + (f": {words}" if words else "")
     text = f"{_error_code(body)} {words}".lower()
@@ -231,10 +235,10 @@ def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Request
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
         return RequestFailure("passing", reason, read_retry_wait(headers, body), charged=status in _BEHIND)
     of_texts = status in _OF_TEXTS and not any(sign in text for sign in (*_OF_ACCOUNT, *_OF_MODEL))
-    return RequestFailure("final", reason, of_texts=of_texts, mend=_suggest_mend(status, text))
+    return RequestFailure("final", reason, of_texts=of_texts, mend=_suggest_fix_for_http_status(status, text))
 
 
-def _suggest_mend(status: int, text: str) -> str:
+def _suggest_fix_for_http_status(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
         return "Check the key, or pass the environment variable that contains it: key=NAME."
     if status < 400:
@@ -327,7 +331,7 @@ def _error_body(error: Exception) -> Any:
         return getattr(getattr(error, "response", None), "text", None)
 
 
-def _is_error_named(error: BaseException, *names: str) -> bool:
+def _is_http_library_error_named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
         kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx2", "httpcore2")
@@ -338,7 +342,9 @@ def _is_error_named(error: BaseException, *names: str) -> bool:
 def _was_never_sent(error: BaseException | None) -> bool:
     """Whether there was not even a connection to send the request over."""
     while error is not None:
-        if isinstance(error, ConnectionRefusedError | gaierror) or _is_error_named(error, "ConnectError"):
+        if isinstance(error, ConnectionRefusedError | gaierror) or _is_http_library_error_named(
+            error, "ConnectError"
+        ):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -395,20 +401,20 @@ def _close_connections(process: int) -> None:
     if process != os.getpid() or not _closing:
         return
 
-    async def close_each() -> None:
+    async def close_all_connections() -> None:
         await asyncio.gather(*(close() for close in _closing), return_exceptions=True)
 
     with suppress(Exception):
-        start_in_remote_loop(close_each).result(timeout=_PATIENCE)
+        start_in_remote_loop(close_all_connections).result(timeout=_PATIENCE)
 
 
 def start_in_remote_loop(work: Callable[[], Awaitable[T]]) -> Future[T]:
     """Start `work` in the loop; cancelling the future cancels the work."""
 
-    async def start_work() -> T:
+    async def await_work_result() -> T:
         return await work()
 
-    return asyncio.run_coroutine_threadsafe(start_work(), start_remote_event_loop())
+    return asyncio.run_coroutine_threadsafe(await_work_result(), start_remote_event_loop())
 
 
 async def run_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
@@ -418,7 +424,7 @@ async def run_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
     return await asyncio.wrap_future(start_in_remote_loop(work))
 
 
-def wait_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
+def run_in_remote_loop_and_wait(work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, for a caller without a loop."""
     future = start_in_remote_loop(work)
     try:
@@ -479,7 +485,7 @@ class ServerReply(Generic[T]):
     worked: float = 0.0
 
 
-class ModelServerCalls:
+class ModelServerClient:
     """Calls of `model` to one server. Safe from any thread and any event loop: they all run in the loop of
     `start_remote_event_loop`, with one pace."""
 
@@ -515,7 +521,7 @@ class ModelServerCalls:
         server will not take); BudgetExceeded when there is no money for it.
         """
         return await run_in_remote_loop(
-            lambda: _ServerCall(self, self._open_request_limit(), send, tokens, (usd, read_usd)).do()
+            lambda: _RetriedServerCall(self, self._open_request_limit(), send, tokens, (usd, read_usd)).do()
         )
 
     def _open_request_limit(self) -> AdaptiveRequestLimit:
@@ -525,12 +531,12 @@ class ModelServerCalls:
         return self._paces[os.getpid()]
 
 
-class _ServerCall(Generic[T]):
+class _RetriedServerCall(Generic[T]):
     """One call: its requests, one after another, until one is answered or there is no use."""
 
     def __init__(
         self,
-        calls: ModelServerCalls,
+        calls: ModelServerClient,
         pace: AdaptiveRequestLimit,
         send: Callable[[], Awaitable[ServerReply[T]]],
         tokens: int,
@@ -578,7 +584,7 @@ class _ServerCall(Generic[T]):
         return reservation
 
     async def _send_and_settle(
-        self, ticket: RequestTicket, reservation: BudgetReservation
+        self, ticket: RequestConcurrencyRecord, reservation: BudgetReservation
     ) -> ServerReply[T] | RequestFailure:
         self.requests += 1
         start = time.perf_counter()
@@ -607,20 +613,22 @@ class _ServerCall(Generic[T]):
         )
         used = answer.usage.input_tokens + answer.usage.output_tokens
         seconds = time.perf_counter() - start
-        self.pace.note_success(ticket, seconds, correction=used - self.tokens)
+        self.pace.note_request_answered(ticket, seconds, correction=used - self.tokens)
         return replace(answer, usage=replace(answer.usage, seconds=answer.worked or seconds))
 
     def _book_failed_request(
         self, reservation: BudgetReservation, failure: RequestFailure | None, start: float
     ) -> None:
-        """Account for a request that brought nothing: see `ModelServerCalls.ask`."""
+        """Account for a request that brought nothing: see `ModelServerClient.ask`."""
         possible: float | None = self.usd
         if possible is not None and failure is not None and not failure.charged:
             possible = 0.0
         elif possible is not None and not (failure is not None and failure.answered):
             possible = self.read_usd if self.read_usd is not None else self.usd
         seconds = time.perf_counter() - start
-        self.ledger.book_unanswered_request(reservation, possible, retry=self.requests > 1, seconds=seconds)
+        self.ledger.book_cost_of_unanswered_request(
+            reservation, possible, retry=self.requests > 1, seconds=seconds
+        )
 
     def _choose_retry_wait(self, failure: RequestFailure) -> float | None:
         """Seconds until the next attempt; None when there is to be none."""

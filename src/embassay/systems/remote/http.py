@@ -18,7 +18,7 @@ from embassay.limits import ANSWER
 from embassay.systems.remote.calls import (
     MalformedServerAnswer,
     ServerAnswerTooLong,
-    ServerErrorAnswer,
+    ServerStatusError,
     read_api_key,
     register_close_at_exit,
 )
@@ -62,7 +62,7 @@ class ServerBaseUrl:
                 f"base_url contains more than the address of {host}.",
                 mend="Remove user name, password and query; pass the key in a variable: key=NAME",
             )
-        path = "/".join(_mask_path_part(part) for part in parts.path.rstrip("/").split("/"))
+        path = "/".join(_hash_secret_path_part(part) for part in parts.path.rstrip("/").split("/"))
         location = (f"{host}:{port}" if port else host) + path
         return cls(url.strip().rstrip("/"), location, host in _LOCAL)
 
@@ -77,7 +77,7 @@ def check_url_without_key(url: str | None) -> None:
         )  # fmt: skip
 
 
-def _mask_path_part(part: str) -> str:
+def _hash_secret_path_part(part: str) -> str:
     """A part of a path as results keep it: what looks like a key by a digest, which tells two apart."""
     return f"hidden-{hashlib.sha256(part.encode()).hexdigest()[:8]}" if _is_likely_secret(part) else part
 
@@ -158,20 +158,22 @@ async def request_json(
     payload: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The JSON that a request brings. Call it inside `ModelServerCalls.do`, which sets the time limit.
+    """The JSON that a request brings. Call it inside `ModelServerClient.do`, which sets the time limit.
 
     Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx2's
     errors for a connection that fails. ModelError where httpx2 is not installed.
     """
     sent = {"params": dict(params)} if params else {}
-    answer = await _make_loop_client().request(method, url, json=payload, headers=dict(headers), **sent)
+    answer = await _take_pooled_http_client().request(
+        method, url, json=payload, headers=dict(headers), **sent
+    )
     try:
         body = json.loads(answer.content)
     except (ValueError, RecursionError):
         body = None
     if answer.status_code >= 300:
         words = body if body is not None else answer.content.decode("utf-8", "replace")
-        raise ServerErrorAnswer(answer.status_code, answer.headers, words)
+        raise ServerStatusError(answer.status_code, answer.headers, words)
     if body is None:
         raise MalformedServerAnswer("the answer is incomplete JSON")
     return body
@@ -185,7 +187,7 @@ def check_package_installed(package: str = "httpx2", who: str = "Remote models")
         )
 
 
-def _make_loop_client() -> Any:
+def _take_pooled_http_client() -> Any:
     """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
         _clients[os.getpid()] = ClientPool(_make_http_client)
@@ -228,7 +230,7 @@ def find_openai_address(base_url: str | None) -> ServerBaseUrl:
 
 
 class OpenAIClient:
-    """An AsyncOpenAI without retries and time limits of its own: those are the business of `ModelServerCalls`.
+    """An AsyncOpenAI without retries and time limits of its own: those are the business of `ModelServerClient`.
 
     The key is read at once, so that its absence is known before any work; the client is made in the process
     that calls. ModelError when the key or the package is missing.
@@ -251,7 +253,7 @@ class OpenAIClient:
     def _make_sdk(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
-        # `ModelServerCalls` repeats requests and limits their time: the client must do neither.
+        # `ModelServerClient` repeats requests and limits their time: the client must do neither.
         return AsyncOpenAI(
             api_key=self._key,
             base_url=self._address.url,
@@ -279,7 +281,7 @@ class ModelServerSettings:
 
     @property
     def limits(self) -> CallLimits:
-        """The limits of the server's calls, for `ModelServerCalls`."""
+        """The limits of the server's calls, for `ModelServerClient`."""
         return CallLimits(
             rpm=self.rpm,
             tpm=self.tpm,

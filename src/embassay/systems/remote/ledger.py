@@ -55,10 +55,10 @@ _FRAME = 16
 """Tokens around a text: marks, and the prompt or the role that a server adds."""
 
 
-def bound_server_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
+def estimate_most_server_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
     """The most that a server is believed to have counted for the texts, and so what is held aside for them.
 
-    >>> bound_server_tokens(["a fox", ""])
+    >>> estimate_most_server_tokens(["a fox", ""])
     37
     """
     return sum(count + _FRAME for count in count_or_bound_tokens(texts, tokenizer))
@@ -87,10 +87,10 @@ class BookedTokenCount:
         if said is None or (said == 0 and likely):
             return estimate
         if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-            _warn_of_server_token_count(said, estimate.booked)
+            _warn_of_impossible_token_count(said, estimate.booked)
             return estimate
         if said > most:
-            _warn_of_server_token_count(said, most, "more than possible or more than reserved")
+            _warn_of_impossible_token_count(said, most, "more than possible or more than reserved")
             return cls(most, most)
         return cls(said, said)
 
@@ -103,7 +103,7 @@ class BookedTokenCount:
 _NONE_WRITTEN = BookedTokenCount(0, 0)
 
 
-def make_booked_usage(
+def make_usage_from_booked_tokens(
     read: BookedTokenCount,
     written: BookedTokenCount = _NONE_WRITTEN,
     *,
@@ -116,7 +116,7 @@ def make_booked_usage(
     return Usage(read.booked, written.booked, 1, billed, possible_usd=short, estimated=estimated)
 
 
-def _warn_of_server_token_count(said: object, booked: int, why: str = "which is impossible") -> None:
+def _warn_of_impossible_token_count(said: object, booked: int, why: str = "which is impossible") -> None:
     warnings.warn(
         f"A server reported {str(said)[:40]} tokens, {why}; {booked:,} are counted instead.",
         RuntimeWarning,
@@ -126,7 +126,9 @@ def _warn_of_server_token_count(said: object, booked: int, why: str = "which is 
 
 def find_too_long_texts(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
     """The positions of the texts with more than `most` tokens; only what has more bytes is tokenized."""
-    long = [i for i, text in enumerate(texts) if 4 * len(text) > most and len(_as_bytes(text)) > most]
+    long = [
+        i for i, text in enumerate(texts) if 4 * len(text) > most and len(_encode_text_as_utf8(text)) > most
+    ]
     counts = count_or_bound_tokens([texts[i] for i in long], tokenizer)
     return [i for i, tokens in zip(long, counts, strict=True) if tokens > most]
 
@@ -142,7 +144,7 @@ def cut_text_to_tokens(text: str, most: int, tokenizer: Tokenizer) -> str:
         end -= 1
 
 
-def _as_bytes(text: str) -> bytes:
+def _encode_text_as_utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
@@ -166,7 +168,7 @@ class TokenPrice:
         return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)
 
     @classmethod
-    def find_chat_model_price(
+    def choose_chat_model_price(
         cls, model: str, read: float | None, written: float | None
     ) -> TokenPrice | None:
         """`of` for a model that also writes; a price for reading alone says nothing, unless it is 0."""
@@ -276,26 +278,26 @@ class Ledger:
         """The request was answered: `usage` is what it cost, in place of what was put aside. The limit also counts
         what it may have cost beyond an estimate."""
         with self._lock:
-            self._enter_account(reservation, usage, usage.possible_usd, retry=retry, seconds=seconds)
+            self._add_request_to_totals(reservation, usage, usage.possible_usd, retry=retry, seconds=seconds)
             if self.journal is not None:
                 self.journal.note_request_settled(
                     reservation.number, reservation.model, usage, retry=retry, seconds=seconds
                 )
 
-    def book_unanswered_request(
+    def book_cost_of_unanswered_request(
         self, reservation: BudgetReservation, usd: float | None, *, retry: bool = False, seconds: float = 0.0
     ) -> None:
         """The request was sent and brought nothing that can be used: up to `usd` may be billed, which the limit counts;
         the rest of what was put aside is free again. None where the price is not known."""
         with self._lock:
             nothing = Usage(usd=None if usd is None else 0.0)
-            self._enter_account(reservation, nothing, usd or 0.0, retry=retry, seconds=seconds)
+            self._add_request_to_totals(reservation, nothing, usd or 0.0, retry=retry, seconds=seconds)
             if self.journal is not None:
                 self.journal.note_request_unanswered(
                     reservation.number, reservation.model, usd, retry=retry, seconds=seconds
                 )
 
-    def _enter_account(
+    def _add_request_to_totals(
         self, reservation: BudgetReservation, usage: Usage, possible: float, *, retry: bool, seconds: float
     ) -> None:
         self._reserved.pop(reservation.number, None)
@@ -327,7 +329,7 @@ class Ledger:
             if self.journal is not None:
                 self.journal.note_call_failed(model)
 
-    def list_model_totals(self) -> Mapping[str, ModelCallTotals]:
+    def map_models_to_call_totals(self) -> Mapping[str, ModelCallTotals]:
         """What each model's calls came to so far."""
         with self._lock:
             return dict(self._totals)

@@ -31,7 +31,7 @@ class CallLimits:
 
 
 @dataclass(frozen=True)
-class RequestTicket:
+class RequestConcurrencyRecord:
     """A request on its way: `level` requests were in flight with it, at a limit set by the change number `stage`."""
 
     level: int
@@ -56,7 +56,7 @@ class TokenBucket:
         self._at = now
         return max(0.0, (min(amount, self._size) - self._level) / self._rate)
 
-    def take_tokens(self, amount: float) -> None:
+    def take_tokens_without_waiting(self, amount: float) -> None:
         """Take `amount`; a negative one gives back."""
         self._level = min(self._size, self._level - amount)
 
@@ -104,19 +104,19 @@ class AdaptiveRequestLimit:
         self.answered = False
         """Whether the server has ever answered, if only to push back."""
 
-    async def wait_for_request_turn(self, tokens: int) -> RequestTicket:
+    async def wait_for_request_turn(self, tokens: int) -> RequestConcurrencyRecord:
         """Wait, in order of arrival, until a request of so many tokens may be sent."""
         level = await self._wait_for_slot()
         try:
             async with self._door:
-                while (pause := self._compute_pause(tokens)) > _INSTANT:
+                while (pause := self._compute_seconds_until_send(tokens)) > _INSTANT:
                     # In short steps: tokens that an answer gives back shorten the wait.
                     await asyncio.sleep(min(pause, _STEP))
                 self._take_from_buckets(tokens)
         except BaseException:
-            self._free_slot()
+            self._free_slot_and_admit_waiting()
             raise
-        return RequestTicket(level, self._growth.stage)
+        return RequestConcurrencyRecord(level, self._growth.stage)
 
     async def _wait_for_slot(self) -> int:
         """A place among the requests in flight, their number with it."""
@@ -130,38 +130,40 @@ class AdaptiveRequestLimit:
         except BaseException:
             # The turn came as the wait was cancelled: it is passed on.
             if turn.done() and not turn.cancelled():
-                self._free_slot()
+                self._free_slot_and_admit_waiting()
             raise
 
     def _take_from_buckets(self, tokens: int) -> None:
         if self._requests:
-            self._requests.take_tokens(1)
+            self._requests.take_tokens_without_waiting(1)
         if self._tokens:
-            self._tokens.take_tokens(tokens)
+            self._tokens.take_tokens_without_waiting(tokens)
 
-    def note_success(self, ticket: RequestTicket, seconds: float, *, correction: int = 0) -> None:
+    def note_request_answered(
+        self, ticket: RequestConcurrencyRecord, seconds: float, *, correction: int = 0
+    ) -> None:
         """It was answered in so many seconds; it had `correction` tokens more than was said."""
         self.answered = True
         if self._tokens:
-            self._tokens.take_tokens(correction)
+            self._tokens.take_tokens_without_waiting(correction)
         # Where something else holds requests up, more at once is no use.
         full = bool(self._waiting) and not self._door.locked()
         self._growth.answered(ticket, seconds, full=full)
-        self._free_slot()
+        self._free_slot_and_admit_waiting()
 
     def failed(self) -> None:
         """Note that a request failed for a reason that has nothing to do with how much is asked."""
-        self._free_slot()
+        self._free_slot_and_admit_waiting()
 
-    def note_pushback(self, ticket: RequestTicket, wait: float | None) -> None:
+    def note_pushback(self, ticket: RequestConcurrencyRecord, wait: float | None) -> None:
         """Note that the server has too much to do, and the seconds that it asks to wait, if it does."""
         self.answered = True
         pause = self._growth.note_pushback(ticket)
         if pause is not None:
             self._paused_until = max(self._paused_until, self._clock() + (pause if wait is None else wait))
-        self._free_slot()
+        self._free_slot_and_admit_waiting()
 
-    def _free_slot(self) -> None:
+    def _free_slot_and_admit_waiting(self) -> None:
         self.in_flight -= 1
         self.limit = min(self._growth.limit, self._most)
         self._growth.limit = self.limit
@@ -172,7 +174,7 @@ class AdaptiveRequestLimit:
                 self.in_flight += 1
                 turn.set_result(self.in_flight)
 
-    def _compute_pause(self, tokens: int) -> float:
+    def _compute_seconds_until_send(self, tokens: int) -> float:
         waits = [self._paused_until - self._clock()]
         if self._requests:
             waits.append(self._requests.wait(1))
@@ -206,7 +208,7 @@ class _RequestLimitGrowth:
         self._proven = (limit, 0.0)
         self._count, self._seconds = 0, 0.0
 
-    def answered(self, ticket: RequestTicket, seconds: float, *, full: bool) -> None:
+    def answered(self, ticket: RequestConcurrencyRecord, seconds: float, *, full: bool) -> None:
         if ticket.stage < self._last_cut:
             return
         self._answers += 1
@@ -214,10 +216,10 @@ class _RequestLimitGrowth:
         if ticket.stage == self.stage and full:
             self._count += 1
             self._seconds += seconds
-            if self._count >= self._observation_window_size() and not self._has_too_many_refusals():
-                self._judge_limit_level()
+            if self._count >= self._requests_until_limit_change() and not self._has_too_many_refusals():
+                self._adjust_request_limit_level()
 
-    def note_pushback(self, ticket: RequestTicket) -> float | None:
+    def note_pushback(self, ticket: RequestConcurrencyRecord) -> float | None:
         """Seconds to send nothing at all, when there was no answer since the last cut; None otherwise."""
         if ticket.stage < self._last_cut:
             return None  # sent before the last cut, which has answered it
@@ -227,7 +229,7 @@ class _RequestLimitGrowth:
             return None
         self._severity += not self._calm
         if self._severity > 1:
-            self._cut_limit(max(1, self.limit // 2))
+            self._lower_concurrent_request_limit(max(1, self.limit // 2))
             return float(min(30.0, 0.25 * 2**self._severity))
         share = self._refusals / (self._answers + self._refusals)
         self._suspicions = self._suspicions + 1 if share < _PLAIN else 0
@@ -241,25 +243,27 @@ class _RequestLimitGrowth:
         # A few refusals in a burst are a poor measure of a level that had stood: not far below that at once.
         level, seconds = self._proven
         floor = int(_STOOD * level) if seconds and not self._doubling else 1
-        self._cut_limit(max(1, min(self.limit - 1, max(floor, min(self._lowest - 1, borne, stood)))))
+        self._lower_concurrent_request_limit(
+            max(1, min(self.limit - 1, max(floor, min(self._lowest - 1, borne, stood))))
+        )
         return None
 
     def _tolerate_more_refusals(self) -> None:
         """Fewer requests were refused just as often: it is not their number that the server minds."""
         self._tolerated, self._suspicions = min(0.5, 4 * self._tolerated), 0
         self._ceiling, self._hold = None, _HOLD
-        self._set_limit(self.limit)
+        self._set_request_limit_and_reset_counts(self.limit)
 
     def _has_too_many_refusals(self) -> bool:
         return self._refusals > self._tolerated * (self._answers + self._refusals)
 
-    def _observation_window_size(self) -> int:
+    def _requests_until_limit_change(self) -> int:
         return self._hold if self._is_at_ceiling() else self._rest * max(2 * self.limit, _SAMPLE)
 
     def _is_at_ceiling(self) -> bool:
         return self._ceiling is not None and self.limit == self._ceiling - 1
 
-    def _judge_limit_level(self) -> None:
+    def _adjust_request_limit_level(self) -> None:
         """Judge the level of the limit after a window: keep it if it brought more, and try the next."""
         if self._refusals < _TOLERATED / 2 * self._answers:
             self._tolerated, self._suspicions = _TOLERATED, 0
@@ -269,7 +273,7 @@ class _RequestLimitGrowth:
         if grown > 0 and seconds > 0 and self.limit / mean < level / seconds * (1 + _GAIN * grown):
             self._rest = min(2 * self._rest, _LONGEST_REST)
             self._doubling = self._doubling and self._rest <= 2
-            self._set_limit(level)
+            self._set_request_limit_and_reset_counts(level)
             self._proven = (level, 0.0)
             return
         if grown > 0:
@@ -287,18 +291,18 @@ class _RequestLimitGrowth:
         target = self.limit + step
         if self._ceiling is not None and not self._is_at_ceiling():
             target = min(target, self._ceiling - 1)
-        self._set_limit(target)
+        self._set_request_limit_and_reset_counts(target)
 
-    def _cut_limit(self, limit: int) -> None:
+    def _lower_concurrent_request_limit(self, limit: int) -> None:
         if self._ceiling is not None and self.limit >= self._ceiling:
             self._hold = min(2 * self._hold, _LONGEST_HOLD)
         self._doubling, self._calm, self._ceiling, self._step = False, False, limit + 1, 1
         self._refused_at = self._lowest
-        self._set_limit(limit)
+        self._set_request_limit_and_reset_counts(limit)
         self._last_cut = self.stage
         self._proven = (limit, 0.0)
 
-    def _set_limit(self, limit: int) -> None:
+    def _set_request_limit_and_reset_counts(self, limit: int) -> None:
         self.limit = limit
         self.stage += 1
         self._lowest = limit

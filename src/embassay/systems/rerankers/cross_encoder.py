@@ -46,7 +46,7 @@ class CrossEncoder:
         trust_remote_code: bool = False,
         name: str = "",
     ) -> None:
-        _check_model_target(target, revision, trust_remote_code=trust_remote_code)
+        _check_cross_encoder_target(target, revision, trust_remote_code=trust_remote_code)
         weights, library = find_weights_and_library(
             _import_sentence_transformers, target, revision, system="cross"
         )
@@ -84,7 +84,7 @@ class CrossEncoder:
         return _check_one_score_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
-def _check_model_target(target: str, revision: str | None, *, trust_remote_code: bool) -> None:
+def _check_cross_encoder_target(target: str, revision: str | None, *, trust_remote_code: bool) -> None:
     if not target:
         raise UsageError(
             "The reranker 'cross' needs a model.", mend="Write cross:ORG/MODEL or cross:./folder."

@@ -53,7 +53,9 @@ class LateInteractionReranker:
         name: str = "",
         **encoder: Value,
     ) -> None:
-        self._encoder = _open_encoder(target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed)
+        self._encoder = _open_token_vector_encoder(
+            target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed
+        )
         self.name = name or f"maxsim:{target}"
         self.identity = f"maxsim/1:{self._encoder.identity}"
 
@@ -132,7 +134,7 @@ def _check_token_vectors_finite(tokens: Vectors) -> Vectors:
     return tokens
 
 
-def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> TokenVectorEncoder:
+def _open_token_vector_encoder(target: str, params: dict[str, Value], **context: Any) -> TokenVectorEncoder:
     from embassay.systems import open_system
 
     if not target:

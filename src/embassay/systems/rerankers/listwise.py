@@ -18,7 +18,7 @@ from embassay.contracts import ChatMessage, ChatModel, SamplingSettings, Tokeniz
 from embassay.errors import UsageError
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.chat import open_chat
-from embassay.systems.remote import Ledger, wait_in_remote_loop
+from embassay.systems.remote import Ledger, run_in_remote_loop_and_wait
 
 _TASK = (
     "You order search results. You get a query and numbered documents. Answer with the numbers of all "
@@ -28,7 +28,7 @@ _TASK = (
 
 
 @dataclass
-class ListwiseWindowCounts:
+class WindowAndOmissionCounts:
     """What happened so far: windows asked for, and documents that answers left out."""
 
     windows: int = 0
@@ -76,7 +76,7 @@ class ListwiseReranker:
         lists: ListwiseOptions = ListwiseOptions(),
         **chat: Value,
     ) -> None:
-        self._model = _open_chat(target, chat, ledger)
+        self._model = _open_reranker_chat_model(target, chat, ledger)
         self._tokenizer = tokenizer
         self._lists = lists
         self._sampling = SamplingSettings(temperature=lists.temperature, seed=seed)
@@ -85,7 +85,7 @@ class ListwiseReranker:
             f"listwise/1:{self._model.identity}:window={lists.window}:step={lists.step}"
             f":passage={lists.passage_tokens}:{tokenizer.identity}:temperature={lists.temperature}:seed={seed}"
         )
-        self.counts = ListwiseWindowCounts()
+        self.counts = WindowAndOmissionCounts()
 
     @property
     def model(self) -> ChatModel:
@@ -95,12 +95,12 @@ class ListwiseReranker:
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """n for the first document of the final order, 1 for the last, (n,)."""
         shown = [self._cut_passage(document) for document in documents]
-        order = wait_in_remote_loop(lambda: self._order_documents(query, shown))
+        order = run_in_remote_loop_and_wait(lambda: self._order_documents_by_llm_windows(query, shown))
         scores = np.empty(len(documents), dtype=np.float32)
         scores[order] = np.arange(len(documents), 0, -1)
         return scores
 
-    async def _order_documents(self, query: str, documents: Sequence[str]) -> list[int]:
+    async def _order_documents_by_llm_windows(self, query: str, documents: Sequence[str]) -> list[int]:
         order = list(range(len(documents)))
         for part in list_reranking_windows(len(documents), self._lists.window, self._lists.step):
             shown = [documents[position] for position in order[part]]
@@ -167,7 +167,7 @@ def complete_ranking(ranking: Sequence[int], n: int) -> tuple[list[int], int]:
     return [*named, *missing], len(missing)
 
 
-def _open_chat(target: str, params: dict[str, Value], ledger: Ledger) -> ChatModel:
+def _open_reranker_chat_model(target: str, params: dict[str, Value], ledger: Ledger) -> ChatModel:
     if not target:
         raise UsageError("The reranker 'llm' needs a chat model.", mend="Write llm:openai:gpt-5-mini.")
     spec = QUERY.parse(target)

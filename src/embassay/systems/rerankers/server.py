@@ -15,17 +15,17 @@ from embassay.systems.models import find_known_model
 from embassay.systems.remote import (
     Ledger,
     MalformedServerAnswer,
-    ModelServerCalls,
+    ModelServerClient,
     ServerReply,
     iterate_finished_jobs,
 )
 from embassay.systems.remote.http import ModelApiVendor, ModelServerSettings, VendorConnection
 from embassay.systems.remote.ledger import (
     BookedTokenCount,
-    bound_server_tokens,
     count_or_bound_tokens,
+    estimate_most_server_tokens,
     estimate_server_tokens,
-    make_booked_usage,
+    make_usage_from_booked_tokens,
 )
 
 Scores = NDArray[np.float32]
@@ -72,7 +72,7 @@ class HttpPostReranker(ABC):
             ]
         )
         self._given_price = server.price
-        self._calls = ModelServerCalls(f"{vendor.spec}:{target}", ledger, server.limits)
+        self._calls = ModelServerClient(f"{vendor.spec}:{target}", ledger, server.limits)
 
     @abstractmethod
     def build_request_payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
@@ -95,16 +95,16 @@ class HttpPostReranker(ABC):
         does for its texts, BudgetExceeded when the money is used up."""
         sent = [position for position, document in enumerate(documents) if document.strip()]
         parts = [sent[start : start + _DOCUMENTS] for start in range(0, len(sent), _DOCUMENTS)]
-        jobs = [partial(self._ask_server, query, [documents[i] for i in part]) for part in parts]
+        jobs = [partial(self._request_rerank_scores, query, [documents[i] for i in part]) for part in parts]
         scores = np.full(len(documents), np.nan, dtype=np.float32)
         for number, answer in iterate_finished_jobs(jobs, at_once=len(jobs) or 1):
             scores[parts[number]] = answer
         lowest = np.nanmin(scores) if sent else np.float32(1)
         return np.where(np.isnan(scores), lowest - 1, scores)  # a fixed step: no vendor's scale is known
 
-    async def _ask_server(self, query: str, documents: Sequence[str]) -> Scores:
+    async def _request_rerank_scores(self, query: str, documents: Sequence[str]) -> Scores:
         tokens = sum(count_or_bound_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
-        most = bound_server_tokens([query] * len(documents) + list(documents))
+        most = estimate_most_server_tokens([query] * len(documents) + list(documents))
 
         async def send_request() -> ServerReply[Scores]:
             answer = await self.connection.post(self.path, self.build_request_payload(query, documents))
@@ -117,7 +117,8 @@ class HttpPostReranker(ABC):
                 raise MalformedServerAnswer("scores that are not finite", of_texts=True)
             read = BookedTokenCount.of(counted, most=most, likely=estimate_server_tokens([query, *documents]))
             return ServerReply(
-                scores, make_booked_usage(read, usd=lambda tokens, _: self.usd(tokens, len(documents)))
+                scores,
+                make_usage_from_booked_tokens(read, usd=lambda tokens, _: self.usd(tokens, len(documents))),
             )
 
         return await self._calls.do(send_request, tokens=tokens, usd=self.usd(most, len(documents)))

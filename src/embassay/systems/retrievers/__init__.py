@@ -18,12 +18,12 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.errors import UsageError
-from embassay.systems.remote import Ledger, MalformedServerAnswer, ModelServerCalls, ServerReply
+from embassay.systems.remote import Ledger, MalformedServerAnswer, ModelServerClient, ServerReply
 from embassay.systems.remote.pace import CallLimits
 
 
 @dataclass(frozen=True)
-class RetrieverAnswer:
+class TimedRetrieverAnswer:
     """What a retriever answered, as JSON, and the seconds that the answered request took."""
 
     value: Any
@@ -31,7 +31,7 @@ class RetrieverAnswer:
 
 
 @dataclass(frozen=True)
-class RetrieverOptions:
+class RetrieverRequestLimits:
     """How a retriever is asked: at most `concurrency` questions at a time, `rpm` a minute (None: no limit), `timeout`
     seconds for an answer, `attempts` of each, and its `price` in US dollars a question (None: not known)."""
 
@@ -43,7 +43,7 @@ class RetrieverOptions:
 
     @property
     def limits(self) -> CallLimits:
-        """The limits of the retriever's calls, for `ModelServerCalls`."""
+        """The limits of the retriever's calls, for `ModelServerClient`."""
         return CallLimits(
             rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
         )
@@ -63,7 +63,7 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
     "timeout": (_NUMBER, "seconds above 0"), "attempts": (int, "a whole number from 1"),
     "price": (_NUMBER, "US dollars per question, 0 or more")
 }  # fmt: skip
-"""What a user may give of `RetrieverOptions`: name -> type, and in words."""
+"""What a user may give of `RetrieverRequestLimits`: name -> type, and in words."""
 
 
 def is_valid_asking_option(name: str, value: Any) -> bool:
@@ -82,13 +82,15 @@ class Retriever(ABC):
     """A retriever that answers `depth` documents to a question, if it has as many. `name` is shown; `identity` is what
     its answers are kept under."""
 
-    def __init__(self, name: str, identity: str, manners: RetrieverOptions, ledger: Ledger | None) -> None:
+    def __init__(
+        self, name: str, identity: str, manners: RetrieverRequestLimits, ledger: Ledger | None
+    ) -> None:
         self.name, self.identity, self.manners = name, identity, manners
-        self._calls = ModelServerCalls(name, ledger, manners.limits)
+        self._calls = ModelServerClient(name, ledger, manners.limits)
         self.find_fault: Callable[[Any], str] = lambda _: ""
         """Why an answer is none, such as an error that was sent as one; empty where it is one."""
 
-    async def ask(self, question: str) -> RetrieverAnswer:
+    async def ask(self, question: str) -> TimedRetrieverAnswer:
         """The answer to a question. ModelError where it fails for good, BudgetExceeded where there is no money."""
         price = self.manners.price
 
@@ -99,7 +101,7 @@ class Retriever(ABC):
             return ServerReply(value, Usage(requests=1, usd=price))
 
         answer = await self._calls.ask(send_request, tokens=1, usd=price, read_usd=price)
-        return RetrieverAnswer(answer.value, answer.usage.seconds)
+        return TimedRetrieverAnswer(answer.value, answer.usage.seconds)
 
     @abstractmethod
     async def send_question(self, question: str) -> Any:
@@ -138,10 +140,10 @@ def open_retriever(
     )
 
 
-def find_depth_argument(names: Sequence[str]) -> str | None:
+def find_result_count_parameter(names: Sequence[str]) -> str | None:
     """Which of the parameters of a function or tool is how many documents it answers; None for none.
 
-    >>> find_depth_argument(["question", "top_k"]), find_depth_argument(["question"])
+    >>> find_result_count_parameter(["question", "top_k"]), find_result_count_parameter(["question"])
     ('top_k', None)
     """
     return next((name for name in names if name.lower() in _DEPTHS), None)
@@ -162,28 +164,28 @@ _DEPTHS = {
 }
 
 
-def convert_answer_to_json(value: Any) -> Any:
+def convert_retriever_answer_to_json(value: Any) -> Any:
     """An answer as JSON: LangChain's and LlamaIndex' objects by what they write of themselves, arrays as lists.
 
     TypeError for what is none, with the kind of thing that it is.
 
-    >>> convert_answer_to_json([("d7", 0.5), "d2"])
+    >>> convert_retriever_answer_to_json([("d7", 0.5), "d2"])
     [['d7', 0.5], 'd2']
     """
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, dict):
-        return {str(key): convert_answer_to_json(inner) for key, inner in value.items()}
+        return {str(key): convert_retriever_answer_to_json(inner) for key, inner in value.items()}
     if isinstance(value, set | frozenset):
         raise TypeError("a set, which has no order")
     if isinstance(value, list | tuple):
-        return [convert_answer_to_json(inner) for inner in value]
+        return [convert_retriever_answer_to_json(inner) for inner in value]
     for name in _WRITERS:
         write: Callable[[], Any] | None = getattr(value, name, None)
         if callable(write):
-            return convert_answer_to_json(write())
+            return convert_retriever_answer_to_json(write())
     if hasattr(value, "__iter__"):
-        return [convert_answer_to_json(inner) for inner in value]
+        return [convert_retriever_answer_to_json(inner) for inner in value]
     raise TypeError(type(value).__name__)
 
 

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from embassay.errors import UsageError
-from embassay.registry import locate_error_in_package
+from embassay.registry import describe_error_place_in_package
 from embassay.spec import QUERY
 from embassay.systems.remote import Ledger, MalformedServerAnswer
 from embassay.systems.retrievers import (
     MANNERS,
     PassagesToServe,
     Retriever,
-    RetrieverOptions,
-    convert_answer_to_json,
-    find_depth_argument,
+    RetrieverRequestLimits,
+    convert_retriever_answer_to_json,
+    find_result_count_parameter,
     is_valid_asking_option,
 )
 
@@ -39,7 +39,7 @@ def open_function_retriever(
     function = import_search_function(place, base)
     at_once = 4 if inspect.iscoroutinefunction(function) else 1
     return FunctionRetriever(
-        function, depth, place, RetrieverOptions(**{"concurrency": at_once, **manners}), ledger, served
+        function, depth, place, RetrieverRequestLimits(**{"concurrency": at_once, **manners}), ledger, served
     )
 
 
@@ -65,12 +65,16 @@ def import_search_function(place: str, base: Path) -> Search:
     it cannot be had, with the line of their file that fails."""
     module, _, name = place.rpartition(":")
     try:
-        home = _load_python_file(base / module) if module.endswith(".py") else _import_module(module, base)
+        home = (
+            _load_python_file(base / module)
+            if module.endswith(".py")
+            else _import_module_from_folder(module, base)
+        )
         value: Any = home
         for part in name.split("."):
             value = getattr(value, part)
     except Exception as error:  # their module runs as it is imported, and fails in its own ways
-        where = locate_error_in_package(error, module.removesuffix(".py").rpartition("/")[2])
+        where = describe_error_place_in_package(error, module.removesuffix(".py").rpartition("/")[2])
         raise UsageError(
             f"The retriever {place} cannot be opened: {type(error).__name__}: {error}{where}.",
             mend=f"Check that {module} can be imported here and contains {name}.",
@@ -95,7 +99,7 @@ def _load_python_file(path: Path) -> Any:
     return module
 
 
-def _import_module(module: str, base: Path) -> Any:
+def _import_module_from_folder(module: str, base: Path) -> Any:
     # The command's own folder is not on the path of an installed script.
     if str(base) not in sys.path:
         sys.path.insert(0, str(base))
@@ -111,15 +115,18 @@ class FunctionRetriever(Retriever):
         function: Search,
         depth: int,
         place: str,
-        manners: RetrieverOptions | None = None,
+        manners: RetrieverRequestLimits | None = None,
         ledger: Ledger | None = None,
         served: PassagesToServe | None = None,
     ) -> None:
         super().__init__(
-            place.rpartition(":")[2] or place, f"function:{place}", manners or RetrieverOptions(1), ledger
+            place.rpartition(":")[2] or place,
+            f"function:{place}",
+            manners or RetrieverRequestLimits(1),
+            ledger,
         )
         self._function = function
-        self._arguments = _build_extra_arguments(function, depth, served)
+        self._arguments = _build_search_function_arguments(function, depth, served)
 
     async def send_question(self, question: str) -> Any:
         """What the function gives. Its exceptions are failures of the question, tried again as others'."""
@@ -129,12 +136,12 @@ class FunctionRetriever(Retriever):
         except (MalformedServerAnswer, TimeoutError):
             raise
         except Exception as error:
-            where = locate_error_in_package(error, self._function.__module__)
+            where = describe_error_place_in_package(error, self._function.__module__)
             raise MalformedServerAnswer(f"it raised {type(error).__name__}: {error}{where}") from error
         if value is None:
             raise MalformedServerAnswer("it returned None instead of a list of documents")
         try:
-            return convert_answer_to_json(value)
+            return convert_retriever_answer_to_json(value)
         except (TypeError, RecursionError) as error:
             raise MalformedServerAnswer(f"it did not return a list of documents ({error})") from error
 
@@ -147,13 +154,15 @@ class FunctionRetriever(Retriever):
         return await value if inspect.isawaitable(value) else value
 
 
-def _build_extra_arguments(function: Search, depth: int, served: PassagesToServe | None) -> dict[str, Any]:
+def _build_search_function_arguments(
+    function: Search, depth: int, served: PassagesToServe | None
+) -> dict[str, Any]:
     """What a function takes besides the question: how many documents, and the passages to search, id -> text."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # of some written in C
         return {}
-    wanted = find_depth_argument(names[1:])
+    wanted = find_result_count_parameter(names[1:])
     arguments: dict[str, Any] = {} if wanted is None else {wanted: depth}
     if served is not None and CORPUS in names[1:]:
         arguments[CORPUS] = served.texts

@@ -18,7 +18,7 @@ from embassay.systems.retrievers import (
     MANNERS,
     PassagesToServe,
     Retriever,
-    RetrieverOptions,
+    RetrieverRequestLimits,
     is_valid_asking_option,
 )
 
@@ -27,7 +27,7 @@ _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrieverRequestTemplate(RetrieverOptions):
+class RetrieverRequestTemplate(RetrieverRequestLimits):
     """What is sent for a question, where in the answer the documents are, and how the server is asked.
 
     `{question}`, `{k}` and, where a command wants several collections searched, `{corpus}` stand for the question, how
@@ -76,7 +76,7 @@ def read_request_template(path: Path) -> RetrieverRequestTemplate:
                 "the template has an unknown key", path=path, expected=", ".join(_KINDS), found=name,
                 mend="Correct or remove it."
             )  # fmt: skip
-        if not _is_valid_option_value(name, value):
+        if not _is_valid_template_value(name, value):
             raise DataError(
                 f"{name} in the template is not valid", path=path, expected=_KINDS[name][1],
                 found=repr(value)[:80]
@@ -98,7 +98,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-def _is_valid_option_value(name: str, value: Any) -> bool:
+def _is_valid_template_value(name: str, value: Any) -> bool:
     if name in MANNERS:
         return is_valid_asking_option(name, value)
     if isinstance(value, bool) or not isinstance(value, _KINDS[name][0]):
@@ -142,7 +142,7 @@ class HttpRetriever(Retriever):
 
     async def send_question(self, question: str) -> Any:
         """The server's answer, or the list in it that the template names."""
-        fill = _TemplateFilling(question, self._depth, self._corpus)
+        fill = _RequestTemplateFiller(question, self._depth, self._corpus)
         answer = await request_json(
             self._template.method, fill.text(self._template.url), self._headers,
             payload=fill.value(self._template.body), params=fill.value(self._template.params)
@@ -157,7 +157,7 @@ def _fill_header_variable(name: str, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _TemplateFilling:
+class _RequestTemplateFiller:
     question: str
     depth: int
     corpus: str = ""

@@ -11,13 +11,13 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import Ledger, MalformedServerAnswer, redact_keys, wait_in_remote_loop
+from embassay.systems.remote import Ledger, MalformedServerAnswer, redact_keys, run_in_remote_loop_and_wait
 from embassay.systems.remote.http import check_url_without_key
 from embassay.systems.retrievers import (
     Retriever,
-    RetrieverOptions,
-    convert_answer_to_json,
-    find_depth_argument,
+    RetrieverRequestLimits,
+    convert_retriever_answer_to_json,
+    find_result_count_parameter,
 )
 from embassay.systems.retrievers.function import parse_asking_options
 
@@ -42,7 +42,9 @@ def open_mcp_retriever(target: str, depth: int, ledger: Ledger | None) -> Retrie
             mend="Write mcp:COMMAND#TOOL or mcp:http://HOST/mcp#TOOL.",
         )
     _check_mcp_installed()
-    return wait_in_remote_loop(lambda: McpRetriever(server.strip(), tool.strip(), depth, ledger).open())
+    return run_in_remote_loop_and_wait(
+        lambda: McpRetriever(server.strip(), tool.strip(), depth, ledger).open()
+    )
 
 
 def _check_mcp_installed() -> None:
@@ -67,7 +69,7 @@ class McpRetriever(Retriever):
             check_url_without_key(server)
         tool, _, options = tool.partition("?")
         manners = {"concurrency": 4 if is_address else 1, **parse_asking_options(options)}
-        super().__init__(tool, f"mcp:{server}#{tool}", RetrieverOptions(**manners), ledger)
+        super().__init__(tool, f"mcp:{server}#{tool}", RetrieverRequestLimits(**manners), ledger)
         self._server, self._tool, self._depth = server, tool, depth
         self._question = ""
         self._more: dict[str, Any] = {}
@@ -79,7 +81,7 @@ class McpRetriever(Retriever):
     async def open(self) -> McpRetriever:
         """Open a session with the tool, learn its arguments' names, and give the retriever itself."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._session = asyncio.create_task(self._hold_session(ready))
+        self._session = asyncio.create_task(self._keep_mcp_session_open(ready))
         try:
             async with asyncio.timeout(_PATIENCE):
                 await ready
@@ -96,7 +98,7 @@ class McpRetriever(Retriever):
             ) from error
         return self
 
-    async def _hold_session(self, ready: asyncio.Future[None]) -> None:
+    async def _keep_mcp_session_open(self, ready: asyncio.Future[None]) -> None:
         from mcp import Client
 
         # What a server complains of is not for the terminal: its last line says why it cannot be used.
@@ -110,7 +112,7 @@ class McpRetriever(Retriever):
                     raise
                 ready.set_exception(error)
             finally:
-                self._complaint = _read_last_line(complaints)
+                self._complaint = _read_redacted_last_error_line(complaints)
 
     def _open_transport(self, complaints: IO[str]) -> Any:
         from mcp import StdioServerParameters
@@ -134,7 +136,7 @@ class McpRetriever(Retriever):
             )
         properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
         self._question = find_question_argument(properties, tool.input_schema.get("required", ()))
-        if (wanted := find_depth_argument(list(properties))) is not None:
+        if (wanted := find_result_count_parameter(list(properties))) is not None:
             self._more = {wanted: self._depth}
 
     async def send_question(self, question: str) -> Any:
@@ -145,8 +147,8 @@ class McpRetriever(Retriever):
         if result.is_error:
             raise MalformedServerAnswer(f"the tool failed: {' '.join(texts)[:200]}")
         if result.structured_content is not None:
-            return unwrap_tool_result(convert_answer_to_json(result.structured_content))
-        return parse_answer_texts(texts)
+            return unwrap_tool_result(convert_retriever_answer_to_json(result.structured_content))
+        return parse_tool_answer_parts_as_json(texts)
 
     async def close(self) -> None:
         """End the session, and the server that was started for it."""
@@ -183,11 +185,11 @@ def unwrap_tool_result(content: Any) -> Any:
     return content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
 
 
-def parse_answer_texts(texts: Sequence[str]) -> Any:
+def parse_tool_answer_parts_as_json(texts: Sequence[str]) -> Any:
     """The parts of an answer: JSON where they are, else texts of documents, one a part.
 
-    >>> parse_answer_texts(['["d7", "d2"]']), parse_answer_texts(["A refund takes five days."])
-    (['d7', 'd2'], ['A refund takes five days.'])
+    >>> parse_tool_answer_parts_as_json(['["d7", "d2"]']), parse_tool_answer_parts_as_json(["A refund takes five
+    days."]) (['d7', 'd2'], ['A refund takes five days.'])
     """
     read = [_parse_json_or_text(text) for text in texts]
     return read[0] if len(read) == 1 and isinstance(read[0], list | dict) else read
@@ -201,7 +203,7 @@ def _parse_json_or_text(text: str) -> Any:
     return value if isinstance(value, list | dict) else text
 
 
-def _read_last_line(written: IO[str]) -> str:
+def _read_redacted_last_error_line(written: IO[str]) -> str:
     written.seek(0)
     lines = [line.strip() for line in written.read()[-2000:].splitlines() if line.strip()]
     return redact_keys(lines[-1])[:200] if lines else ""

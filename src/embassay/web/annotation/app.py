@@ -16,13 +16,13 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
-from embassay.protocols.hume.profiles import check_profile_answers
+from embassay.protocols.hume.profiles import check_annotator_profile_answers
 from embassay.protocols.hume.store import (
     Annotator,
     RefusedAnswer,
     SubmittedAnswer,
     can_be_stored_as_text,
-    check_answer_value,
+    convert_answer_for_storage,
 )
 from embassay.protocols.hume.study import StudyItem, StudyTask
 from embassay.web.annotation import service
@@ -32,13 +32,13 @@ from embassay.web.annotation.service import (
     LinkGatekeeper,
     RequestRefusal,
     StudyService,
-    build_answer_for_page,
+    convert_saved_answer_for_page,
     make_browser_name,
     make_not_found_refusal,
-    read_browser_name,
+    read_browser_cookie_id,
     set_browser_name_cookie,
 )
-from embassay.web.server import HEADERS, RequestGuard
+from embassay.web.server import HEADERS, HostAndBodyLimitMiddleware
 
 
 class AnnotatorRoutes:
@@ -71,7 +71,7 @@ class AnnotatorRoutes:
         self._find_annotator_by_link(request, token)
         form_key = self._service.links.make_csrf_key(token)
         answer = HTMLResponse(render_annotator_page(self._service.folder.study.name, form_key))
-        if not read_browser_name(request):
+        if not read_browser_cookie_id(request):
             set_browser_name_cookie(request, answer, make_browser_name())
         return answer
 
@@ -80,7 +80,9 @@ class AnnotatorRoutes:
         annotator = self._find_annotator_by_link(request, token)
         shown = service.build_study_for_annotator(self._service, annotator)
         if shown["answers"]:
-            self._service.browser_log.note_answers_shown(read_browser_name(request), (annotator.id,))
+            self._service.open_browser_activity_log.note_answers_shown(
+                read_browser_cookie_id(request), (annotator.id,)
+            )
         return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
@@ -94,28 +96,38 @@ class AnnotatorRoutes:
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
         """Send one item of the study."""
         annotator = self._find_annotator_by_link(request, token)
-        return self._build_shown_item(request, annotator, find_own_item(self._service, annotator, item_id))
+        return self._build_shown_item(
+            request, annotator, find_item_visible_to_annotator(self._service, annotator, item_id)
+        )
 
     def _build_shown_item(self, request: Request, annotator: Annotator, item: StudyItem) -> dict[str, Any]:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
         if not annotator.is_adjudicator:
             return service.build_item_for_page(item)
-        adjudication = self._service.served_disputes
-        self._service.browser_log.note_answers_shown(read_browser_name(request), adjudication.list_item_answerers(item.id))
-        return service.build_item_for_page(item, adjudication.list_disputed_answers(self._service.tasks[item.task], item.id))
+        adjudication = self._service.open_disputes_for_adjudicators
+        self._service.open_browser_activity_log.note_answers_shown(
+            read_browser_cookie_id(request), adjudication.list_item_answerers(item.id)
+        )
+        return service.build_item_for_page(
+            item, adjudication.list_disputed_answers(self._service.tasks[item.task], item.id)
+        )
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an annotator's answer to an item."""
         annotator = self._find_annotator_by_link(request, token)
         saved = save_answer(self._service, annotator, item_id, sent)
-        self._service.browser_log.record_stored_answer(read_browser_name(request), annotator.id)
+        self._service.open_browser_activity_log.record_browser_that_answered(
+            read_browser_cookie_id(request), annotator.id
+        )
         return saved
 
-    def claim_writing_tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
+    def claim_writing_tab(self, request: Request, token: str, sent: TabWriteRequest) -> dict[str, bool]:
         """Claim the right to write for one browser tab."""
-        return take_writing_lease(self._service, self._find_annotator_by_link(request, token), sent)
+        return take_annotator_write_lease(self._service, self._find_annotator_by_link(request, token), sent)
 
-    def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
+    def finish(
+        self, request: Request, token: str, task: str, sent: TabWriteRequest | None = None
+    ) -> dict[str, Any]:
         """Finish a task and freeze its answers."""
         return freeze_task(self._service, self._find_annotator_by_link(request, token), task, sent)
 
@@ -126,7 +138,7 @@ class AnnotatorRoutes:
     def _find_annotator_by_link(self, request: Request, token: str) -> Annotator:
         """Whose link it is, once it is sure that their page sent what changes something."""
         address = request.client.host if request.client else None
-        holder = self._door.admit_link_holder("annotator", token, address)
+        holder = self._door.find_holder_of_link_or_refuse("annotator", token, address)
         if request.method not in ("GET", "HEAD"):
             self._door.check_request_forgery(token, request.headers)
         annotator = self._service.store.annotator(holder.id)
@@ -139,16 +151,16 @@ class AnnotatorRoutes:
 _MOST_SEQ = 2**53
 
 
-def _check_plain_text(text: str) -> str:
+def _check_text_is_storable(text: str) -> str:
     if not can_be_stored_as_text(text):
         raise ValueError("a character that cannot be stored")
     return text
 
 
-Comment = Annotated[str, Field(max_length=4000), AfterValidator(_check_plain_text)]
-Flag = Annotated[str, Field(max_length=500), AfterValidator(_check_plain_text)]
-Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_check_plain_text)]
-Name = Annotated[str, Field(max_length=80), AfterValidator(_check_plain_text)]
+Comment = Annotated[str, Field(max_length=4000), AfterValidator(_check_text_is_storable)]
+Flag = Annotated[str, Field(max_length=500), AfterValidator(_check_text_is_storable)]
+Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_check_text_is_storable)]
+Name = Annotated[str, Field(max_length=80), AfterValidator(_check_text_is_storable)]
 
 
 class _RequestBody(BaseModel):
@@ -167,14 +179,14 @@ class SentAnswer(_RequestBody):
     paused: Annotated[int, Field(ge=0, le=100_000)] = 0
 
 
-class SentTab(_RequestBody):
+class TabWriteRequest(_RequestBody):
     """A tab that asks whether it may write, or takes the right to."""
 
     tab: Tab
     take: bool = False
 
 
-class SentPageSettings(_RequestBody):
+class PageSettingsRequestBody(_RequestBody):
     """How somebody's page is set."""
 
     single_keys: bool = True
@@ -186,7 +198,7 @@ class SentProfile(_RequestBody):
     """The name somebody gives themselves, their settings, and what they say of themselves where the study asks."""
 
     name: Name | None = None
-    settings: SentPageSettings = SentPageSettings()
+    settings: PageSettingsRequestBody = PageSettingsRequestBody()
     about: Annotated[dict[Name, Name], Field(max_length=100)] = {}
 
 
@@ -198,16 +210,16 @@ _WHY = {
 }
 
 
-def find_item(service: StudyService, item_id: str) -> StudyItem:
+def find_study_item_or_refuse(service: StudyService, item_id: str) -> StudyItem:
     """The item of this id. Raises Refusal where there is none."""
     if item_id not in service.items:
         raise make_not_found_refusal()
     return service.items[item_id]
 
 
-def find_own_item(service: StudyService, annotator: Annotator, item_id: str) -> StudyItem:
+def find_item_visible_to_annotator(service: StudyService, annotator: Annotator, item_id: str) -> StudyItem:
     """The item of this id, if it is the annotator's to see: an adjudicator has those to decide. Raises Refusal."""
-    item = find_item(service, item_id)
+    item = find_study_item_or_refuse(service, item_id)
     if annotator.is_adjudicator and item_id not in service.order(annotator.id, item.task):
         raise make_not_found_refusal()
     return item
@@ -224,15 +236,18 @@ def save_answer(
     service: StudyService, annotator: Annotator, item_id: str, sent: SentAnswer
 ) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
-    item = find_own_item(service, annotator, item_id)
+    item = find_item_visible_to_annotator(service, annotator, item_id)
     if service.grading is not None and service.grading.is_passage_grade_fixed(item_id):
         saved = service.store.answers(annotator.id).get(item_id)
         if saved is None or saved.seq != sent.seq:
             raise RequestRefusal(
-                409, _WHY["counted"], why="counted", answer=build_answer_for_page(saved) if saved else None
+                409,
+                _WHY["counted"],
+                why="counted",
+                answer=convert_saved_answer_for_page(saved) if saved else None,
             )
     try:
-        value = check_answer_value(service.tasks[item.task], item.payload, sent.value)
+        value = convert_answer_for_storage(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
         raise RequestRefusal(400, f"This is not a valid answer to the item. {error.mend}".strip()) from None
     draft = SubmittedAnswer(
@@ -240,27 +255,29 @@ def save_answer(
     )
     done = service.store.save(annotator.id, item.task, draft)
     if isinstance(done, RefusedAnswer):
-        held = build_answer_for_page(done.answer) if done.answer else None
+        held = convert_saved_answer_for_page(done.answer) if done.answer else None
         raise RequestRefusal(409, _WHY[done.why], why=done.why, answer=held)
     if service.grading is not None:
-        service.grading.compute_study_standing()
+        service.grading.update_labelling_study_state()
     return {"seq": done.seq, "saved_at": done.saved_at}
 
 
-def take_writing_lease(service: StudyService, annotator: Annotator, sent: SentTab) -> dict[str, bool]:
+def take_annotator_write_lease(
+    service: StudyService, annotator: Annotator, sent: TabWriteRequest
+) -> dict[str, bool]:
     """Whether this tab may write."""
-    return {"writes": service.store.take_write_lease(annotator.id, sent.tab, take=sent.take)}
+    return {"writes": service.store.try_to_take_write_lease(annotator.id, sent.tab, take=sent.take)}
 
 
 def freeze_task(
-    service: StudyService, annotator: Annotator, task: str, sent: SentTab | None = None
+    service: StudyService, annotator: Annotator, task: str, sent: TabWriteRequest | None = None
 ) -> dict[str, Any]:
     """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
     tab that asks is not the one that writes."""
     name = find_task(service, task).name
     if service.grading is not None:
         raise RequestRefusal(409, "This study ends automatically once it is decided.", open=[], flagged=[])
-    if sent is not None and not service.store.take_write_lease(annotator.id, sent.tab, take=sent.take):
+    if sent is not None and not service.store.try_to_take_write_lease(annotator.id, sent.tab, take=sent.take):
         raise RequestRefusal(409, _WHY["another_tab"], why="another_tab", open=[], flagged=[])
     order = service.order(annotator.id, name)
     if annotator.is_adjudicator and not order:
@@ -279,7 +296,7 @@ def save_annotator_profile(service: StudyService, annotator: Annotator, sent: Se
     """Keep a name and settings, and what somebody says of themselves. Raises Refusal for what was not asked."""
     name = (sent.name or "").strip() or None
     try:
-        about = check_profile_answers(service.folder.study, sent.about)
+        about = check_annotator_profile_answers(service.folder.study, sent.about)
     except DataError as error:
         raise RequestRefusal(400, f"{error.what} {error.mend}".strip()) from None
     service.store.save_name_and_settings(annotator.id, name, sent.settings.model_dump())
@@ -291,10 +308,14 @@ def save_annotator_profile(service: StudyService, annotator: Annotator, sent: Se
 _THREADS = 16
 
 
-def make_annotation_app(service: StudyService) -> RequestGuard:
+def make_annotation_app(service: StudyService) -> HostAndBodyLimitMiddleware:
     """The app that serves a study. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
-        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_limit_threads
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_limit_web_app_threads,
     )
     door = LinkGatekeeper(service.links, service.options)
     app.include_router(AnnotatorRoutes(service, door).build_router())
@@ -305,7 +326,7 @@ def make_annotation_app(service: StudyService) -> RequestGuard:
     app.add_api_route("/favicon.ico", _answer_missing_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
-    return RequestGuard(app, service.options, choose_response_headers)
+    return HostAndBodyLimitMiddleware(app, service.options, choose_response_headers)
 
 
 def _answer_missing_icon() -> Response:
@@ -314,7 +335,7 @@ def _answer_missing_icon() -> Response:
 
 
 @asynccontextmanager
-async def _limit_threads(_: FastAPI) -> AsyncIterator[None]:
+async def _limit_web_app_threads(_: FastAPI) -> AsyncIterator[None]:
     """Each thread may hold a connection to the database."""
     from anyio.to_thread import current_default_thread_limiter
 

@@ -20,7 +20,7 @@ from embassay.protocols.hume.store import (
     Annotator,
     SavedAnswer,
     SharedBrowserExposure,
-    describe_answer_exposures,
+    describe_shared_browser_exposures,
     stored_annotations,
 )
 from embassay.protocols.hume.study import (
@@ -39,9 +39,9 @@ from embassay.web.annotation.service import (
     RequestRefusal,
     StudyService,
     make_browser_name,
-    read_browser_name,
+    make_distinct_task_titles,
+    read_browser_cookie_id,
     set_browser_name_cookie,
-    task_titles,
 )
 
 if TYPE_CHECKING:
@@ -72,8 +72,11 @@ class OwnerRoutes:
     def page(self, request: Request, token: str, show: bool = False) -> HTMLResponse:
         """Progress, agreement, remarks and links; to a browser that annotates too, only what it `show`s on purpose."""
         self._check_owner_link(request, token)
-        state, others = self._build_overview(), self._list_annotators_with_answers()
-        browsers, browser = self._service.browser_log, read_browser_name(request) or make_browser_name()
+        state, others = self._build_overview(), self._list_annotators_who_answered()
+        browsers, browser = (
+            self._service.open_browser_activity_log,
+            read_browser_cookie_id(request) or make_browser_name(),
+        )
         writers = () if show else browsers.list_writers_in_browser(browser)
         held_back = writers if set(others) - set(writers) else ()
         if not held_back:
@@ -99,44 +102,50 @@ class OwnerRoutes:
         return self._send_annotations_file(request, token, exposed, "jsonl")
 
     def _send_annotations_file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
-        text = format_annotations_file(self._list_annotations(request, token, exposed), kind)
+        text = format_annotations_file(self._list_exportable_annotations(request, token, exposed), kind)
         headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
         return Response(text, headers=headers, media_type=KINDS[kind][1])
 
-    def _list_annotations(self, request: Request, token: str, exposed: bool) -> tuple[Annotation, ...]:
+    def _list_exportable_annotations(
+        self, request: Request, token: str, exposed: bool
+    ) -> tuple[Annotation, ...]:
         self._check_owner_link(request, token)
-        exposures = self._service.browser_log.exposures()
+        exposures = self._service.open_browser_activity_log.exposures()
         if exposures and not exposed:
             raise RequestRefusal(
                 409,
-                f"{describe_answer_exposures(exposures)} Add ?exposed=true to export them anyway, and report "
+                f"{describe_shared_browser_exposures(exposures)} Add ?exposed=true to export them anyway, and report "
                 "it wherever you use them.",
             )
-        self._service.browser_log.note_answers_shown(read_browser_name(request), self._list_annotators_with_answers())
+        self._service.open_browser_activity_log.note_answers_shown(
+            read_browser_cookie_id(request), self._list_annotators_who_answered()
+        )
         return stored_annotations(self._service.store)
 
     def _check_owner_link(self, request: Request, token: str) -> None:
-        self._door.admit_link_holder("owner", token, request.client.host if request.client else None)
+        self._door.find_holder_of_link_or_refuse(
+            "owner", token, request.client.host if request.client else None
+        )
 
     def _build_overview(self) -> StudyOverview:
         service = self._service
         store = service.store
         return make_study_overview(
             service.folder.study.tasks,
-            self._list_asked_items(),
+            self._map_tasks_to_asked_items(),
             store.annotators(),
             store.list_all_answers(),
             store.finished(),
         )
 
-    def _list_asked_items(self) -> Mapping[str, Sequence[StudyItem]]:
+    def _map_tasks_to_asked_items(self) -> Mapping[str, Sequence[StudyItem]]:
         """The items of every task; of a study until decided those that were asked for so far."""
         service = self._service
         if service.grading is None:
             return service.items_by_task
         return {TASK: [service.items[item] for item in service.grading.list_asked_passages()]}
 
-    def _list_annotators_with_answers(self) -> tuple[str, ...]:
+    def _list_annotators_who_answered(self) -> tuple[str, ...]:
         answers = self._service.store.list_all_answers()
         return tuple(
             name
@@ -165,11 +174,11 @@ def render_owner_page(
     """The page as HTML. `base` goes before the links; `writers` are those for whom this browser answered: what others
     answered is held back from it."""
     study = service.folder.study
-    decision = None if service.grading is None else service.grading.compute_study_standing()[1]
-    odd: tuple[DoubtedPair, ...] = ()
+    decision = None if service.grading is None else service.grading.update_labelling_study_state()[1]
+    odd: tuple[PeopleSystemContradiction, ...] = ()
     if service.calibration is not None and not writers:
         tasks, answers = study.tasks, service.store.list_all_answers()
-        odd = find_doubted_pairs(service.calibration, service.items_by_task, tasks, answers)
+        odd = find_pairs_contradicting_system(service.calibration, service.items_by_task, tasks, answers)
     return render_template(
         "owner/owner.html", study=study, found=found,
         verdict=decision.verdict if decision else say_study_progress(found),
@@ -190,7 +199,7 @@ MOST_DOUBTS = 50
 
 
 @dataclass(frozen=True)
-class DoubtedPair:
+class PeopleSystemContradiction:
     """A pair of which people say one thing and a calibrated system is sure of the other: the mean of the answers, and
     the probability that the two mean the same."""
 
@@ -201,12 +210,12 @@ class DoubtedPair:
     probability: SamenessProbability
 
 
-def find_doubted_pairs(
+def find_pairs_contradicting_system(
     calibration: Calibration,
     items: Mapping[str, Sequence[StudyItem]],
     tasks: Sequence[StudyTask],
     answers: AnswersBy,
-) -> tuple[DoubtedPair, ...]:
+) -> tuple[PeopleSystemContradiction, ...]:
     """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
     half, and people's mean on the other side of the grade from which on two texts mean the same."""
     cut = SAME_FROM if calibration.same_from is None else calibration.same_from
@@ -234,7 +243,7 @@ def find_doubted_pairs(
                 _cut_to_excerpt(pairs[key].payload["text1"]),
                 _cut_to_excerpt(pairs[key].payload["text2"]),
             )
-            odd.append(DoubtedPair(key, texts, len(marks[key]), mean, likely))
+            odd.append(PeopleSystemContradiction(key, texts, len(marks[key]), mean, likely))
     return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.point - 0.5))[:MOST_DOUBTS])
 
 
@@ -243,7 +252,7 @@ class AdjudicatorDecisionCount:
     """What one adjudicator has decided of the `disputed` items of a task, and what there are of them."""
 
     adjudicator: Annotator
-    task: TaskOverview
+    task: AnnotationTaskOverview
     disputed: int
     decided: int
 
@@ -255,7 +264,10 @@ def count_adjudicator_decisions(
     people = service.store.list_adjudicators()
     if not people:
         return ()
-    disputes, decided = service.served_disputes.disputes(), service.served_disputes.count_decided_items_by_adjudicator()
+    disputes, decided = (
+        service.open_disputes_for_adjudicators.disputes(),
+        service.open_disputes_for_adjudicators.count_decided_items_by_adjudicator(),
+    )
     return tuple(
         AdjudicatorDecisionCount(
             person, task, len(disputes[task.task.name]), decided.get(person.id, {}).get(task.task.name, 0)
@@ -268,11 +280,11 @@ def count_adjudicator_decisions(
 def say_study_progress(found: StudyOverview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
-        return f"No answers yet: 0 of {found.wanted_answers:,}"
+        return f"No answers yet: 0 of {found.total_answers_wanted:,}"
     if found.done and len(found.done) == len(found.annotators):
         return "Everybody has finished" if len(found.done) > 1 else f"{found.done[0].id} has finished"
-    share = numbers.format_percent(found.decided / found.wanted_answers)
-    return f"{share} of the answers are in: {found.decided:,} of {found.wanted_answers:,}"
+    share = numbers.format_percent(found.decided / found.total_answers_wanted)
+    return f"{share} of the answers are in: {found.decided:,} of {found.total_answers_wanted:,}"
 
 
 def say_people_agreement(found: StudyOverview) -> str:
@@ -296,7 +308,7 @@ def format_time(at: str | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-def format_progress_bar_width(progress: AnnotatorProgress) -> str:
+def format_progress_bar_width(progress: AnnotatorProgressOnTask) -> str:
     """How much of a bar is full."""
     return f"{100 * progress.decided / progress.items:.2f}%" if progress.items else "0%"
 
@@ -306,7 +318,7 @@ _EXCERPT = 160
 
 
 @dataclass(frozen=True)
-class AnnotatorProgress:
+class AnnotatorProgressOnTask:
     """How far one annotator is with one task. `complete` answers have a value; of `decided` ones the rest could not be
     judged. `median_seconds` is over decided items, None before the first."""
 
@@ -321,7 +333,7 @@ class AnnotatorProgress:
 
 
 @dataclass(frozen=True)
-class TaskOverview:
+class AnnotationTaskOverview:
     """A task under a title that tells it from the others, everybody's progress, and the agreement on the items that two
     or more have answered, with its 95% interval over items where it has one; `left_out` of it are those who have
     answered too few (`who_counts`)."""
@@ -329,7 +341,7 @@ class TaskOverview:
     task: StudyTask
     title: str
     items: int
-    progress: tuple[AnnotatorProgress, ...]
+    progress: tuple[AnnotatorProgressOnTask, ...]
     agreement: PeopleAgreement
     interval: tuple[float, float] | None
     left_out: tuple[str, ...]
@@ -353,12 +365,12 @@ class StudyOverview:
     """The overview of a study. `last_saved_at` is None before the first answer."""
 
     annotators: tuple[Annotator, ...]
-    tasks: tuple[TaskOverview, ...]
+    tasks: tuple[AnnotationTaskOverview, ...]
     remarks: tuple[AnnotatorRemark, ...]
     last_saved_at: str | None
 
     @property
-    def wanted_answers(self) -> int:
+    def total_answers_wanted(self) -> int:
         """How many answers there are when all is done."""
         return sum(progress.items for task in self.tasks for progress in task.progress)
 
@@ -384,12 +396,14 @@ def make_study_overview(
     finished: Mapping[str, Mapping[str, str]],
 ) -> StudyOverview:
     """The overview of a study: its tasks, their items by task, and what the store holds. No gold is needed."""
-    titles = task_titles(tasks)
+    titles = make_distinct_task_titles(tasks)
     saved = [answer.saved_at for by_item in answers.values() for answer in by_item.values()]
     return StudyOverview(
         tuple(annotators),
         tuple(
-            _task_overview(task, titles[task.name], items[task.name], annotators, answers, finished)
+            _make_study_task_overview(
+                task, titles[task.name], items[task.name], annotators, answers, finished
+            )
             for task in tasks
         ),
         tuple(_list_remarks_latest_first(items, annotators, answers)),
@@ -397,31 +411,33 @@ def make_study_overview(
     )
 
 
-def _task_overview(
+def _make_study_task_overview(
     task: StudyTask,
     title: str,
     items: Sequence[StudyItem],
     annotators: Sequence[Annotator],
     answers: AnswersBy,
     finished: Mapping[str, Mapping[str, str]],
-) -> TaskOverview:
+) -> AnnotationTaskOverview:
     progress = []
     for annotator in annotators:
         by_item = answers.get(annotator.id, {})
         answered = [by_item[item.id] for item in items if item.id in by_item]
-        decided = [answer for answer in answered if answer.is_item_decided]
+        decided = [answer for answer in answered if answer.is_annotator_done_with_item]
         times = [answer.seconds for answer in decided if answer.seconds]
         progress.append(
-            AnnotatorProgress(
+            AnnotatorProgressOnTask(
                 annotator, task.name, len(items), len(decided), sum(answer.has_scorable_value for answer in answered),
                 sum(bool(answer.flag) for answer in answered), statistics.median(times) if times else None,
                 finished.get(annotator.id, {}).get(task.name),
             )
         )  # fmt: skip
-    return TaskOverview(task, title, len(items), tuple(progress), *_task_agreement(task, items, answers))
+    return AnnotationTaskOverview(
+        task, title, len(items), tuple(progress), *_compute_task_agreement_and_interval(task, items, answers)
+    )
 
 
-def _task_agreement(
+def _compute_task_agreement_and_interval(
     task: StudyTask, items: Sequence[StudyItem], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
@@ -431,7 +447,7 @@ def _task_agreement(
     for annotator in sorted(answers):
         by_item = answers[annotator]
         read[annotator] = {
-            item.id: _parse_answer_value(task, item, by_item[item.id].value)
+            item.id: _convert_answer_for_scoring(task, item, by_item[item.id].value)
             for item in items
             if item.id in by_item and by_item[item.id].has_scorable_value
         }
@@ -455,7 +471,7 @@ def _agreement_interval(family: Family, answers: str, coefficient: str) -> tuple
     return None if interval.low is None else interval.ends
 
 
-def _parse_answer_value(task: StudyTask, item: StudyItem, value: Any) -> Any:
+def _convert_answer_for_scoring(task: StudyTask, item: StudyItem, value: Any) -> Any:
     like = (0,) * len(item.payload.get("documents", ())) if task.family == "reranking" else None
     return convert_value_for_scoring(task.spec, value, f"The answer to {item.id}", like=like)
 

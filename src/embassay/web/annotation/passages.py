@@ -33,10 +33,10 @@ from embassay.protocols.rag.decision.protocol import (
     POOL,
     DecisionStudyRecord,
     append_passage_grades,
-    make_decision_record,
+    make_decision_study_record,
     read_decision_study,
     read_passage_grades,
-    write_study_progress,
+    write_waiting_passages_and_decision,
 )
 from embassay.runs.folder import digest_json
 
@@ -138,7 +138,7 @@ class PassageGrading:
     def _keys_by_item_id(self) -> Mapping[str, Key]:
         return {item: key for key, item in self._item_ids_by_key.items()}
 
-    def compute_study_standing(self) -> tuple[LabellingStudyState, DecisionStudyRecord]:
+    def update_labelling_study_state(self) -> tuple[LabellingStudyState, DecisionStudyRecord]:
         """Where the study stands with the answers that are stored now; written to the folder where that is new."""
         with self._lock:
             fixed = read_passage_grades(self.path / LABELS, None, {})
@@ -149,22 +149,25 @@ class PassageGrading:
                 new = [(key, labels[key]) for key in course.counted if key not in fixed]
                 if new:
                     append_passage_grades(self.path / LABELS, new)
-                decision = make_decision_record(course, self.study.terms)
-                write_study_progress(self.path, self.study, course, decision)
+                decision = make_decision_study_record(course, self.study.terms)
+                write_waiting_passages_and_decision(self.path, self.study, course, decision)
                 self._held = mark, course, decision
             return self._held[1:]
 
     def order(self, annotator: str) -> tuple[str, ...]:
         """What this annotator has answered, then what is theirs to grade, then what others have not come to yet."""
-        course, _ = self.compute_study_standing()
+        course, _ = self.update_labelling_study_state()
         answers = self._store.list_all_answers()
         mine_first = [
             item
             for item, answer in answers.get(annotator, {}).items()
-            if answer.is_item_decided and item in self._keys_by_item_id
+            if answer.is_annotator_done_with_item and item in self._keys_by_item_id
         ]
         taken = {
-            item for other in answers.values() for item, answer in other.items() if answer.is_item_decided
+            item
+            for other in answers.values()
+            for item, answer in other.items()
+            if answer.is_annotator_done_with_item
         }
         asked = [self._item_ids_by_key[key] for key in course.asked]
         place = {item: at for at, item in enumerate(asked)}
@@ -183,11 +186,11 @@ class PassageGrading:
 
     def list_asked_passages(self) -> tuple[str, ...]:
         """All passages that were asked for so far."""
-        return tuple(self._item_ids_by_key[key] for key in self.compute_study_standing()[0].asked)
+        return tuple(self._item_ids_by_key[key] for key in self.update_labelling_study_state()[0].asked)
 
     def describe_grading_for_page(self) -> dict[str, Any]:
         """What the annotators' page is told: no run's name is in it, which could sway a grade."""
-        _, decision = self.compute_study_standing()
+        _, decision = self.update_labelling_study_state()
         return {
             "open": decision.is_open,
             "used": decision.used,
@@ -201,7 +204,7 @@ class PassageGrading:
         answers: dict[str, list[SavedAnswer]] = {}
         for by_item in self._store.list_all_answers().values():
             for item, answer in by_item.items():
-                if answer.is_item_decided and item in self._keys_by_item_id:
+                if answer.is_annotator_done_with_item and item in self._keys_by_item_id:
                     answers.setdefault(item, []).append(answer)
         return {self._keys_by_item_id[item]: _median_grade(of_item) for item, of_item in answers.items()}
 

@@ -25,14 +25,14 @@ from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import ItemToAdjudicate, find_answer_disputes
-from embassay.protocols.hume.collection import list_decided_answer_rows, read_annotation_files
+from embassay.protocols.hume.adjudication import ItemToAdjudicate, list_disputed_items
+from embassay.protocols.hume.collection import list_annotation_rows_of_store, read_annotation_files
 from embassay.protocols.hume.links import OWNER, LinkHolder, StudyLinks, load_or_make_study_key
-from embassay.protocols.hume.profiles import profile_questions
+from embassay.protocols.hume.profiles import list_annotator_profile_questions
 from embassay.protocols.hume.store import (
     Annotator,
     AnswerStore,
-    BrowserLog,
+    BrowserAnswerAccessLog,
     Kind,
     Role,
     SavedAnswer,
@@ -67,12 +67,12 @@ class ServedStudyDisputes:
         self._held: tuple[str, Mapping[str, tuple[ItemToAdjudicate, ...]]] | None = None
 
     @cached_property
-    def _answer_rows_from_files(self) -> Sequence[AnnotationRow]:
+    def _read_annotation_rows_of_files(self) -> Sequence[AnnotationRow]:
         return [row for rows in read_annotation_files(self._folder).values() for row in rows]
 
     def rows(self) -> list[AnnotationRow]:
         """Rows of everybody's answers, those of files first."""
-        return [*self._answer_rows_from_files, *list_decided_answer_rows(self._store)]
+        return [*self._read_annotation_rows_of_files, *list_annotation_rows_of_store(self._store)]
 
     def disputes(self) -> Mapping[str, tuple[ItemToAdjudicate, ...]]:
         """The disputes of every task by its name, the farthest apart first."""
@@ -83,7 +83,7 @@ class ServedStudyDisputes:
         with self._lock:
             if self._held is None or self._held[0] != mark:
                 disputed = {
-                    task.name: find_answer_disputes(self._folder, task, rows)
+                    task.name: list_disputed_items(self._folder, task, rows)
                     for task in self._folder.study.tasks
                 }
                 self._held = mark, disputed
@@ -116,11 +116,13 @@ class ServedStudyDisputes:
         """How many items of each task every adjudicator has decided."""
         tasks = {item.id: item.task for item in self._folder.items}
         return {
-            person.id: dict(Counter(tasks[item] for item, saved in answers.items() if saved.is_item_decided))
-            for person, answers in self._list_decisions()
+            person.id: dict(
+                Counter(tasks[item] for item, saved in answers.items() if saved.is_annotator_done_with_item)
+            )
+            for person, answers in self._list_decisions_by_adjudicator()
         }
 
-    def _list_decisions(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
+    def _list_decisions_by_adjudicator(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
         decisions = self._store.list_adjudicator_decisions()
         return [
             (adjudicator, decisions.get(adjudicator.id, {}))
@@ -163,7 +165,7 @@ class RequestRateLimits:
 
 
 @dataclass(frozen=True)
-class StudyServerOptions:
+class StudyRequestRules:
     """`hosts` are the names the server answers to, without a port; empty: to any. `origins` are hosts with port that
     pages may come from beside the one that was asked, `public_url` is how people reach it, without a last stroke.
     `most_bytes` is the longest body, in `body_seconds` at most."""
@@ -183,7 +185,7 @@ class StudyService:
     folder: StudyFolder
     store: AnswerStore
     links: StudyLinks
-    options: StudyServerOptions = field(default_factory=StudyServerOptions)
+    options: StudyRequestRules = field(default_factory=StudyRequestRules)
     grading: PassageGrading | None = None
     """The study until decided that it is, if it is one."""
     calibration: Calibration | None = None
@@ -205,19 +207,19 @@ class StudyService:
         return {name: self.folder.select_task_items(name) for name in self.tasks}
 
     @cached_property
-    def served_disputes(self) -> ServedStudyDisputes:
+    def open_disputes_for_adjudicators(self) -> ServedStudyDisputes:
         """What adjudicators decide."""
         return ServedStudyDisputes(self.folder, self.store)
 
     @cached_property
-    def browser_log(self) -> BrowserLog:
+    def open_browser_activity_log(self) -> BrowserAnswerAccessLog:
         """The log of what browsers were shown and wrote."""
-        return BrowserLog(self.store.database)
+        return BrowserAnswerAccessLog(self.store.database)
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
         """The ids of a task's items in this annotator's own order; for an adjudicator those to decide."""
         if self._is_adjudicator(annotator):
-            return self.served_disputes.order(annotator, task)
+            return self.open_disputes_for_adjudicators.order(annotator, task)
         if self.grading is not None:
             return self.grading.order(annotator)
         return draw_annotator_item_order(
@@ -248,7 +250,7 @@ def open_study_service(
     *,
     adjudicators: Iterable[str] = (),
     database: str | None = None,
-    options: StudyServerOptions | None = None,
+    options: StudyRequestRules | None = None,
     until_decided: bool = False,
     calibrated: Path | None = None,
 ) -> StudyService:
@@ -266,7 +268,7 @@ def open_study_service(
             mend="Omit either --adjudicator or --until-decided.",
         )
     folder = open_decision_study(path) if until_decided else read_study(path)
-    calibration = None if calibrated is None else _open_calibration(calibrated)
+    calibration = None if calibrated is None else _open_system_calibration(calibrated)
     store = open_answer_store(folder, database)
     try:
         _add_annotators(
@@ -284,10 +286,10 @@ def open_study_service(
         store.close()
         raise
     grading = PassageGrading(path, store) if until_decided else None
-    return StudyService(folder, store, links, options or StudyServerOptions(), grading, calibration)
+    return StudyService(folder, store, links, options or StudyRequestRules(), grading, calibration)
 
 
-def _open_calibration(path: Path) -> Calibration:
+def _open_system_calibration(path: Path) -> Calibration:
     from embassay.protocols.calibration.probability import calibration
 
     system = calibration(path)
@@ -321,13 +323,13 @@ def serve_study(
 class LinkGatekeeper:
     """Lets holders of links in, and tells nobody else whether a link exists."""
 
-    def __init__(self, links: StudyLinks, options: StudyServerOptions) -> None:
+    def __init__(self, links: StudyLinks, options: StudyRequestRules) -> None:
         self._links, self._origins = links, options.origins
         rates = options.rates
         self._own = KeyedRateLimit(rates.burst, rates.per_second)
         self._wrong = KeyedRateLimit(rates.wrong_burst, rates.wrong_per_second)
 
-    def admit_link_holder(self, role: Role, token: str, address: str | None) -> LinkHolder:
+    def find_holder_of_link_or_refuse(self, role: Role, token: str, address: str | None) -> LinkHolder:
         """The holder of the link. Raises Refusal: 404 where there is none, 429 where too much was asked or guessed.
 
         An address that guessed too often learns nothing more of wrong links; a right one is let in from there, too, as
@@ -337,10 +339,10 @@ class LinkGatekeeper:
         mark = hashlib.sha256(token.encode("utf-8", "replace")).digest()
         holder = self._links.find(token)
         if holder is None or holder.role != role:
-            if self._wrong.try_take_request(key):
+            if self._wrong.try_use_rate_allowance(key):
                 raise make_not_found_refusal()
             raise RequestRefusal(429, "Too many wrong links. Wait a minute.")
-        if not self._own.try_take_request(mark.hex()):
+        if not self._own.try_use_rate_allowance(mark.hex()):
             raise RequestRefusal(429, "Too many requests at once. Wait a moment.")
         return holder
 
@@ -369,7 +371,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 _YEAR_SECONDS = 365 * 24 * 3600
 
 
-def read_browser_name(request: Request) -> str:
+def read_browser_cookie_id(request: Request) -> str:
     """The browser's name, empty where it has none."""
     name = request.cookies.get(COOKIE, "")
     return name if _NAME.fullmatch(name) else ""
@@ -422,7 +424,7 @@ def build_study_for_annotator(service: StudyService, annotator: Annotator) -> di
     answers = service.store.answers(annotator.id)
     finished = service.store.finished().get(annotator.id, {})
     study = service.folder.study
-    titles = task_titles(study.tasks)
+    titles = make_distinct_task_titles(study.tasks)
     tasks = [
         build_task_for_page(
             task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
@@ -439,11 +441,11 @@ def build_study_for_annotator(service: StudyService, annotator: Annotator) -> di
         "tasks": tasks,
         **({"adjudicates": True} if annotator.is_adjudicator else build_profile_for_page(service, annotator)),
         "answers": {
-            item: build_answer_for_page(answer)
+            item: convert_saved_answer_for_page(answer)
             for item, answer in answers.items()
             if not answer.is_taken_back
         },
-        "seq": service.store.find_last_sequence_number(annotator.id),
+        "seq": service.store.find_last_change_number_of_annotator(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.describe_grading_for_page()}),
     }
 
@@ -469,19 +471,22 @@ def build_questions_for_page(study: StudyFile) -> list[dict[str, Any]]:
             "words": question.words,
             "choices": [list(choice) for choice in question.choices],
         }
-        for question in profile_questions(study)
+        for question in list_annotator_profile_questions(study)
     ]
 
 
-def task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
+def make_distinct_task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
     """The title of each task by its name. Where several have one title, such as that of their dataset, it has their
     names."""
     often = Counter(task.title for task in tasks)
 
-    def title_with_name(task: StudyTask) -> str:
+    def format_task_title_with_name(task: StudyTask) -> str:
         return task.name if task.title in task.name else f"{task.title} ({task.name})"
 
-    return {task.name: task.title if often[task.title] == 1 else title_with_name(task) for task in tasks}
+    return {
+        task.name: task.title if often[task.title] == 1 else format_task_title_with_name(task)
+        for task in tasks
+    }
 
 
 def build_task_for_page(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
@@ -495,7 +500,7 @@ def build_task_for_page(task: StudyTask, title: str, items: list[str], finished:
         "question": task.question,
         "labels": [label.model_dump() for label in task.labels],
         "scale": task.scale.model_dump() if task.scale else None,
-        "guidelines_html": str(render_markdown(task.guidelines)),
+        "guidelines_html": str(convert_guidelines_to_html(task.guidelines)),
         "practice": [practice.model_dump() for practice in task.practice],
         "n": len(items),
         "items": items,
@@ -509,7 +514,7 @@ def build_item_for_page(item: StudyItem, others: Mapping[str, Any] | None = None
     return {"id": item.id, "task": item.task, "payload": {**item.payload, **(others or {})}}
 
 
-def build_answer_for_page(answer: SavedAnswer) -> dict[str, Any]:
+def convert_saved_answer_for_page(answer: SavedAnswer) -> dict[str, Any]:
     """An annotator's own answer; `seconds` so that the page goes on counting."""
     return {
         "value": answer.value,
@@ -525,11 +530,11 @@ _DOWN = 2
 """A page has its own heading: those of guidelines stand below it."""
 
 
-def render_markdown(markdown: str) -> Markup:
+def convert_guidelines_to_html(markdown: str) -> Markup:
     """Guidelines as HTML. Tags in them are shown as text, a picture is only linked, and a link that is no web address
     stays text.
 
-    >>> render_markdown("**Rate** <b onclick=x>both</b>")
+    >>> convert_guidelines_to_html("**Rate** <b onclick=x>both</b>")
     Markup('<p><strong>Rate</strong> &lt;b onclick=x&gt;both&lt;/b&gt;</p>\\n')
     """
     return Markup(_markdown_parser().render(markdown))

@@ -18,7 +18,7 @@ from embassay.document.claims import describe_first_ranked, describe_gap_of_best
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    describe_beating_baselines,
+    describe_leaders_beating_baselines,
     make_count_claim,
     make_leader_claims,
     make_pair_comparison_claim,
@@ -53,22 +53,22 @@ from embassay.web.leaderboard.folders import (
     LoadedRunData,
     board_title,
     dataset_language,
-    strip_absolute_paths,
+    strip_folders_of_absolute_paths,
 )
 from embassay.web.leaderboard.ranking import (
     METHOD,
     UNTESTED,
     At,
-    ColumnTestResults,
+    LeaderboardColumnTestResults,
     RunStandingsCache,
     SystemPairTests,
-    compare_standings,
+    compute_pair_tests_of_column,
 )
 from embassay.web.leaderboard.table import (
     BoardSystemWithRun,
     DataVersionRuns,
-    PlacedBoardSystem,
-    find_column_place,
+    LeaderboardSystemRow,
+    find_column_task_dataset_measure,
     make_board_cell,
 )
 
@@ -79,8 +79,8 @@ _FEW = 10
 
 def board_verdict(
     board: DataVersionRuns,
-    members: Sequence[PlacedBoardSystem],
-    tests: ColumnTestResults,
+    members: Sequence[LeaderboardSystemRow],
+    tests: LeaderboardColumnTestResults,
     labels: Mapping[str, str],
 ) -> blocks.VerdictText:
     """The verdict of a board: who may be first on the leading column."""
@@ -95,7 +95,7 @@ def board_verdict(
     first = _state_possible_leaders(lead, ranked, tests, _best_reference_score(members, lead))
     if not first:
         return _unranked_verdict(lead, values, tests, on)
-    gap, unit = _state_gap_to_second(lead, ranked, tests), _column_unit(lead)
+    gap, unit = _state_gap_to_second(lead, ranked, tests), _make_column_format(lead)
     every = (
         "embedding model"
         if any(member.group == CLASSICAL for member in members if member.complete)
@@ -114,7 +114,10 @@ def board_verdict(
 
 
 def _state_possible_leaders(
-    lead: BoardColumn, ranked: Sequence[PlacedBoardSystem], tests: ColumnTestResults, floor: float | None
+    lead: BoardColumn,
+    ranked: Sequence[LeaderboardSystemRow],
+    tests: LeaderboardColumnTestResults,
+    floor: float | None,
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
@@ -126,7 +129,7 @@ def _state_possible_leaders(
     return make_leader_claims(lead.key, first, names, alone=alone, below=len(able) - len(first))
 
 
-def _best_reference_score(members: Sequence[PlacedBoardSystem], lead: BoardColumn) -> float | None:
+def _best_reference_score(members: Sequence[LeaderboardSystemRow], lead: BoardColumn) -> float | None:
     """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
     known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
     values = [
@@ -135,13 +138,13 @@ def _best_reference_score(members: Sequence[PlacedBoardSystem], lead: BoardColum
     return max(values, default=None)
 
 
-def _orient_value_upward(member: PlacedBoardSystem, lead: BoardColumn) -> float:
+def _orient_value_upward(member: LeaderboardSystemRow, lead: BoardColumn) -> float:
     value = member.cells[lead.key].value or 0.0
     return value if lead.higher_is_better else -value
 
 
 def _state_gap_to_second(
-    lead: BoardColumn, ranked: Sequence[PlacedBoardSystem], tests: ColumnTestResults
+    lead: BoardColumn, ranked: Sequence[LeaderboardSystemRow], tests: LeaderboardColumnTestResults
 ) -> tuple[Claim, ...]:
     """What the test says of the two best; none without a test. Its differences are turned so that more is better."""
     if tests.gap is None:
@@ -152,7 +155,7 @@ def _state_gap_to_second(
     return (claim,)
 
 
-def _describe_undecided_gap(tests: ColumnTestResults) -> str:
+def _describe_undecided_gap(tests: LeaderboardColumnTestResults) -> str:
     return (
         ""
         if tests.gap is None
@@ -161,17 +164,15 @@ def _describe_undecided_gap(tests: ColumnTestResults) -> str:
 
 
 def _single_system_verdict(
-    member: PlacedBoardSystem, lead: BoardColumn, on: str, labels: Mapping[str, str]
+    member: LeaderboardSystemRow, lead: BoardColumn, on: str, labels: Mapping[str, str]
 ) -> blocks.VerdictText:
     claim = make_value_claim(member.name, lead.key, member.cells[lead.key].value)
-    scores = (
-        f"{_cut_label(labels[member.name])} scores {_format_member_value(member, lead)}{on or ' overall'}"
-    )
+    scores = f"{_cut_label(labels[member.name])} scores {_format_system_column_value(member, lead)}{on or ' overall'}"
     return blocks.VerdictText((scores,), (("Add a second system to compare.",),), (claim,))
 
 
 def _unranked_verdict(
-    lead: BoardColumn, values: Mapping[str, float], tests: ColumnTestResults, on: str
+    lead: BoardColumn, values: Mapping[str, float], tests: LeaderboardColumnTestResults, on: str
 ) -> blocks.VerdictText:
     least, most = (end(values, key=lambda name: values[name]) for end in (min, max))
     others = {name: tuple(other for other in values if other != name) for name in (least, most)}
@@ -179,19 +180,21 @@ def _unranked_verdict(
         Claim(least, "least", lead.key, others[least], values[least]),
         Claim(most, "most", lead.key, others[most], values[most]),
     )
-    ends = " and ".join(_column_unit(lead).format_value_in_text(claim.value or 0.0) for claim in claims)
+    ends = " and ".join(
+        _make_column_format(lead).format_value_in_text(claim.value or 0.0) for claim in claims
+    )
     lede = f"Values are between {ends}. No test compares them ({tests.reason})."
     return blocks.VerdictText((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
 def list_board_warnings(
-    board: DataVersionRuns, members: Sequence[PlacedBoardSystem], runs: Sequence[ListedRun], broken: int
+    board: DataVersionRuns, members: Sequence[LeaderboardSystemRow], runs: Sequence[ListedRun], broken: int
 ) -> tuple[str, ...]:
     """What a reader must know before the table, each with its count and consequence."""
-    return tuple(_write_board_warnings(board, members, runs, broken))
+    return tuple(_list_board_warnings(board, members, runs, broken))
 
 
-def say_simulated_share(board: DataVersionRuns) -> str:
+def choose_word_for_simulated_annotators(board: DataVersionRuns) -> str:
     """`All` or `Some` where scripts stand in for people, else nothing."""
     return next((run.scripts for run in board.runs if run.scripts), "")
 
@@ -201,7 +204,7 @@ def _name_possible_leaders(first: Sequence[Claim], labels: Mapping[str, str], on
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
         return ()
-    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}{describe_beating_baselines(first[0])}"
+    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}{describe_leaders_beating_baselines(first[0])}"
     return (named,) if len(named) <= _LONGEST else ()
 
 
@@ -217,14 +220,19 @@ def _unfinished_verdict(board: DataVersionRuns) -> blocks.VerdictText:
     return blocks.VerdictText((heading,), ((lede,),), (claim,))
 
 
-def _write_board_warnings(
-    board: DataVersionRuns, members: Sequence[PlacedBoardSystem], runs: Sequence[ListedRun], broken: int
+def _list_board_warnings(
+    board: DataVersionRuns, members: Sequence[LeaderboardSystemRow], runs: Sequence[ListedRun], broken: int
 ) -> Iterator[str]:
-    if scripts := say_simulated_share(board):
+    if scripts := choose_word_for_simulated_annotators(board):
         yield (
             f"{scripts} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
         )
-    failed = [work for member in members for work in member.entrant.system_cells if work.status == "failed"]
+    failed = [
+        work
+        for member in members
+        for work in member.entrant.cell_statuses_of_system
+        if work.status == "failed"
+    ]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
@@ -254,7 +262,7 @@ def _write_board_warnings(
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
         yield (
-            f"The runs were made by {numbers.spell_count(len(codes))} versions of Embassay: "
+            f"The runs were made by {numbers.format_small_count_in_words(len(codes))} versions of Embassay: "
             f"{', '.join(sorted(codes))}."
         )
     if broken:
@@ -264,7 +272,7 @@ def _write_board_warnings(
         )
 
 
-def _largest_item_count(members: Sequence[PlacedBoardSystem], column: BoardColumn) -> int:
+def _largest_item_count(members: Sequence[LeaderboardSystemRow], column: BoardColumn) -> int:
     return max((member.cells[column.key].n for member in members), default=0)
 
 
@@ -273,11 +281,11 @@ def _join_some_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.format_count(more)} more" if more > 0 else "")
 
 
-def _format_member_value(member: PlacedBoardSystem, column: BoardColumn) -> str:
-    return _column_unit(column).format_value_in_text(member.cells[column.key].value or 0.0)
+def _format_system_column_value(member: LeaderboardSystemRow, column: BoardColumn) -> str:
+    return _make_column_format(column).format_value_in_text(member.cells[column.key].value or 0.0)
 
 
-def _column_unit(column: BoardColumn) -> MeasureFormat:
+def _make_column_format(column: BoardColumn) -> MeasureFormat:
     return MeasureFormat(column.factor, column.decimals, 1 if column.unit == "points" else column.decimals)
 
 
@@ -286,7 +294,7 @@ def _cut_label(label: str) -> str:
 
 
 @dataclass(frozen=True)
-class BoardContext:
+class LinkedBoardsAndStatuses:
     """What a board must know beside its runs: the state of each run by name, the newer board and in what it differs,
     older ones, how many folders cannot be read, and the last check of each system that is watched."""
 
@@ -304,13 +312,13 @@ class BoardWithSources:
 
     board: Leaderboard
     joined: DataVersionRuns
-    members: tuple[PlacedBoardSystem, ...]
+    members: tuple[LeaderboardSystemRow, ...]
     whole: bool = True
 
 
 def build_leaderboard(
     joined: DataVersionRuns,
-    around: BoardContext,
+    around: LinkedBoardsAndStatuses,
     replicates: RunStandingsCache,
     tests: CachedColumnTests,
     *,
@@ -323,36 +331,57 @@ def build_leaderboard(
     standings = {} if values_only else joined.compute_column_standings(replicates, joined.overview)
     members = joined.order_board_systems(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, tested = make_board_part(
+    part, tested = make_board_column_data(
         joined, members, joined.overview, standings, tests, alike=[lead], later=later
     )
     label = dict(shorten_names_to_labels([member.name for member in members]))
-    if say_simulated_share(joined):
+    if choose_word_for_simulated_annotators(joined):
         label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
-    runs = tuple(describe_listed_run(run, around.statuses[run.name]) for run in joined.runs)
-    columns = add_item_counts(joined.columns, part.cells)
+    runs = tuple(make_listed_run_of_leaderboard(run, around.statuses[run.name]) for run in joined.runs)
+    columns = add_item_counts_to_columns(joined.columns, part.cells)
     newest = joined.runs[0]
-    outcome = board_verdict(joined, members, tested.get(lead, ColumnTestResults()), label)
+    outcome = board_verdict(joined, members, tested.get(lead, LeaderboardColumnTestResults()), label)
     said = BoardVerdict(
         blocks.convert_sentence_to_text(outcome.heading),
         " ".join(map(blocks.convert_sentence_to_text, outcome.lede)),
     )
     board = Leaderboard(
-        joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), find_newest_run_time(runs), "",
-        around.newer, said, list_board_warnings(joined, members, runs, around.broken),
-        tuple(_run_datasets(newest)), runs, lead,
-        tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
-        tuple(_system_row(joined, member, i, label[member.name], around) for i, member in enumerate(members)),
-        part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD
-    )  # fmt: skip
+        joined.id,
+        board_title(newest),
+        newest.kind,
+        joined.version,
+        board_status(runs),
+        find_newest_run_time(runs),
+        "",
+        around.newer,
+        said,
+        list_board_warnings(joined, members, runs, around.broken),
+        tuple(_run_datasets(newest)),
+        runs,
+        lead,
+        tuple(
+            replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns
+        ),
+        tuple(
+            _make_board_system_row(joined, member, i, label[member.name], around)
+            for i, member in enumerate(members)
+        ),
+        part.cells,
+        part.ranks,
+        part.best,
+        part.top,
+        part.alike,
+        around.older,
+        METHOD,
+    )
     whole = not any(test.reason == LATER for test in tested.values())
     stamp = "" if values_only else hash_record(board)
     return BoardWithSources(replace(board, stamp=stamp), joined, members, whole)
 
 
-def make_board_list_line(joined: DataVersionRuns, around: BoardContext) -> ListedBoard:
+def make_listed_board_entry(joined: DataVersionRuns, around: LinkedBoardsAndStatuses) -> ListedBoard:
     """A board in the list; nothing is tested for it."""
-    runs = tuple(describe_listed_run(run, around.statuses[run.name]) for run in joined.runs)
+    runs = tuple(make_listed_run_of_leaderboard(run, around.statuses[run.name]) for run in joined.runs)
     return ListedBoard(
         joined.id, board_title(joined.runs[0]), joined.kind, joined.version, board_status(runs),
         find_newest_run_time(runs),
@@ -363,7 +392,7 @@ def make_board_list_line(joined: DataVersionRuns, around: BoardContext) -> Liste
     )  # fmt: skip
 
 
-def describe_listed_run(run: LoadedRunData, status: Status) -> ListedRun:
+def make_listed_run_of_leaderboard(run: LoadedRunData, status: Status) -> ListedRun:
     """A run as told to a page. While it goes on, it was updated when its files were."""
     updated = run.updated
     if run.is_running:
@@ -399,8 +428,12 @@ def _run_datasets(run: LoadedRunData) -> list[BoardDataset]:
     ]  # fmt: skip
 
 
-def _system_row(
-    joined: DataVersionRuns, member: PlacedBoardSystem, index: int, label: str, around: BoardContext
+def _make_board_system_row(
+    joined: DataVersionRuns,
+    member: LeaderboardSystemRow,
+    index: int,
+    label: str,
+    around: LinkedBoardsAndStatuses,
 ) -> BoardSystemRow:
     entrant = member.entrant
     return BoardSystemRow(
@@ -410,7 +443,7 @@ def _system_row(
         member.kind,
         member.group,
         member.complete and member.group in ("", "classical"),
-        _member_state(member),
+        _find_system_completion_state(member),
         _unranked_note(joined, member),
         entrant.run.name,
         find_report_address(entrant.run),
@@ -419,14 +452,14 @@ def _system_row(
     )
 
 
-def _member_state(member: PlacedBoardSystem) -> State:
+def _find_system_completion_state(member: LeaderboardSystemRow) -> State:
     states = {cell.state for cell in member.cells.values()}
     if "running" in states:
         return "running"
     return "done" if member.complete or member.group == "reference" else "partial"
 
 
-def _unranked_note(joined: DataVersionRuns, member: PlacedBoardSystem) -> str:
+def _unranked_note(joined: DataVersionRuns, member: LeaderboardSystemRow) -> str:
     """Why a system has no rank, with the mean of what it has."""
     if member.complete or member.group == "reference":
         return ""
@@ -451,7 +484,7 @@ class CachedColumnTests:
     """Tests of columns, done once while the runs behind them stay the same."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[object, ...], ColumnTestResults] = OrderedDict()
+        self._known: OrderedDict[tuple[object, ...], LeaderboardColumnTestResults] = OrderedDict()
         self._pairs: dict[tuple[object, ...], dict[str, SystemPairTests]] = {}
         self._lock = Lock()
 
@@ -463,11 +496,11 @@ class CachedColumnTests:
         ranked: frozenset[str],
         *,
         make: bool = True,
-    ) -> ColumnTestResults:
+    ) -> LeaderboardColumnTestResults:
         """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
         some datasets that they have, and references only where they reach the leader. Where tests are not known yet
         and `make` is false, there are none for now."""
-        place = find_column_place(column)
+        place = find_column_task_dataset_measure(column)
         behind = {
             entrant.name: (entrant.run.name, entrant.run.folder.stamp[:3])
             for entrant in board.entering_systems
@@ -481,11 +514,11 @@ class CachedColumnTests:
                 return self._known[key]
         has_draws = any(len(standings[place, name].headline.replicates) for name in behind)
         if board.kind in UNTESTED and not has_draws:
-            return ColumnTestResults(reason=UNTESTED[board.kind])
+            return LeaderboardColumnTestResults(reason=UNTESTED[board.kind])
         if not make:
-            return ColumnTestResults(reason=LATER)
+            return LeaderboardColumnTestResults(reason=LATER)
         pairs = self._pairs.setdefault((board.id, asked), {})
-        tested = compare_standings(
+        tested = compute_pair_tests_of_column(
             [standings[place, name] for name in sorted(behind)],
             higher=column.higher_is_better, origins=behind, known=pairs
         )  # fmt: skip
@@ -496,9 +529,9 @@ class CachedColumnTests:
         return tested
 
 
-def make_board_part(
+def make_board_column_data(
     board: DataVersionRuns,
-    members: Sequence[PlacedBoardSystem],
+    members: Sequence[LeaderboardSystemRow],
     columns: Sequence[BoardColumn],
     standings: At,
     tests: CachedColumnTests,
@@ -506,7 +539,7 @@ def make_board_part(
     alike: Sequence[str],
     stamp: str = "",
     later: bool = False,
-) -> tuple[BoardColumnData, Mapping[str, ColumnTestResults]]:
+) -> tuple[BoardColumnData, Mapping[str, LeaderboardColumnTestResults]]:
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {member.name: i for i, member in enumerate(members)}
@@ -536,7 +569,7 @@ def make_board_part(
     return (part if stamp else replace(part, stamp=hash_record(part))), tested
 
 
-def add_item_counts(
+def add_item_counts_to_columns(
     columns: Sequence[BoardColumn], cells: Mapping[str, Sequence[BoardCell]]
 ) -> tuple[BoardColumn, ...]:
     """The columns with the largest number of items of their cells, where these are given."""
@@ -551,14 +584,16 @@ def add_item_counts(
 def round_cell_value(cell: BoardCell) -> BoardCell:
     """Eight digits: more than a score has. Order, ranks and downloads are from all of them."""
     return cell._replace(
-        value=_finite_value(cell.value), low=_finite_value(cell.low), high=_finite_value(cell.high)
+        value=_round_finite_value(cell.value),
+        low=_round_finite_value(cell.low),
+        high=_round_finite_value(cell.high),
     )
 
 
-def _board_cell(member: PlacedBoardSystem, column: BoardColumn, standings: At) -> BoardCell:
+def _board_cell(member: LeaderboardSystemRow, column: BoardColumn, standings: At) -> BoardCell:
     """The cell, with the interval of its replicates where the row was written without one."""
     cell = member.cells.get(column.key) or make_board_cell(member.entrant, column)
-    standing = standings.get((find_column_place(column), member.name))
+    standing = standings.get((find_column_task_dataset_measure(column), member.name))
     if cell.value is not None and cell.low is None and standing is not None:
         low, high = standing.headline.interval
         cell = cell._replace(low=low, high=high)
@@ -571,7 +606,7 @@ def hash_record(record: Any) -> str:
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _finite_value(value: float | None) -> float | None:
+def _round_finite_value(value: float | None) -> float | None:
     """What JSON cannot say is no value."""
     return float(f"{value:.{_DIGITS}g}") if value is not None and math.isfinite(value) else None
 
@@ -588,20 +623,22 @@ def collect_system_facts(entrant: BoardSystemWithRun) -> SystemFacts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
-    seconds = sum(work.seconds or 0.0 for work in entrant.system_cells if work.status == "done")
-    texts = sum(work.texts for work in entrant.system_cells if work.status == "done")
-    dims = _parse_whole_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
+    seconds = sum(work.seconds or 0.0 for work in entrant.cell_statuses_of_system if work.status == "done")
+    texts = sum(work.texts for work in entrant.cell_statuses_of_system if work.status == "done")
+    dims = _parse_and_round_number(
+        facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims")
+    )
     return SystemFacts(
         dims,
-        _parse_whole_number(facts.get("max_tokens")),
-        _parse_whole_number(facts.get("parameters")),
+        _parse_and_round_number(facts.get("max_tokens")),
+        _parse_and_round_number(facts.get("parameters")),
         _parse_number(facts.get("usd_per_million_tokens")),
         _parse_number(stack.get("cost")),
         _stack_p95_latency(stack),
         round(seconds, 3) or None,
         round(texts / seconds, 1) if texts and seconds else None,
-        strip_absolute_paths(str(facts.get("licence") or "")),
-        strip_absolute_paths(str(facts.get("summary") or "")),
+        strip_folders_of_absolute_paths(str(facts.get("licence") or "")),
+        strip_folders_of_absolute_paths(str(facts.get("summary") or "")),
         _parse_number(facts.get("weights_mb")),
         None if stack or dims is None else float(dims * _FLOAT),
         _index_megabytes(stack),
@@ -623,7 +660,7 @@ def _stack_p95_latency(stack: Mapping[str, Any]) -> float | None:
     return _parse_number(total[0].get("p95")) if total else None
 
 
-def _parse_whole_number(value: Any) -> int | None:
+def _parse_and_round_number(value: Any) -> int | None:
     number = _parse_number(value)
     return None if number is None else round(number)
 

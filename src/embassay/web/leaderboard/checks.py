@@ -9,7 +9,7 @@ from embassay.errors import DataError
 from embassay.protocols.watch.history import ENDING, FingerprintCheck, read_watch_checks
 
 
-def find_last_check_by_system(root: Path) -> Mapping[str, str]:
+def describe_last_check_by_system(root: Path) -> Mapping[str, str]:
     """Of each system that was checked, what the newest check in `root` or a folder in it says, and when. A file that
     holds no checks says nothing."""
     newest: dict[str, FingerprintCheck] = {}

@@ -322,7 +322,7 @@ class SystemComparison:
 
 
 @dataclass(frozen=True)
-class ColumnStanding:
+class SystemStandingInColumn:
     """Where a system stands in a column: its cell, its ranks of `of` systems, its chance of being best. Its rank is
     drawn on the scale from 1 to `most`, as on the board."""
 
@@ -358,7 +358,7 @@ class SystemProfile:
     stamp: str
     system: BoardSystemRow
     identity: str
-    stands: tuple[ColumnStanding, ...]
+    stands: tuple[SystemStandingInColumn, ...]
     strengths: tuple[str, ...]
     weaknesses: tuple[str, ...]
     elsewhere: tuple[OtherBoardStanding, ...]

@@ -22,13 +22,13 @@ from embassay.errors import DataError
 from embassay.limits import (
     FILES,
     parse_bounded_json,
-    parse_record_json,
+    parse_json_written_by_embassay,
     read_bounded_file,
     read_bounded_lines,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import ResultRow
-from embassay.report.record import KINDS, find_run_kind
+from embassay.report.record import KINDS, find_run_kind_in_manifest
 from embassay.runs.folder import MANIFEST, RunFolder, is_run_folder
 
 RESULTS, HEADLINES, REPORT = "results.jsonl", "headlines.parquet", "report.html"
@@ -52,10 +52,10 @@ class ScannedFolder:
 def find_run_folders(root: Path) -> Iterator[ScannedFolder]:
     """All run folders below `root`, itself included, in the order of their names. Links are not followed: what they
     lead to may lie elsewhere. A folder that cannot be listed is passed over; nothing is looked for inside a run."""
-    yield from _find_folders_under(root, root, _DEPTH)
+    yield from _iterate_scanned_subfolders(root, root, _DEPTH)
 
 
-def _find_folders_under(root: Path, folder: Path, depth: int) -> Iterator[ScannedFolder]:
+def _iterate_scanned_subfolders(root: Path, folder: Path, depth: int) -> Iterator[ScannedFolder]:
     try:
         with os.scandir(folder) as entries:
             # No more than the limit: a folder may hold any number of entries.
@@ -73,7 +73,7 @@ def _find_folders_under(root: Path, folder: Path, depth: int) -> Iterator[Scanne
     below = [name for name, entry in by_name.items() if entry.is_dir(follow_symlinks=False)]
     for name in sorted(below) if depth else ():
         if not name.startswith("."):
-            yield from _find_folders_under(root, folder / name, depth - 1)
+            yield from _iterate_scanned_subfolders(root, folder / name, depth - 1)
 
 
 @lru_cache(maxsize=20_000)
@@ -201,18 +201,18 @@ def read_leaderboard_run(folder: ScannedFolder) -> LoadedRunData:
             raise DataError("it no longer has a manifest")
         if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
             raise DataError("its manifest names no protocol")
-        kind = find_run_kind(manifest)
+        kind = find_run_kind_in_manifest(manifest)
         if kind not in _KNOWN:
             raise DataError(f"this version of Embassay does not support runs of {kind[:40]!r}")
-        scores, langs = _read_scores(run.results, manifest.get("status") == "running")
+        scores, langs = _read_scores_and_languages(run.results, manifest.get("status") == "running")
         work = tuple(_read_manifest_cells(run, manifest))
         facts = {name: manifest[name] for name in _KEPT if name in manifest}
         names = [str(system["name"]) for system in manifest.get("systems") or ()]
         written = {display_system_name(name): name for name in names if display_system_name(name) != name}
         return LoadedRunData(
             folder, facts, kind, scores, work, langs, _read_sweep_stacks(folder.path, manifest), written,
-            _describe_simulated_share(manifest.get("study")),
-            _read_agreement_table(folder.path / "tables" / "agreement.csv")
+            _choose_word_for_simulated_people(manifest.get("study")),
+            _read_agreement_sentences_by_dataset(folder.path / "tables" / "agreement.csv")
         )  # fmt: skip
     except DataError as error:
         raise DataError(_describe_error_without_path(error, folder)) from None
@@ -220,7 +220,7 @@ def read_leaderboard_run(folder: ScannedFolder) -> LoadedRunData:
         raise DataError(f"its files are inconsistent ({type(error).__name__})") from None
 
 
-def _read_agreement_table(path: Path) -> dict[str, tuple[str, str]]:
+def _read_agreement_sentences_by_dataset(path: Path) -> dict[str, tuple[str, str]]:
     """The table of agreement that a scored study wrote, a sentence per dataset; empty where there is none."""
     if path.is_symlink() or not path.is_file():
         return {}
@@ -240,14 +240,16 @@ def _describe_agreement(row: Mapping[str, str]) -> str:
     return f"{words}, n = {row['items']}, {row['band']}"
 
 
-def _describe_simulated_share(study: Any) -> str:
+def _choose_word_for_simulated_people(study: Any) -> str:
     """How many of a study's annotators are scripts, in a word."""
     if not isinstance(study, dict) or not study.get("simulated"):
         return ""
     return "All" if set(study.get("annotators") or ()) <= set(study["simulated"]) else "Some"
 
 
-def _read_scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
+def _read_scores_and_languages(
+    path: Path, growing: bool
+) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
     scores: dict[Place, dict[str, Score]] = {}
     langs: dict[str, str] = {}
     for row in _read_result_rows(path, growing):
@@ -265,7 +267,7 @@ def _make_score(row: ResultRow) -> Score:
         None if figure is None or not math.isfinite(figure) else figure for figure in _value_and_interval(row)
     )
     reason = row.reason or ("" if value is not None or row.value is None else f"written as {row.value}")
-    return value, low, high, row.n, strip_absolute_paths(reason)
+    return value, low, high, row.n, strip_folders_of_absolute_paths(reason)
 
 
 def _value_and_interval(row: ResultRow) -> tuple[float | None, ...]:
@@ -310,7 +312,7 @@ def _read_manifest_cells(run: RunFolder, manifest: Mapping[str, Any]) -> Iterato
         counts = cell.get("counts") or {}
         yield RunFolderCellStatus(
             str(cell["task"]), str(cell["dataset"]), display_system_name(str(cell["system"])), status,
-            strip_absolute_paths(reason),
+            strip_folders_of_absolute_paths(reason),
             cell.get("seconds"),
             int(counts.get("texts_encoded") or 0)
         )  # fmt: skip
@@ -321,7 +323,7 @@ def _read_cell_state(path: Path, within: Path) -> tuple[str, str]:
         return "not run", ""
     if path.stat().st_size > _SMALL:
         return "done", ""
-    record = parse_record_json(path.read_text("utf-8"))
+    record = parse_json_written_by_embassay(path.read_text("utf-8"))
     return str(record["status"]), str(record.get("reason") or "")
 
 
@@ -329,7 +331,7 @@ def _read_sweep_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Map
     sweep = path / "sweep.json"
     if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
-    parts = parse_record_json(read_bounded_file(sweep)).get("parts") or ()
+    parts = parse_json_written_by_embassay(read_bounded_file(sweep)).get("parts") or ()
     return {
         display_system_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()
     }
@@ -338,7 +340,7 @@ def _read_sweep_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Map
 def _describe_error_without_path(error: DataError, folder: ScannedFolder) -> str:
     """What is wrong, without the path that DataError puts into its message."""
     words = f"{error.what}, found {error.found}" if error.found else error.what
-    return strip_absolute_paths(words.replace(str(folder.path), folder.name))
+    return strip_folders_of_absolute_paths(words.replace(str(folder.path), folder.name))
 
 
 # A stroke that begins a path (not one within a name, a relative path or an address), and folders after it.
@@ -346,11 +348,11 @@ _PATH = re.compile(r"(?<![\w/.…~-])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"()]+[/\\]
 _MARK = 4
 
 
-def strip_absolute_paths(text: str) -> str:
+def strip_folders_of_absolute_paths(text: str) -> str:
     """The text with the folders of absolute paths left out.
 
-    >>> strip_absolute_paths("No such file: '/srv/ann/models/e5/config.json'"), strip_absolute_paths("st:org/model")
-    ("No such file: '…/config.json'", 'st:org/model')
+    >>> strip_folders_of_absolute_paths("No such file: '/srv/ann/models/e5/config.json'"),
+    strip_folders_of_absolute_paths("st:org/model") ("No such file: '…/config.json'", 'st:org/model')
     """
     return _PATH.sub("…/", text)
 
@@ -364,7 +366,7 @@ def display_system_name(system: str) -> str:
     >>> display_system_name("st:/srv/ann/models/e5")
     'st:…/e5 [f45a]'
     """
-    short = strip_absolute_paths(system)
+    short = strip_folders_of_absolute_paths(system)
     if short == system:
         return system
     return f"{short} [{hashlib.sha256(system.encode('utf-8', 'replace')).hexdigest()[:_MARK]}]"
@@ -390,9 +392,9 @@ _SHOWN = 3
 _DIGITS = 8
 
 
-def digest_board_version(run: LoadedRunData) -> str:
+def digest_comparable_run_settings(run: LoadedRunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
-    `protocols.compare.compare_manifests` asks for is part of it."""
+    `protocols.compare.determine_replicate_pairing` asks for is part of it."""
     # Sorted: datasets in another order are no other board.
     data = sorted(
         (str(dataset["name"]), str(dataset.get("fingerprint")))
@@ -401,7 +403,7 @@ def digest_board_version(run: LoadedRunData) -> str:
     asked = {
         name: value
         for name, value in (run.manifest.get("arguments") or {}).items()
-        if _distinguishes_boards(name, value)
+        if _is_board_defining_setting(name, value)
     }
     plain = json.dumps([run.kind, data, asked], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
@@ -436,6 +438,6 @@ def dataset_language(run: LoadedRunData, dataset: Mapping[str, Any]) -> str:
     return str(dataset.get("lang") or run.langs.get(str(dataset["name"]), ""))
 
 
-def _distinguishes_boards(name: str, value: Any) -> bool:
+def _is_board_defining_setting(name: str, value: Any) -> bool:
     # `runs` is a list of files for RAG, and the number of paraphrases for PTEB and the probes.
     return name not in _WHO | _WHERE | _ONLY_MORE and not (name == "runs" and isinstance(value, list))

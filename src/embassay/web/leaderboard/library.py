@@ -13,32 +13,32 @@ from threading import Event, Lock, RLock
 from typing import Any
 
 from embassay.errors import DataError, EmbassayError, UsageError
-from embassay.protocols.compare import SystemContrast, compare_manifests, compare_systems
+from embassay.protocols.compare import SystemContrast, compare_systems, determine_replicate_pairing
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.records import convert_nonfinite_to_none
 from embassay.web.leaderboard.board import (
-    BoardContext,
     BoardWithSources,
     CachedColumnTests,
+    LinkedBoardsAndStatuses,
     build_leaderboard,
     hash_record,
-    make_board_list_line,
+    make_listed_board_entry,
     round_cell_value,
 )
-from embassay.web.leaderboard.checks import find_last_check_by_system
+from embassay.web.leaderboard.checks import describe_last_check_by_system
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardColumn,
     BoardList,
     BrokenRunFolder,
-    ColumnStanding,
     Leaderboard,
     OtherBoardStanding,
     Status,
     SystemComparison,
     SystemDifferenceRow,
     SystemProfile,
+    SystemStandingInColumn,
 )
 from embassay.web.leaderboard.folders import (
     BOARD_KINDS,
@@ -46,16 +46,16 @@ from embassay.web.leaderboard.folders import (
     Place,
     ScannedFolder,
     board_history_key,
-    digest_board_version,
+    digest_comparable_run_settings,
     find_run_folders,
     read_leaderboard_run,
-    strip_absolute_paths,
+    strip_folders_of_absolute_paths,
 )
 from embassay.web.leaderboard.ranking import RunStandingsCache, load_run_for_comparison
 from embassay.web.leaderboard.table import (
     DataVersionRuns,
-    PlacedBoardSystem,
-    find_column_place,
+    LeaderboardSystemRow,
+    find_column_task_dataset_measure,
     join_version_runs,
     make_board_cell,
 )
@@ -74,13 +74,17 @@ def make_system_card(
         for column in board.columns
         if not column.parts
         and (
-            stand := _make_column_standing(made, row.index, column, _exact_cell(made, row.index, column))
+            stand := _make_column_standing(
+                made, row.index, column, _find_cell_as_shown(made, row.index, column)
+            )
         ).cell.state
         != "none"
     )
     ranked = [stand for stand in stands if stand.rank is not None and stand.of > 1]
-    elsewhere = tuple(_find_on_other_boards(library, view, board.id, name))
-    identity = strip_absolute_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
+    elsewhere = tuple(_list_standings_on_other_boards(library, view, board.id, name))
+    identity = strip_folders_of_absolute_paths(
+        str(made.members[row.index].entrant.described.get("identity") or "")
+    )
     return SystemProfile(
         board.id, board.title, hash_record((board.stamp, elsewhere)), row, identity, stands,
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
@@ -89,7 +93,7 @@ def make_system_card(
     )  # fmt: skip
 
 
-def _exact_cell(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
+def _find_cell_as_shown(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
     return (
@@ -101,12 +105,12 @@ def _exact_cell(made: BoardWithSources, index: int, column: BoardColumn) -> Boar
 
 def _make_column_standing(
     made: BoardWithSources, index: int, column: BoardColumn, cell: BoardCell
-) -> ColumnStanding:
+) -> SystemStandingInColumn:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
     of = _count_ranked_in_group(made, column, index) if rank is not None else 0
-    return ColumnStanding(column, cell, rank, of, best, board.ranked(column.key))
+    return SystemStandingInColumn(column, cell, rank, of, best, board.ranked(column.key))
 
 
 def _count_ranked_in_group(made: BoardWithSources, column: BoardColumn, index: int) -> int:
@@ -119,7 +123,7 @@ def _count_ranked_in_group(made: BoardWithSources, column: BoardColumn, index: i
     )
 
 
-def _find_on_other_boards(
+def _list_standings_on_other_boards(
     library: RunLibrary, view: RunFolderSnapshot, here: str, name: str
 ) -> Iterator[OtherBoardStanding]:
     """Its leading value on the other boards, newest first."""
@@ -140,21 +144,28 @@ def compare_board_systems(made: BoardWithSources, a: str, b: str) -> SystemCompa
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
         return None
-    contrasts, paired, reason = _compute_contrasts_by_place(members[a], members[b])
+    contrasts, paired, reason = _contrast_two_leaderboard_systems(members[a], members[b])
     rows = []
     for column in (column for column in made.board.columns if not column.parts):
         cells = make_board_cell(members[a].entrant, column), make_board_cell(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
-            contrast = _find_contrast_at_place(contrasts, find_column_place(column), (members[a], members[b]))
+            contrast = _find_contrast_of_task_and_dataset(
+                contrasts, find_column_task_dataset_measure(column), (members[a], members[b])
+            )
             rows.append(_contrast_row(column, cells, contrast, reason))
     labels = {system.name: system.label for system in made.board.systems}
     return SystemComparison(
-        a, b, _comparison_title(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows)
+        a,
+        b,
+        _describe_comparison_finding(labels[a], labels[b], rows, made.board.lead),
+        paired,
+        reason,
+        tuple(rows),
     )
 
 
-def _compute_contrasts_by_place(
-    a: PlacedBoardSystem, b: PlacedBoardSystem
+def _contrast_two_leaderboard_systems(
+    a: LeaderboardSystemRow, b: LeaderboardSystemRow
 ) -> tuple[Mapping[Place, SystemContrast], bool, str]:
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
@@ -177,12 +188,19 @@ def _compute_contrasts_by_place(
     return by_place, pair_of_systems.pairing.paired, pair_of_systems.pairing.reason
 
 
-def _find_contrast_at_place(
-    contrasts: Mapping[Place, SystemContrast], place: Place, pair: tuple[PlacedBoardSystem, PlacedBoardSystem]
+def _find_contrast_of_task_and_dataset(
+    contrasts: Mapping[Place, SystemContrast],
+    place: Place,
+    pair: tuple[LeaderboardSystemRow, LeaderboardSystemRow],
 ) -> SystemContrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
-    datasets = {work.dataset for member in pair for work in member.entrant.system_cells if work.task == task}
+    datasets = {
+        work.dataset
+        for member in pair
+        for work in member.entrant.cell_statuses_of_system
+        if work.task == task
+    }
     return contrasts.get(place) or (contrasts.get((task, "", measure)) if datasets == {dataset} else None)
 
 
@@ -196,7 +214,7 @@ def _contrast_row(
         why = why or reason or "no test: no stored values to resample"
         low = high = p = adjusted = smallest = None
     else:
-        why = why or strip_absolute_paths(contrast.reason)
+        why = why or strip_folders_of_absolute_paths(contrast.reason)
         low, high, smallest = (
             convert_nonfinite_to_none(contrast.low),
             convert_nonfinite_to_none(contrast.high),
@@ -210,7 +228,7 @@ def _contrast_row(
     )  # fmt: skip
 
 
-def _comparison_title(a: str, b: str, rows: Sequence[SystemDifferenceRow], lead: str) -> str:
+def _describe_comparison_finding(a: str, b: str, rows: Sequence[SystemDifferenceRow], lead: str) -> str:
     """The finding on the leading column."""
     row = next((contrast_row for contrast_row in rows if contrast_row.key == lead), None)
     on = f" on {row.title}" if row is not None and row.title != "Overall" else ""
@@ -241,7 +259,7 @@ class RunFolderSnapshot:
     stamp: str
     read: Mapping[str, tuple[ScannedFolder, LoadedRunData | str]]
     joined: Mapping[str, DataVersionRuns]
-    around: Mapping[str, BoardContext]
+    around: Mapping[str, LinkedBoardsAndStatuses]
     watched: Mapping[str, str] = field(default_factory=dict)
     made: dict[str, BoardWithSources] = field(default_factory=dict)
 
@@ -286,11 +304,11 @@ class RunLibrary:
         with self._refreshing:
             before = self._view
             read = {folder.name: _read_changed_run(folder, before) for folder in find_run_folders(self.root)}
-            watched = find_last_check_by_system(self.root)
+            watched = describe_last_check_by_system(self.root)
             is_same = (
                 before is not None and _has_nothing_changed(before.read, read) and before.watched == watched
             )
-            if before is not None and is_same and not self._has_status_aged(before):
+            if before is not None and is_same and not self._has_run_status_changed_with_time(before):
                 return self._run_postponed_tests(before)
             made = self._build_folder_snapshot(read, before, watched)
             for name in before.made if before is not None else ():
@@ -315,7 +333,7 @@ class RunLibrary:
                         self.wake.set()
         return now.made[name]
 
-    def find_earlier_board(self, name: str, stamp: str) -> Leaderboard | None:
+    def find_board_by_stamp(self, name: str, stamp: str) -> Leaderboard | None:
         """The board as it was when it had this stamp; None where nobody knows any more."""
         return self._earlier.get(name, OrderedDict()).get(stamp)
 
@@ -346,7 +364,7 @@ class RunLibrary:
         while len(boards) > _REMEMBERED:
             boards.popitem(last=False)
 
-    def _has_status_aged(self, view: RunFolderSnapshot) -> bool:
+    def _has_run_status_changed_with_time(self, view: RunFolderSnapshot) -> bool:
         """Whether time alone has changed the state of a run."""
         return any(
             self._find_run_status(run) != around.statuses[run.name]
@@ -366,10 +384,10 @@ class RunLibrary:
         statuses = {run.name: self._find_run_status(run) for run in runs}
         around = {
             name: replace(each, watched=watched)
-            for name, each in _make_board_contexts(boards, statuses, len(broken)).items()
+            for name, each in _map_boards_to_version_history(boards, statuses, len(broken)).items()
         }
         lines = sorted(
-            (make_board_list_line(board, around[name]) for name, board in boards.items()),
+            (make_listed_board_entry(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
             reverse=True,
         )
@@ -411,7 +429,11 @@ def _check_run_displays(run: LoadedRunData) -> None:
     alone = join_version_runs([run])
     board_history_key(run)
     build_leaderboard(
-        alone, BoardContext({run.name: "done"}), RunStandingsCache(), CachedColumnTests(), values_only=True
+        alone,
+        LinkedBoardsAndStatuses({run.name: "done"}),
+        RunStandingsCache(),
+        CachedColumnTests(),
+        values_only=True,
     )
 
 
@@ -421,7 +443,7 @@ def _group_runs_into_boards(
     """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
     versions: dict[str, list[LoadedRunData]] = {}
     for run in runs:
-        versions.setdefault(digest_board_version(run), []).append(run)
+        versions.setdefault(digest_comparable_run_settings(run), []).append(run)
     boards = {}
     for group in versions.values():
         board = join_version_runs(group)
@@ -439,9 +461,9 @@ def _is_same_object(first: object, second: object) -> bool:
     return first is second
 
 
-def _make_board_contexts(
+def _map_boards_to_version_history(
     boards: Mapping[str, DataVersionRuns], statuses: Mapping[str, Status], broken: int
-) -> dict[str, BoardContext]:
+) -> dict[str, LinkedBoardsAndStatuses]:
     """What each board must know of the others: the versions of one history, newest first."""
     histories: dict[tuple[str, ...], list[DataVersionRuns]] = {}
     for board in boards.values():
@@ -453,7 +475,7 @@ def _make_board_contexts(
             newer = None if board is history[0] else history[0].id
             states = {run.name: statuses[run.name] for run in board.runs}
             older = tuple(old.id for old in history if old is not board)
-            around[board.id] = BoardContext(
+            around[board.id] = LinkedBoardsAndStatuses(
                 states, newer, older, broken, _version_difference(board, history[0])
             )
     return around
@@ -463,8 +485,8 @@ def _version_difference(board: DataVersionRuns, newest: DataVersionRuns) -> str:
     """In what a version is another than the newest one."""
     if board is newest:
         return ""
-    why = compare_manifests(board.runs[0].manifest, newest.runs[0].manifest).reason
-    return strip_absolute_paths(why) or "options of the run differ"
+    why = determine_replicate_pairing(board.runs[0].manifest, newest.runs[0].manifest).reason
+    return strip_folders_of_absolute_paths(why) or "options of the run differ"
 
 
 def _has_nothing_changed(
@@ -478,7 +500,7 @@ def _has_nothing_changed(
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 
 
-def resolve_served_folder(folder: Path) -> Path:
+def resolve_runs_folder_links(folder: Path) -> Path:
     """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
     if not folder.exists():
         raise UsageError(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import EmbassayError
-from embassay.protocols.compare import ComparableRun, read_run_values, stack_shared_replicates
+from embassay.protocols.compare import ComparableRun, read_comparable_run, stack_shared_replicates
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     REFERENCE,
@@ -24,7 +24,11 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.records import ResampledUnitGroup
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
-from embassay.stats.intervals import ROUNDING, degrees_of_all_differences, freedom_of_all_differences
+from embassay.stats.intervals import (
+    ROUNDING,
+    find_pooled_degrees_of_differences,
+    pool_freedom_over_pair_differences,
+)
 from embassay.stats.ranks import compute_p_of_equal_signs, correct_p_values_by_holm
 from embassay.web.leaderboard.folders import HEADLINES, LoadedRunData, Place, display_system_name
 
@@ -54,7 +58,7 @@ class LeaderGap:
 
 
 @dataclass(frozen=True)
-class ColumnTestResults:
+class LeaderboardColumnTestResults:
     """What tests say at one column, by system: `ranks`, `best` (share of resamples in which it is ahead of its group)
     and `alike` (those it cannot be told apart from). `top` are the first of the ranked group by value and its alike.
     `reason` says why there are none."""
@@ -77,13 +81,13 @@ class SystemPairTests:
     tests: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 3)))
 
 
-def compare_standings(
+def compute_pair_tests_of_column(
     standings: Sequence[SystemStanding],
     *,
     higher: bool,
     origins: Mapping[str, Hashable] | None = None,
     known: MutableMapping[str, SystemPairTests] | None = None,
-) -> ColumnTestResults:
+) -> LeaderboardColumnTestResults:
     """Test the standings of one place, those of each group among themselves; references are left out.
 
     `origins` says by system what its replicates came from, and `known` holds the pairs of each group from last time:
@@ -94,12 +98,12 @@ def compare_standings(
         if standing.group != REFERENCE and standing.headline.value is not None:
             groups.setdefault(standing.group, []).append(standing)
     if why := _explain_no_verdict(standings):
-        return ColumnTestResults(reason=why)
+        return LeaderboardColumnTestResults(reason=why)
     parts = [
-        _test_rank_group(members, higher, origins or {}, known, group)
+        _test_systems_of_rank_group(members, higher, origins or {}, known, group)
         for group, members in sorted(groups.items())
     ]
-    return ColumnTestResults(
+    return LeaderboardColumnTestResults(
         {name: rank for part in parts for name, rank in part.ranks.items()},
         {name: share for part in parts for name, share in part.best.items()},
         {name: names for part in parts for name, names in part.alike.items()},
@@ -119,23 +123,26 @@ def _explain_no_verdict(standings: Sequence[SystemStanding]) -> str:
     return explain_missing_verdict(standings[0].task, sides[0], sides[1])
 
 
-def _test_rank_group(
+def _test_systems_of_rank_group(
     standings: Sequence[SystemStanding],
     higher: bool,
     origins: Mapping[str, Hashable],
     cache: MutableMapping[str, SystemPairTests] | None,
     group: str,
-) -> ColumnTestResults:
+) -> LeaderboardColumnTestResults:
     sign = 1.0 if higher else -1.0
     ordered = sorted(
         standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
     )
     draws, reason = stack_shared_replicates(ordered)
     if reason:
-        return ColumnTestResults(reason=reason)
+        return LeaderboardColumnTestResults(reason=reason)
     values = np.array([standing.headline.value for standing in ordered], dtype=np.float64)
     those = _RankedSystems(
-        ordered, sign * draws, sign * values, [standing.headline.resampled_strata for standing in ordered]
+        ordered,
+        sign * draws,
+        sign * values,
+        [standing.headline.list_separately_resampled_strata for standing in ordered],
     )
     before = cache.get(group, SystemPairTests()) if cache is not None else SystemPairTests()
     who = tuple((standing.system, origins.get(standing.system), draws.shape[1]) for standing in ordered)
@@ -178,13 +185,13 @@ def _pair_tests(
     return table
 
 
-def _compute_p_values(
+def _compute_pairwise_p_values(
     those: _RankedSystems, tests: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p of every pair, alone and adjusted: as `compare_replicates` has them."""
     count = len(those.standings)
     upper = np.triu_indices(count, 1)
-    shared = degrees_of_all_differences(those.strata)
+    shared = find_pooled_degrees_of_differences(those.strata)
     scores, alone, most = tests[upper].T
     degrees = alone if shared is None else np.minimum(most, shared)
     tested = ~np.isnan(scores)
@@ -201,11 +208,11 @@ def _p_of_statistic(size: float, df: float) -> float:
     return compute_p_of_equal_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
-def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> ColumnTestResults:
+def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> LeaderboardColumnTestResults:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [standing.system for standing in those.standings]
     count = len(names)
-    p, adjusted = _compute_p_values(those, tests)
+    p, adjusted = _compute_pairwise_p_values(those, tests)
     apart = adjusted < ALPHA
     better = apart & (those.values[:, None] > those.values[None, :])
     ranks = {
@@ -215,9 +222,9 @@ def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> Colum
         name: tuple(names[j] for j in range(count) if j != i and not apart[i, j])
         for i, name in enumerate(names)
     }
-    shared = freedom_of_all_differences(those.strata)
+    shared = pool_freedom_over_pair_differences(those.strata)
     free = freedom_of_difference(
-        those.strata[0], those.strata[1], most=degrees_of_all_differences(those.strata)
+        those.strata[0], those.strata[1], most=find_pooled_degrees_of_differences(those.strata)
     )
     difference = float(those.values[0] - those.values[1])
     reach = t_quantile(0.975, free.df) * free.error(those.draws[0] - those.draws[1])
@@ -226,7 +233,7 @@ def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> Colum
     )
     shares = best_shares(those.draws, those.values, shared or free)
     best = dict(zip(names, shares.tolist(), strict=True))
-    return ColumnTestResults(ranks, best, alike, (names[0], *alike[names[0]]), gap)
+    return LeaderboardColumnTestResults(ranks, best, alike, (names[0], *alike[names[0]]), gap)
 
 
 def average_standings(place: Place, parts: Sequence[SystemStanding]) -> SystemStanding:
@@ -265,7 +272,7 @@ class RunStandingsCache:
                 return self._kept[key]
         standings = {
             (place, standing.system): standing
-            for place, standing in _list_standings_by_place(run)
+            for place, standing in _iterate_places_with_standings(run)
             if place in wanted
         }
         with self._lock:
@@ -278,12 +285,12 @@ class RunStandingsCache:
         return standings
 
 
-def _list_standings_by_place(run: LoadedRunData) -> Iterator[tuple[Place, SystemStanding]]:
+def _iterate_places_with_standings(run: LoadedRunData) -> Iterator[tuple[Place, SystemStanding]]:
     """Standings by place. A task of one dataset has its value under both; the file keeps it once."""
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = [_mask_standing_name(standing) for standing in load_run_standings(run)]
+    every = [_use_display_name_in_standing(standing) for standing in load_run_standings(run)]
     places = {standing.place for standing in every}
     for standing in every:
         yield standing.place, standing
@@ -294,7 +301,7 @@ def _list_standings_by_place(run: LoadedRunData) -> Iterator[tuple[Place, System
                 yield place, standing
 
 
-def _mask_standing_name(standing: SystemStanding) -> SystemStanding:
+def _use_display_name_in_standing(standing: SystemStanding) -> SystemStanding:
     name = display_system_name(standing.system)
     return (
         standing
@@ -311,7 +318,7 @@ def load_run_standings(run: LoadedRunData) -> tuple[SystemStanding, ...]:
         if (run.folder.path / HEADLINES).is_symlink():
             return ()
         if run.kind in _ITEMS:
-            return read_run_values(run.folder.path).standings
+            return read_comparable_run(run.folder.path).standings
         return read_standings(run.folder.path)
     except (EmbassayError, OSError, ValueError):
         return ()
@@ -319,7 +326,7 @@ def load_run_standings(run: LoadedRunData) -> tuple[SystemStanding, ...]:
 
 def load_run_for_comparison(run: LoadedRunData) -> ComparableRun:
     """The same with items, for a comparison of two systems. DataError where there is nothing to compare."""
-    return read_run_values(run.folder.path)
+    return read_comparable_run(run.folder.path)
 
 
 def _count_replicate_bytes(standings: Mapping[tuple[Place, str], SystemStanding]) -> int:

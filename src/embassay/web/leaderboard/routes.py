@@ -25,7 +25,7 @@ from embassay.data.rows import escape_spreadsheet_formula
 from embassay.interchange.papers import format_value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, MeasureFormat, escape_latex, format_csv_row
-from embassay.web.leaderboard.board import BoardWithSources, make_board_part
+from embassay.web.leaderboard.board import BoardWithSources, make_board_column_data
 from embassay.web.leaderboard.contract import (
     BoardCell,
     BoardChanges,
@@ -47,8 +47,15 @@ from embassay.web.leaderboard.page import (
     render_error_page,
     render_system_page,
 )
-from embassay.web.leaderboard.table import PlacedBoardSystem, make_board_cell
-from embassay.web.server import HEADERS, KeyedRateLimit, Receive, RequestGuard, Send, mask_client_address
+from embassay.web.leaderboard.table import LeaderboardSystemRow, make_board_cell
+from embassay.web.server import (
+    HEADERS,
+    HostAndBodyLimitMiddleware,
+    KeyedRateLimit,
+    Receive,
+    Send,
+    mask_client_address,
+)
 
 _FIELDS_IN_WORDS = """
     system kind group run task dataset lang measure value ci_low ci_high n rank_low rank_high state reason
@@ -56,7 +63,7 @@ _FIELDS_IN_WORDS = """
 FIELDS = tuple(_FIELDS_IN_WORDS.split())
 
 
-def write_board_csv(made: BoardWithSources) -> str:
+def format_board_as_csv(made: BoardWithSources) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
     lines = [format_csv_row(FIELDS)]
@@ -83,7 +90,7 @@ def write_board_csv(made: BoardWithSources) -> str:
     return "".join(lines)
 
 
-def write_board_json(made: BoardWithSources) -> str:
+def format_board_as_json(made: BoardWithSources) -> str:
     """The board's record with the cells of all columns, by system."""
     plain: dict[str, Any] = convert_record_to_json(made.board)
     cells: dict[str, dict[str, Any]] = {}
@@ -96,7 +103,7 @@ def write_board_json(made: BoardWithSources) -> str:
     return json.dumps({**plain, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def write_board_latex(made: BoardWithSources) -> str:
+def format_board_as_latex(made: BoardWithSources) -> str:
     """A table of what is shown first, to be read with `\\input`: ranks, values with intervals; bold is the first of a
     column and all that no test tells apart from it."""
     board = made.board
@@ -109,13 +116,13 @@ def write_board_latex(made: BoardWithSources) -> str:
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
-        values = [_format_latex_value(made, column, row.index) for column in shown]
+        values = [_format_board_cell_as_latex(made, column, row.index) for column in shown]
         placed = escape_latex(numbers.format_rank_range(*rank)) if rank else ""
         lines.append(" & ".join([placed, escape_latex(row.name), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _format_latex_value(made: BoardWithSources, column: BoardColumn, index: int) -> str:
+def _format_board_cell_as_latex(made: BoardWithSources, column: BoardColumn, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
         return escape_latex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
@@ -127,13 +134,13 @@ def _format_latex_value(made: BoardWithSources, column: BoardColumn, index: int)
 
 def _iterate_board_cells(
     made: BoardWithSources,
-) -> Iterator[tuple[int, PlacedBoardSystem, BoardColumn, BoardCell]]:
+) -> Iterator[tuple[int, LeaderboardSystemRow, BoardColumn, BoardCell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
-            yield index, member, column, _exact_cell(made, index, column)
+            yield index, member, column, _make_board_cell_with_all_digits(made, index, column)
 
 
-def _exact_cell(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
+def _make_board_cell_with_all_digits(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
     """All digits of the value; the interval where the row was written without one is the board's."""
     cell = make_board_cell(made.members[index].entrant, column)
     if cell.low is not None or column.key not in made.board.cells:
@@ -210,7 +217,7 @@ class ResponseCache:
             packed = self._find_kept_answer(key)
             if packed is None:
                 packed = make()
-                self._keep_within_limit(key, packed)
+                self._store_answer_within_limit(key, packed)
             with self._lock:
                 self._making.pop(key, None)
         return packed
@@ -221,15 +228,15 @@ class ResponseCache:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep_within_limit(self, key: Hashable, packed: CompressedResponseBody) -> None:
+    def _store_answer_within_limit(self, key: Hashable, packed: CompressedResponseBody) -> None:
         with self._lock:
             self._kept[key] = packed
-            self._size += _packed_size(packed)
+            self._size += _count_response_body_bytes(packed)
             while self._size > self._most and len(self._kept) > 1:
-                self._size -= _packed_size(self._kept.popitem(last=False)[1])
+                self._size -= _count_response_body_bytes(self._kept.popitem(last=False)[1])
 
 
-def _packed_size(packed: CompressedResponseBody) -> int:
+def _count_response_body_bytes(packed: CompressedResponseBody) -> int:
     return len(packed.body) + len(packed.zipped or b"")
 
 
@@ -299,13 +306,13 @@ def _changed_entries_by_column(
 
 
 def _changed_top_systems(old: Leaderboard, new: Leaderboard) -> dict[str, tuple[str, ...]]:
-    def list_top_names(board: Leaderboard, key: str) -> tuple[str, ...]:
+    def list_top_systems_of_column(board: Leaderboard, key: str) -> tuple[str, ...]:
         return tuple(board.systems[i].name for i in board.top.get(key, ()))
 
     return {
-        key: list_top_names(new, key)
+        key: list_top_systems_of_column(new, key)
         for key in new.top
-        if key not in old.top or list_top_names(old, key) != list_top_names(new, key)
+        if key not in old.top or list_top_systems_of_column(old, key) != list_top_systems_of_column(new, key)
     }
 
 
@@ -314,9 +321,9 @@ MOST_COLUMNS = 40
 MOST_BOARDS = 30
 """Boards whose leaders the overview names; all are in its list."""
 _FILES: dict[str, tuple[Callable[[BoardWithSources], str], str]] = {
-    "csv": (write_board_csv, "text/csv; charset=utf-8"),
-    "tex": (write_board_latex, "text/x-tex; charset=utf-8"),
-    "json": (write_board_json, JSON),
+    "csv": (format_board_as_csv, "text/csv; charset=utf-8"),
+    "tex": (format_board_as_latex, "text/x-tex; charset=utf-8"),
+    "json": (format_board_as_json, JSON),
 }
 
 
@@ -332,7 +339,7 @@ class LeaderboardService:
         view = self.library.wait_for_snapshot()
         newest = [line.id for line in view.boards.boards if line.newer is None]
         if name is None and len(newest) > 1:
-            return self._build_overview(newest[:MOST_BOARDS], view)
+            return self._build_boards_overview_response(newest[:MOST_BOARDS], view)
         base = "" if name is None else BELOW
         name = name or (view.boards.boards[0].id if view.boards.boards else None)
         made = None if name is None else self.library.board(name, view)
@@ -344,7 +351,9 @@ class LeaderboardService:
             key, lambda: pack_response_body(render_board_page(board, view.boards, base=base), HTML)
         )
 
-    def _build_overview(self, names: Sequence[str], view: RunFolderSnapshot) -> CompressedResponseBody:
+    def _build_boards_overview_response(
+        self, names: Sequence[str], view: RunFolderSnapshot
+    ) -> CompressedResponseBody:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
         return self.kept.get(
@@ -375,14 +384,16 @@ class LeaderboardService:
         ):
             return None
         wanted = tuple(dict.fromkeys(keys))
-        return self.kept.get(("cells", made.board.stamp, wanted), lambda: self._pack_cells(made, wanted))
+        return self.kept.get(
+            ("cells", made.board.stamp, wanted), lambda: self._make_compressed_board_cells(made, wanted)
+        )
 
     def changes(self, name: str, since: str) -> CompressedResponseBody | None:
         """What is new on a board."""
         made = self.library.board(name)
         if made is None:
             return None
-        old = self.library.find_earlier_board(name, since)
+        old = self.library.find_board_by_stamp(name, since)
         base = since if old is not None else ""
         return self.kept.get(
             ("changes", made.board.stamp, base), lambda: _pack_json(find_board_changes(old, made.board, base))
@@ -398,13 +409,13 @@ class LeaderboardService:
             ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_board_systems(made, a, b))
         )
 
-    def build_system_card(self, name: str, system: str) -> CompressedResponseBody | None:
+    def build_system_card_response(self, name: str, system: str) -> CompressedResponseBody | None:
         """The record of one system."""
-        return self._pack_card(name, system, "card", lambda card, _: _pack_json(card))
+        return self._pack_cached_system_answer(name, system, "card", lambda card, _: _pack_json(card))
 
     def build_system_page(self, name: str, system: str) -> CompressedResponseBody | None:
         """The page of one system."""
-        return self._pack_card(
+        return self._pack_cached_system_answer(
             name, system, "card page",
             lambda card, view: pack_response_body(render_system_page(card, view.boards, base=BELOW), HTML)
         )  # fmt: skip
@@ -433,10 +444,12 @@ class LeaderboardService:
         except OSError:
             return None
 
-    def _pack_cells(self, made: BoardWithSources, wanted: Sequence[str]) -> CompressedResponseBody:
+    def _make_compressed_board_cells(
+        self, made: BoardWithSources, wanted: Sequence[str]
+    ) -> CompressedResponseBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.compute_column_standings(self.library.replicates, columns)
-        part, _ = make_board_part(
+        part, _ = make_board_column_data(
             made.joined,
             made.members,
             columns,
@@ -447,7 +460,7 @@ class LeaderboardService:
         )
         return _pack_json(part)
 
-    def _pack_card(
+    def _pack_cached_system_answer(
         self,
         name: str,
         system: str,
@@ -497,7 +510,7 @@ class LeaderboardRoutes:
         """Add every address, and how errors are answered."""
         for path, answer in self._routes_by_path.items():
             app.add_api_route(path, answer, methods=["GET", "HEAD"], response_model=None)
-        app.add_exception_handler(HTTPException, _answer_not_found)
+        app.add_exception_handler(HTTPException, _answer_http_error)
         app.add_exception_handler(RequestValidationError, _answer_invalid_address)
         app.add_exception_handler(Exception, _answer_internal_error)
 
@@ -507,13 +520,13 @@ class LeaderboardRoutes:
             "/": self._send_home,
             "/b/{board}": self._redirect_to_board,
             "/b/{board}/": self._send_board_page,
-            "/b/{board}/system": self._send_card_page,
+            "/b/{board}/system": self._send_system_card_page,
             "/static/{name}": _send_static_file,
             "/runs/{run:path}/report.html": self._send_report,
             "/api/boards": self._send_board_list,
             "/api/boards/{board}": self._send_board_record,
             "/api/boards/{board}/cells": self._send_cells,
-            "/api/boards/{board}/changes": self._send_changes,
+            "/api/boards/{board}/changes": self._answer_board_changes_since,
             "/api/boards/{board}/compare": self._send_comparison,
             "/api/boards/{board}/system": self._send_card,
             "/api/boards/{board}/download.{kind}": self._send_download,
@@ -532,7 +545,7 @@ class LeaderboardRoutes:
     def _send_board_page(self, request: Request, board: str) -> Response:
         return _send_packed_body(request, self._service.page(board))
 
-    def _send_card_page(self, request: Request, board: str, name: str) -> Response:
+    def _send_system_card_page(self, request: Request, board: str, name: str) -> Response:
         return _send_packed_body(request, self._service.build_system_page(board, name))
 
     def _send_report(self, request: Request, run: str) -> Response:
@@ -547,17 +560,17 @@ class LeaderboardRoutes:
     def _send_cells(self, request: Request, board: str, column: list[str] = Query()) -> Response:  # noqa: B008
         return _send_packed_body(request, self._service.cells(board, column))
 
-    def _send_changes(self, request: Request, board: str, since: str = "") -> Response:
+    def _answer_board_changes_since(self, request: Request, board: str, since: str = "") -> Response:
         return _send_packed_body(request, self._service.changes(board, since))
 
     def _send_comparison(self, request: Request, board: str, a: str, b: str) -> Response:
         client = request.client.host if request.client is not None else None
-        if not self._limit.try_take_request(mask_client_address(client)):
+        if not self._limit.try_use_rate_allowance(mask_client_address(client)):
             return _answer_json_error(429, "Too many comparisons at once. Try again in a few seconds.")
         return _send_packed_body(request, self._service.compare(board, a, b))
 
     def _send_card(self, request: Request, board: str, name: str) -> Response:
-        return _send_packed_body(request, self._service.build_system_card(board, name))
+        return _send_packed_body(request, self._service.build_system_card_response(board, name))
 
     def _send_download(self, request: Request, board: str, kind: str) -> Response:
         packed = self._service.build_board_download(board, kind)
@@ -617,7 +630,7 @@ def _answer_missing_icon() -> Response:
     return Response(status_code=204)
 
 
-def _answer_not_found(request: Request, error: Any) -> Response:
+def _answer_http_error(request: Request, error: Any) -> Response:
     """What is not there, in words to a person and as JSON to a program."""
     if error.status_code != 404:
         return _answer_json_error(
@@ -676,13 +689,15 @@ def make_library_app(library: RunLibrary, options: LeaderboardOptions) -> ProxyP
         lifespan=partial(_watch_folder, library, options.every)
     )  # fmt: skip
     LeaderboardRoutes(LeaderboardService(library)).add_routes(app)
-    return ProxyPrefixStripper(RequestGuard(app, options, choose_headers_for_path), options.root_path)
+    return ProxyPrefixStripper(
+        HostAndBodyLimitMiddleware(app, options, choose_headers_for_path), options.root_path
+    )
 
 
 class ProxyPrefixStripper:
     """Takes a proxy's prefix away where it is there. All addresses in pages are relative: nothing needs to know it."""
 
-    def __init__(self, app: RequestGuard, prefix: str) -> None:
+    def __init__(self, app: HostAndBodyLimitMiddleware, prefix: str) -> None:
         self._app, self._prefix = app, prefix.rstrip("/")
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -714,7 +729,7 @@ async def _watch_folder(library: RunLibrary, every: float, _: FastAPI) -> AsyncI
     """The folder is looked at while the app runs, beside the requests."""
     ended = threading.Event()
     watching = threading.Thread(
-        target=_refresh_library, args=(library, every, ended), name="folder", daemon=True
+        target=_refresh_library_until_ended, args=(library, every, ended), name="folder", daemon=True
     )
     watching.start()
     try:
@@ -724,7 +739,7 @@ async def _watch_folder(library: RunLibrary, every: float, _: FastAPI) -> AsyncI
         library.wake.set()
 
 
-def _refresh_library(library: RunLibrary, every: float, ended: threading.Event) -> None:
+def _refresh_library_until_ended(library: RunLibrary, every: float, ended: threading.Event) -> None:
     while not ended.is_set():
         began = time.monotonic()
         try:

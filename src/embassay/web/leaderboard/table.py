@@ -13,7 +13,7 @@ from typing import Any
 from embassay.protocols.compare import is_higher_measure_better
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, REFERENCE
-from embassay.protocols.kernel.tables import POINTS, choose_measure_format
+from embassay.protocols.kernel.tables import POINTS, choose_measure_format_of_protocol
 from embassay.report.board import PLACES
 from embassay.web.leaderboard.contract import BoardCell, BoardColumn, State
 from embassay.web.leaderboard.folders import (
@@ -22,7 +22,7 @@ from embassay.web.leaderboard.folders import (
     RunFolderCellStatus,
     Score,
     dataset_language,
-    digest_board_version,
+    digest_comparable_run_settings,
 )
 from embassay.web.leaderboard.ranking import At, RunStandingsCache, average_standings
 
@@ -43,7 +43,7 @@ class BoardSystemWithRun:
         return self.run.described.get(self.name, {})
 
     @property
-    def system_cells(self) -> tuple[RunFolderCellStatus, ...]:
+    def cell_statuses_of_system(self) -> tuple[RunFolderCellStatus, ...]:
         """Its cells."""
         return self.run.cells_by_system.get(self.name, ())
 
@@ -83,8 +83,8 @@ _PARTIAL = "mean_of_present"
 def make_board_columns(kind: str, runs: Sequence[LoadedRunData]) -> tuple[BoardColumn, ...]:
     """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
     shown first."""
-    places = [place for place in _list_score_places(runs) if place[2] != _PARTIAL]
-    keys = _make_place_keys(kind, places)
+    places = [place for place in _list_task_dataset_measures(runs) if place[2] != _PARTIAL]
+    keys = _make_short_place_addresses(kind, places)
     langs = {
         str(dataset["name"]): dataset_language(run, dataset)
         for run in reversed(runs)
@@ -97,7 +97,10 @@ def make_board_columns(kind: str, runs: Sequence[LoadedRunData]) -> tuple[BoardC
         for place in places
         for words, trust in (people.get(place[1], ("", "")),)
     ]
-    shown = {column.key for column in _pick_overview_columns(kind, columns, _find_places_with_interval(runs))}
+    shown = {
+        column.key
+        for column in _pick_overview_columns(kind, columns, _find_columns_with_score_interval(runs))
+    }
     ordered = sorted(columns, key=lambda column: (column.key not in shown, column.task != OVERALL))
     marked = [replace(column, overview=column.key in shown) for column in ordered]
     first, rest = ([column for column in marked if column.overview is yes] for yes in (True, False))
@@ -113,7 +116,7 @@ def _human_score_percent_columns(
 ) -> Iterator[BoardColumn]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
     for column in columns:
-        if any(HUMAN in run.scores.get(find_column_place(column), {}) for run in runs):
+        if any(HUMAN in run.scores.get(find_column_task_dataset_measure(column), {}) for run in runs):
             title = "% of people" if column.task == OVERALL else f"{column.title}, % of people"
             yield replace(
                 column,
@@ -144,10 +147,12 @@ def _people_agreed_mean_columns(columns: Sequence[BoardColumn]) -> Iterator[Boar
     agreed = [
         column
         for column in columns
-        if column.trust == "high" and column.measure == _find_headline_measure(headlines, column)
+        if column.trust == "high" and column.measure == _find_measure_of_task_mean(headlines, column)
     ]
     for task, whole in headlines.items():
-        parts = tuple(find_column_place(column) for column in agreed if task in (OVERALL, column.task))
+        parts = tuple(
+            find_column_task_dataset_measure(column) for column in agreed if task in (OVERALL, column.task)
+        )
         if parts:
             yield replace(
                 whole, key=AGREED if task == OVERALL else f"{AGREED}/{task}", title=f"{whole.title}, high agreement",
@@ -155,12 +160,12 @@ def _people_agreed_mean_columns(columns: Sequence[BoardColumn]) -> Iterator[Boar
             )  # fmt: skip
 
 
-def _find_headline_measure(headlines: Mapping[str, BoardColumn], column: BoardColumn) -> str:
+def _find_measure_of_task_mean(headlines: Mapping[str, BoardColumn], column: BoardColumn) -> str:
     """The measure of a task's mean over its datasets; of a task without one any measure."""
     return headlines[column.task].measure if column.task in headlines else column.measure
 
 
-def find_column_place(column: BoardColumn) -> Place:
+def find_column_task_dataset_measure(column: BoardColumn) -> Place:
     """Where the values of a column are."""
     return column.task, column.dataset, column.measure
 
@@ -173,7 +178,7 @@ def list_task_titles_and_measures(kind: str) -> Mapping[str, tuple[str, str]]:
     return {task.name: (task.short, task.headline) for task in import_module(PLACES[kind]).TASKS}
 
 
-def _list_score_places(runs: Sequence[LoadedRunData]) -> list[Place]:
+def _list_task_dataset_measures(runs: Sequence[LoadedRunData]) -> list[Place]:
     """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
     on that until the run ends; its column is there from the beginning."""
     places = dict.fromkeys(place for run in runs for place in run.scores)
@@ -192,7 +197,7 @@ def _list_score_places(runs: Sequence[LoadedRunData]) -> list[Place]:
     return sorted(places, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
 
 
-def _make_place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
+def _make_short_place_addresses(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     """Short addresses: the measure is named only where it is not the task's headline and others are at its place."""
     headlines = {
         OVERALL: OVERALL,
@@ -200,17 +205,19 @@ def _make_place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     }
     shared = Counter((task, dataset) for task, dataset, _ in places)
 
-    def has_other_measure(place: Place) -> bool:
+    def is_measure_needed_in_key(place: Place) -> bool:
         task, dataset, measure = place
         return headlines.get(task) != measure and (task in headlines or shared[task, dataset] > 1)
 
     return {
-        place: "/".join(part for part in (*place[:2], place[2] if has_other_measure(place) else "") if part)
+        place: "/".join(
+            part for part in (*place[:2], place[2] if is_measure_needed_in_key(place) else "") if part
+        )
         for place in places
     }
 
 
-def _find_places_with_interval(runs: Sequence[LoadedRunData]) -> frozenset[Place]:
+def _find_columns_with_score_interval(runs: Sequence[LoadedRunData]) -> frozenset[Place]:
     return frozenset(
         place
         for run in runs
@@ -244,13 +251,13 @@ def _pick_overview_columns(
     if any(column.task != OVERALL for column in chosen):
         return chosen[:MOST_SHOWN]
     rest = [column for column in columns if column.dataset and not column.measure.startswith(_DERIVED)]
-    certain = [column for column in rest if find_column_place(column) in sure]
+    certain = [column for column in rest if find_column_task_dataset_measure(column) in sure]
     return [*chosen, *(certain or rest)][:MOST_SHOWN]
 
 
 def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> BoardColumn:
     task, dataset, measure = place
-    unit = choose_measure_format(kind)
+    unit = choose_measure_format_of_protocol(kind)
     return BoardColumn(
         key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
         "points" if unit is POINTS else "", unit.factor, unit.decimals, _is_higher_better(measure), 0, False
@@ -286,8 +293,8 @@ def make_board_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> BoardCe
         return _mean_over_parts_cell(entrant, column)
     if column.of:
         return _human_score_percent_cell(entrant, column)
-    place = find_column_place(column)
-    score = entrant.score(place) or _find_only_dataset_score(entrant, place)
+    place = find_column_task_dataset_measure(column)
+    score = entrant.score(place) or _find_score_of_task_with_one_dataset(entrant, place)
     if score is not None:
         value, low, high, n, reason = score
         if value is not None:
@@ -327,12 +334,12 @@ def _mean_over_parts_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> B
     )
 
 
-def _find_only_dataset_score(entrant: BoardSystemWithRun, place: Place) -> Score | None:
+def _find_score_of_task_with_one_dataset(entrant: BoardSystemWithRun, place: Place) -> Score | None:
     """While a run goes on, a task of one dataset has its value there: a mean of one."""
     task, dataset, measure = place
     if dataset or task == OVERALL or not entrant.run.is_running:
         return None
-    only = {work.dataset for work in entrant.system_cells if work.task == task}
+    only = {work.dataset for work in entrant.cell_statuses_of_system if work.task == task}
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
@@ -341,7 +348,7 @@ def _find_cells_behind_value(entrant: BoardSystemWithRun, place: Place) -> Seque
     task, dataset, _ = place
     return [
         work
-        for work in entrant.system_cells
+        for work in entrant.cell_statuses_of_system
         if (task == OVERALL or work.task == task) and (not dataset or work.dataset == dataset)
     ]
 
@@ -384,7 +391,7 @@ _INCOMPLETE = 3
 
 
 @dataclass(frozen=True)
-class PlacedBoardSystem:
+class LeaderboardSystemRow:
     """A system in its place: its group, its cells in the overview columns (by key), whether it is complete."""
 
     entrant: BoardSystemWithRun
@@ -437,7 +444,9 @@ class DataVersionRuns:
     def compute_column_standings(self, replicates: RunStandingsCache, columns: Sequence[BoardColumn]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
         places = frozenset(
-            place for column in columns for place in column.parts or (find_column_place(column),)
+            place
+            for column in columns
+            for place in column.parts or (find_column_task_dataset_measure(column),)
         )
         speaking: dict[str, set[str]] = {}
         for entrant in self.entering_systems:
@@ -450,22 +459,24 @@ class DataVersionRuns:
             if system in speaking[run.name]
         }
         return plain | {
-            (find_column_place(column), entrant.name): average_standings(
-                find_column_place(column), [plain[part, entrant.name] for part in column.parts]
+            (find_column_task_dataset_measure(column), entrant.name): average_standings(
+                find_column_task_dataset_measure(column), [plain[part, entrant.name] for part in column.parts]
             )
             for column in columns
             for entrant in self.entering_systems
             if column.parts and all((part, entrant.name) in plain for part in column.parts)
         }
 
-    def order_board_systems(self, standings: At) -> tuple[PlacedBoardSystem, ...]:
+    def order_board_systems(self, standings: At) -> tuple[LeaderboardSystemRow, ...]:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
-        members = [self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entering_systems]
-        return tuple(sorted(members, key=self._member_sort_key))
+        members = [
+            self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entering_systems
+        ]
+        return tuple(sorted(members, key=self._make_board_system_sort_key))
 
-    def _make_placed_system(self, entrant: BoardSystemWithRun, group: str | None) -> PlacedBoardSystem:
+    def _make_placed_system(self, entrant: BoardSystemWithRun, group: str | None) -> LeaderboardSystemRow:
         cells = {column.key: make_board_cell(entrant, column) for column in self.overview}
         kind = str(entrant.described.get("kind") or ("person" if self.kind == "hume" else "stack"))
         if kind == "reference":
@@ -474,9 +485,9 @@ class DataVersionRuns:
             group = PEOPLE
         leads = self.lead is not None and cells[self.lead.key].value is not None
         whole = all(cell.state in ("done", "undefined", "none") for cell in cells.values())
-        return PlacedBoardSystem(entrant, group or "", kind, cells, leads and whole)
+        return LeaderboardSystemRow(entrant, group or "", kind, cells, leads and whole)
 
-    def _member_sort_key(self, member: PlacedBoardSystem) -> tuple[int, bool, float, str]:
+    def _make_board_system_sort_key(self, member: LeaderboardSystemRow) -> tuple[int, bool, float, str]:
         value = member.cells[self.lead.key].value if self.lead is not None else None
         place = _ORDER[member.group] if member.complete or member.group == REFERENCE else _INCOMPLETE
         sign = 1.0 if self.lead is not None and self.lead.higher_is_better else -1.0
@@ -486,5 +497,5 @@ class DataVersionRuns:
 def join_version_runs(runs: Sequence[LoadedRunData]) -> DataVersionRuns:
     """The runs of one version as one board."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
-    version, kind = digest_board_version(newest[0]), newest[0].kind
+    version, kind = digest_comparable_run_settings(newest[0]), newest[0].kind
     return DataVersionRuns(f"{kind}-{version}", kind, version, tuple(newest))

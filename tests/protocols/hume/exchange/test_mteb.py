@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import make_annotation_from_row
+from embassay.protocols.hume.collection import make_annotation_from_file_row
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.published.paper import read_results
 from embassay.protocols.hume.scoring import people_agreement, score_people_answers
@@ -18,7 +18,7 @@ from hume_small import small_study
 def scored(study, rows, name):
     folder = read_study(study)
     task, gold = folder.study.task(name), folder.gold(name)
-    own = [make_annotation_from_row(row) for row in rows if row.item_id in gold]
+    own = [make_annotation_from_file_row(row) for row in rows if row.item_id in gold]
     answers = answers_by_annotator(task.spec, gold, own)
     return score_people_answers(task.spec, gold, answers), people_agreement(task.family, answers)
 
@@ -88,14 +88,14 @@ def test_one_annotator_has_both_lists_too(study, tmp_path):
 
 def test_languages_of_a_dataset_share_a_file(tmp_path):
     """With a subset and the script of each."""
-    from embassay.protocols.hume.study import GoldRow, ShownItemRow, read_jsonl_rows, write_study
+    from embassay.protocols.hume.study import ItemGoldAnswer, ShownItemRow, read_jsonl_rows, write_study
     from hume_exchange_answers import answers
 
     source = small_study(tmp_path / "one", 6, families=("sts",))
     folder = read_study(source)
     (task,) = folder.study.tasks
     items = [row for _, row in read_jsonl_rows(source / "items.jsonl", ShownItemRow)]
-    gold = [row for _, row in read_jsonl_rows(source / "gold.jsonl", GoldRow)]
+    gold = [row for _, row in read_jsonl_rows(source / "gold.jsonl", ItemGoldAnswer)]
     tasks = [task.model_copy(update={"name": f"pairs-{lang}", "lang": lang}) for lang in ("eng", "ara")]
     both = [
         row.model_copy(update={"id": f"{one.lang}-{row.id}", "task": one.name})

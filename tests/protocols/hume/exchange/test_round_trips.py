@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import read_all_answer_rows
+from embassay.protocols.hume.collection import read_answers_of_files_and_store
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import label_studio_config
@@ -19,7 +19,7 @@ from embassay.protocols.hume.study import read_study
 def kept(path, *told):
     return {
         (row.annotator_id, row.item_id): tuple(getattr(row, name) for name in told)
-        for row in read_all_answer_rows(read_study(path))
+        for row in read_answers_of_files_and_store(read_study(path))
     }
 
 

@@ -16,14 +16,14 @@ from embassay.protocols.hume.llms.protocol import (
     decide_task_owners,
     divide_study_tasks,
     divide_task_items,
-    make_divided_task_records,
+    make_records_of_tasks_divided_with_llm,
     pool_item_answers,
     write_hybrid_answers,
 )
 from embassay.protocols.hume.options import LlmAnswerAcceptanceOptions
-from embassay.protocols.hume.record import read_divided_tasks, write_divided_tasks
+from embassay.protocols.hume.record import read_tasks_divided_with_llm, write_tasks_divided_with_llm
 from embassay.protocols.hume.study import read_study
-from embassay.report.hume.conclusions import divided_items_view, task_owners_view
+from embassay.report.hume.conclusions import task_owners_view, view_items_divided_between_llm_people
 from hume_scored import PEOPLE, scored_study
 
 ALL = LlmAnswerAcceptanceOptions(check=0.0)
@@ -59,7 +59,7 @@ def test_a_good_model_saves_all_but_the_sample() -> None:
     """One hundred equal items: twenty are checked, the rest stand."""
     draws, people = _items(100)
     found = divide_task_items("t", "classification", draws, people)
-    assert found.items_people_need_not_answer == 80
+    assert found.count_items_people_can_skip == 80
     assert found.contradicted is not None
     assert (found.contradicted.n, found.contradicted.value) == (20, 0.0)
     assert not found.biased
@@ -70,7 +70,7 @@ def test_a_biased_model_is_not_believed() -> None:
     draws, people = _items(100, wrong=100)
     found = divide_task_items("t", "classification", draws, people)
     assert found.biased
-    assert found.items_people_need_not_answer == 0
+    assert found.count_items_people_can_skip == 0
     assert set(found.values.values()) == {"b"}
 
 
@@ -114,7 +114,7 @@ def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
     assert set(found.why) == set(named)
     assert set(found.values).isdisjoint(found.open)
     assert set(found.values) | set(found.open) == set(named)
-    assert found.items_people_need_not_answer == sum(why == "agreed" for why in found.why.values())
+    assert found.count_items_people_can_skip == sum(why == "agreed" for why in found.why.values())
     assert 0 <= found.share_of_people <= 1
 
 
@@ -156,7 +156,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
     (found,) = divide_study_tasks(folder)
     assert found.why[items[0]] == "disagree"
-    assert found.items_people_need_not_answer + sum(
+    assert found.count_items_people_can_skip + sum(
         why in ("check", "disagree") for why in found.why.values()
     ) == len(items)
     assert found.contradicted is not None
@@ -168,15 +168,20 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     shutil.copytree(file.parent, simulated / file.parent.name)
     (alone,) = divide_study_tasks(read_study(simulated))
     assert alone.contradicted is None
-    assert len(alone.open) == len(items) - alone.items_people_need_not_answer
-    assert alone.scripts == make_divided_task_records([alone])[0].scripts == tuple(sorted(PEOPLE))
-    told = " ".join(str(block) for block in divided_items_view(make_divided_task_records([alone])))
+    assert len(alone.open) == len(items) - alone.count_items_people_can_skip
+    assert (
+        alone.scripts == make_records_of_tasks_divided_with_llm([alone])[0].scripts == tuple(sorted(PEOPLE))
+    )
+    told = " ".join(
+        str(block)
+        for block in view_items_divided_between_llm_people(make_records_of_tasks_divided_with_llm([alone]))
+    )
     assert all(name in told for name in PEOPLE), "it is said whose answers do not count"
     with pytest.raises(UsageError, match="'other'"):
         divide_study_tasks(folder, "other")
     # The record of it is that of the terminal, and with a scoring comes to the run's page.
-    write_divided_tasks(path, make_divided_task_records([found]))
-    (row,) = read_divided_tasks(path)
+    write_tasks_divided_with_llm(path, make_records_of_tasks_divided_with_llm([found]))
+    (row,) = read_tasks_divided_with_llm(path)
     assert (row.llm, row.items, row.open, sum(row.counts.values())) == (
         "stub",
         len(items),
@@ -185,7 +190,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     )
     assert row.contradicted.value == found.contradicted.value
     run = score(path, out=tmp_path / "run", tokenizer="words", resamples=20)
-    assert read_divided_tasks(run.path) == (row,)
+    assert read_tasks_divided_with_llm(run.path) == (row,)
 
 
 def _let_answer(path: Path, task: str) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from embassay.protocols.hume.llms.annotator import (
     DocumentOrder,
-    UnreadableLlmAnswer,
-    build_answer_form,
+    UnreadableLlmAnswerError,
     build_item_messages,
+    make_llm_answer_format,
     read_document_order,
     read_label_from_answer,
     read_rating_from_answer,
@@ -52,7 +52,7 @@ def test_labels(text):
 )
 def test_no_labels(text):
     """Nothing is guessed."""
-    with pytest.raises(UnreadableLlmAnswer):
+    with pytest.raises(UnreadableLlmAnswerError):
         read_label_from_answer(text, LABELS)
 
 
@@ -85,7 +85,7 @@ def test_ratings(text, value):
     ],
 )
 def test_no_ratings(text):
-    with pytest.raises(UnreadableLlmAnswer):
+    with pytest.raises(UnreadableLlmAnswerError):
         read_rating_from_answer(text, RatingScale())
 
 
@@ -102,7 +102,7 @@ def test_orders():
         "{",
         '{"ranking": [1, 2]}',
     ):
-        with pytest.raises(UnreadableLlmAnswer):
+        with pytest.raises(UnreadableLlmAnswerError):
             read_document_order(text, ABC)
 
 
@@ -111,7 +111,7 @@ def test_marks():
     assert read_relevance_marks('{"relevant": []}', ABC) == (0, 0, 0)
     assert read_relevance_marks('["b", "a"]', ABC) == (1, 1, 0)
     for text in ('{"relevant": ["Z"]}', "", "none", '{"relevant": null}'):
-        with pytest.raises(UnreadableLlmAnswer):
+        with pytest.raises(UnreadableLlmAnswerError):
             read_relevance_marks(text, ABC)
 
 
@@ -126,7 +126,7 @@ def test_any_text_is_read_or_unread(text):
     ):
         try:
             value = read()
-        except UnreadableLlmAnswer:
+        except UnreadableLlmAnswerError:
             continue
         assert good(value)
 
@@ -161,7 +161,7 @@ def test_every_word_counts_for_the_hash(folder):
 def test_servers_hear_which_answers_there_are(folder):
     """The names of labels, the ends of the scale, the letters of the documents."""
     told = {
-        name: build_answer_form(
+        name: make_llm_answer_format(
             folder.study.task(name), "ranking", folder.select_task_items(name)[0].payload
         ).schema.model_json_schema()
         for name in ("mood", "pairs", "search")

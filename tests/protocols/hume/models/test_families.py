@@ -16,11 +16,11 @@ from embassay.errors import DataError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.models import (
     OTHERS,
-    EvaluationSettings,
-    build_evaluation_data,
+    StudyTaskEvaluationSettings,
+    build_evaluation_data_from_gold,
     draw_training_rows,
     find_training_rows,
-    paper_texts_per_label,
+    get_paper_training_texts_per_label,
 )
 from embassay.protocols.hume.sampling.options import StudySampleRequest, TaskSampleRequest
 from embassay.protocols.hume.sampling.protocol import draw_study
@@ -45,7 +45,7 @@ def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> T
         folder.path,
         folder.study.content,
         task,
-        EvaluationSettings(**settings),
+        StudyTaskEvaluationSettings(**settings),
         100,
         10,
     )
@@ -172,7 +172,9 @@ def test_only_the_training_split_is_learnt_from(folder: StudyFolder) -> None:
     ("TweetSentimentExtraction", 32), ("MultilingualSentiment", OTHERS),
 ])  # fmt: skip
 def test_training_texts_per_label_as_in_the_paper(folder: StudyFolder, name: str, expected: int) -> None:
-    assert paper_texts_per_label(folder.task("topic").model_copy(update={"name": name})) == expected
+    assert (
+        get_paper_training_texts_per_label(folder.task("topic").model_copy(update={"name": name})) == expected
+    )
 
 
 def test_a_source_that_is_gone(folder: StudyFolder) -> None:
@@ -212,6 +214,9 @@ def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
 def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[str, Any], what: str) -> None:
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
-        build_evaluation_data(
-            folder.task(task), [StudyItem("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings()
+        build_evaluation_data_from_gold(
+            folder.task(task),
+            [StudyItem("1", task, "eng", payload)],
+            {"1": gold[task]},
+            StudyTaskEvaluationSettings(),
         )

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.hume.published.paper import (
-    EmbeddingModel,
     PaperDataset,
-    PaperDatasetLanguagePair,
+    PaperDatasetInOneLanguage,
+    PaperEmbeddingModel,
     PublishedEvaluation,
     PublishedStudy,
     read_results,
@@ -36,14 +36,14 @@ def published(reference: Path) -> tuple[PublishedEvaluation, ...]:
 @pytest.fixture(scope="session")
 def small_study() -> PublishedStudy:
     """Three datasets in five pairs, and two models."""
-    feelings = (PaperDatasetLanguagePair("Feelings", "eng", "classification", 20, 2),)
+    feelings = (PaperDatasetInOneLanguage("Feelings", "eng", "classification", 20, 2),)
     topics = (
-        PaperDatasetLanguagePair("Topics", "dan", "clustering", 10, 1),
-        PaperDatasetLanguagePair("Topics", "eng", "clustering", 10, 2),
+        PaperDatasetInOneLanguage("Topics", "dan", "clustering", 10, 1),
+        PaperDatasetInOneLanguage("Topics", "eng", "clustering", 10, 2),
     )
     likeness = (
-        PaperDatasetLanguagePair("Likeness", "ara", "sts", 12, 1),
-        PaperDatasetLanguagePair("Likeness", "eng", "sts", 12, 2),
+        PaperDatasetInOneLanguage("Likeness", "ara", "sts", 12, 1),
+        PaperDatasetInOneLanguage("Likeness", "eng", "sts", 12, 2),
     )
     return PublishedStudy(
         datasets=(
@@ -51,7 +51,7 @@ def small_study() -> PublishedStudy:
             PaperDataset("Topics", "HUMETopics", "clustering", ("V-measure",), topics),
             PaperDataset("Likeness", "HUMELikeness", "sts", ("Spearman",), likeness),
         ),
-        models=(EmbeddingModel("one/alpha", 10), EmbeddingModel("two/beta")),
+        models=(PaperEmbeddingModel("one/alpha", 10), PaperEmbeddingModel("two/beta")),
         human="baseline/Human",
         human_revision="first",
         source="made for tests",

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.standings import ModelAndPeopleScores, correlate_series
+from embassay.protocols.hume.published.standings import ModelAndPeopleScores, compute_spearman_correlation
 from embassay.protocols.hume.published.tables import (
     best_embedding_model,
-    correlate_llm_difficulty,
+    correlate_people_with_each_llm,
     family_scores_table,
-    llm_difficulty_table,
+    make_people_llm_correlation_table,
     pair_score_table,
     read_llm_scores,
 )
@@ -51,12 +51,16 @@ def test_the_average_is_over_pairs_not_families(scores: ModelAndPeopleScores) ->
 
 def test_same_difficulty(scores: ModelAndPeopleScores) -> None:
     """`second` scores the same everywhere: no correlation, and not 0."""
-    first, second, average = correlate_llm_difficulty(scores)
+    first, second, average = correlate_people_with_each_llm(scores)
     assert first.correlation.rho == pytest.approx(1)
     assert (second.correlation.rho, second.correlation.p) == (None, None)
     assert average.correlation.rho == pytest.approx(1)
-    assert [row[1] for row in llm_difficulty_table(scores).rows] == [pytest.approx(1), None, pytest.approx(1)]
-    assert correlate_series([1, 2], [1, 2]).rho is None
+    assert [row[1] for row in make_people_llm_correlation_table(scores).rows] == [
+        pytest.approx(1),
+        None,
+        pytest.approx(1),
+    ]
+    assert compute_spearman_correlation([1, 2], [1, 2]).rho is None
 
 
 def test_tables_by_family(scores: ModelAndPeopleScores) -> None:

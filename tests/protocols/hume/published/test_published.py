@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.conversion import convert_results_to_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_dataset_records
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     PublishedEvaluation,
@@ -29,11 +29,11 @@ from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     LLM_TABLES,
     build_all_paper_tables,
-    correlate_llm_difficulty,
+    correlate_people_with_each_llm,
     dataset_scores_table,
     family_language_table,
     family_scores_table,
-    make_column_filters,
+    make_pair_filters_by_column,
     pair_score_table,
     read_llm_scores,
 )
@@ -61,7 +61,7 @@ def matrix(published: tuple[PublishedEvaluation, ...]) -> ModelAndPeopleScores:
 
 @pytest.fixture(scope="module")
 def records(published: tuple[PublishedEvaluation, ...]) -> tuple[DatasetLanguageRecord, ...]:
-    return convert_results_to_pairs(published, load_hume_paper_study())
+    return convert_results_to_dataset_records(published, load_hume_paper_study())
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_people_lead_four_columns(matrix: ModelAndPeopleScores) -> None:
     """The caption of table 1 says five; its figures give four."""
     means = {
         name: matrix.average_scores_over_pairs(wanted)
-        for name, wanted in make_column_filters(matrix).items()
+        for name, wanted in make_pair_filters_by_column(matrix).items()
         if name != "overall"
     }
     ahead = [
@@ -324,7 +324,7 @@ def test_table2(llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores, refere
 
 def test_table13(llms: ModelAndPeopleScores, reference: Path) -> None:
     """Nine of ten rows; Gemini's differs by a tie of two scores that rounding made equal."""
-    ours, paper = correlate_llm_difficulty(llms), printed(reference, 13)
+    ours, paper = correlate_people_with_each_llm(llms), printed(reference, 13)
     wrong = [
         theirs["llm"]
         for mine, theirs in zip(ours, paper, strict=True)

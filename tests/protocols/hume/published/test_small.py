@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.conversion import convert_results_to_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_dataset_records
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
-    PaperDatasetLanguagePair,
+    PaperDatasetInOneLanguage,
     PublishedEvaluation,
     PublishedStudy,
     convert_to_iso_639_3,
@@ -25,7 +25,7 @@ from embassay.protocols.hume.published.paper import (
     long_frame,
     read_results,
     round_fraction_first,
-    round_percent_first,
+    round_points_to_two_then_one_decimal,
     round_to_points_once,
 )
 from embassay.protocols.hume.published.standings import (
@@ -47,7 +47,7 @@ from embassay.protocols.hume.published.tables import (
     model_sizes_table,
 )
 from embassay.protocols.hume.study import Family
-from embassay.protocols.hume.tables import pair_quality_table, printed_people_table
+from embassay.protocols.hume.tables import make_pair_trust_flags_table, printed_people_table
 
 
 def test_codes_of_languages() -> None:
@@ -161,7 +161,9 @@ def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: P
     assert [(one.reference, one.wins, one.pairs) for one in count_people_wins_by_group(every)] == [
         ("best", 2, 5), ("median", 2, 5), ("mean", 2, 5)
     ]  # fmt: skip
-    by_group = {(one.group, one.reference): one.share_won for one in count_people_wins_by_group(every, "lang")}
+    by_group = {
+        (one.group, one.reference): one.share_won for one in count_people_wins_by_group(every, "lang")
+    }
     assert by_group["eng", "best"] == 0
     assert by_group["ara", "best"] == 1
     assert every[0].position == pytest.approx(0.5)
@@ -186,7 +188,7 @@ def test_places_share_a_rank(small: tuple[PublishedEvaluation, ...], small_study
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
     level = ModelAndPeopleScores(
-        (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),),
+        (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),),
         ("x", "y"),
         np.array([[0.5], [0.4]]),
         np.array([0.5]),
@@ -202,7 +204,7 @@ def test_equal_scores_are_never_a_win() -> None:
     """The mean of three times 0.7 is a little less than 0.7 in floating point."""
     (one,) = rank_people_on_every_pair(
         ModelAndPeopleScores(
-            (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),),
+            (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),),
             ("x", "y", "z"),
             np.full((3, 1), 0.7),
             np.array([0.7]),
@@ -222,14 +224,16 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
     names = tuple(f"m{i}" for i in range(len(models)))
     (one,) = rank_people_on_every_pair(
         ModelAndPeopleScores(
-            (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),),
+            (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),),
             names,
             np.array([models]).T,
             np.array([human]),
         )
     )
     assert one.worst <= one.median <= one.best
-    assert not one.people_beat_models("best") or (one.people_beat_models("median") and one.people_beat_models("mean"))
+    assert not one.people_beat_models("best") or (
+        one.people_beat_models("median") and one.people_beat_models("mean")
+    )
     assert (one.rank == 1) == (one.gap() >= 0)
     assert one.rank + sum(x <= human for x in models) == one.n_models + 1
     assert one.position is None or one.spread < 1e-12 or (one.position > 1 + 1e-9) <= (one.gap() > 0)
@@ -239,7 +243,7 @@ def test_no_model() -> None:
     with pytest.raises(UsageError, match="no model"):
         rank_people_on_every_pair(
             ModelAndPeopleScores(
-                (PaperDatasetLanguagePair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])
+                (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])
             )
         )
 
@@ -265,7 +269,7 @@ def test_too_few_items_have_no_interval(
         replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs))
         for one in small_study.datasets
     )
-    pairs = convert_results_to_pairs(small, replace(small_study, datasets=datasets))
+    pairs = convert_results_to_dataset_records(small, replace(small_study, datasets=datasets))
     assert [score.outside for pair in pairs[3:] for score in pair.models] == [None] * 4
     lines = printed_people_table(pairs, ("alpha", "beta")).as_csv().splitlines()
     assert lines[4].startswith("sts,Likeness,ara,3,1,3,60.0,,,none")
@@ -276,7 +280,11 @@ def test_too_few_items_have_no_interval(
     (0.8125, (81.2, 81.2, 81.3)), (-0.0012, (-0.1, -0.1, -0.1)), (1.0, (100.0, 100.0, 100.0)),
 ])  # fmt: skip
 def test_three_ways_to_round(score: float, expected: tuple[float, float, float]) -> None:
-    assert (round_to_points_once(score), round_fraction_first(score), round_percent_first(score)) == expected
+    assert (
+        round_to_points_once(score),
+        round_fraction_first(score),
+        round_points_to_two_then_one_decimal(score),
+    ) == expected
 
 
 def test_table1_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
@@ -313,7 +321,7 @@ def test_french_counts_only_as_printed(
 
 
 def test_table8_by_eye(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
-    every = convert_results_to_pairs(small, small_study)
+    every = convert_results_to_dataset_records(small, small_study)
     assert [pair.human.method for pair in every] == [
         "95% Wilson", "95% Wilson", "range of 2 annotators", "95% Fisher z", "95% Fisher z"
     ]  # fmt: skip
@@ -361,10 +369,16 @@ def test_own_systems_of_some_datasets(
 
 def test_quality(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
-    found = convert_results_to_pairs(small, small_study)
+    found = convert_results_to_dataset_records(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
     assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
-    assert [bool(row[-2]) for row in pair_quality_table(found).rows] == [False, False, True, False, False]
+    assert [bool(row[-2]) for row in make_pair_trust_flags_table(found).rows] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(("family", "agreement", "expected"), [

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from embassay.measures import ari, cohen_kappa, fleiss_kappa, pearson, spearman, v_measure
 from embassay.protocols.hume.resampling import (
+    compute_resampled_cohen_kappa,
     resampled_ari,
-    resampled_cohen,
     resampled_fleiss,
     resampled_mean,
     resampled_pearson,
@@ -52,7 +52,9 @@ def test_kappas_and_v(x: list[int], seed: int) -> None:
     one, other = (np.array([[float(v == label) for label in labels] for v in side]) for side in (x, y))
     written = [([x[i] for i in row], [y[i] for i in row]) for row in rows]
     np.testing.assert_allclose(
-        resampled_cohen(counts, one, other), [cohen_kappa(*pair) for pair in written], atol=1e-12
+        compute_resampled_cohen_kappa(counts, one, other),
+        [cohen_kappa(*pair) for pair in written],
+        atol=1e-12,
     )
     np.testing.assert_allclose(
         resampled_fleiss(counts, one + other), [fleiss_kappa(pair) for pair in written], atol=1e-12

@@ -12,7 +12,11 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
 from embassay.protocols.hume.ceiling import compare_with_people, items_needed
 from embassay.protocols.hume.options import Aggregation
-from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings, score_people_per_resample
+from embassay.protocols.hume.resampling import (
+    PeopleAnswers,
+    ResamplingSettings,
+    compute_mean_people_score_per_resample,
+)
 from embassay.protocols.hume.scoring import average_precision_of_marks, score_people_answers
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_seeded_generator
@@ -150,13 +154,13 @@ def test_constant_system() -> None:
 def test_systems_share_the_resamples(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty systems with the same items are scored on the same resamples at once, and people once for all."""
     drawn: list[int] = []
-    scored = score_people_per_resample
+    scored = compute_mean_people_score_per_resample
 
     def counted(task: TaskSpec, laid: Any, counts: Any) -> Any:
         drawn.append(len(counts))
         return scored(task, laid, counts)
 
-    monkeypatch.setattr(paired, "score_people_per_resample", counted)
+    monkeypatch.setattr(paired, "compute_mean_people_score_per_resample", counted)
     people = study(family, 40)
     compare_with_people(people, {f"s{k}": values(people, k) for k in range(20)}, ResamplingSettings(200))
     alone, drawn[:] = sum(drawn), []

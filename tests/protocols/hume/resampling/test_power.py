@@ -14,7 +14,7 @@ from embassay.protocols.hume.ceiling import (
     annotators_needed_by_variance,
     annotators_needed_for_sts,
     compare_with_people,
-    compute_test_quantiles,
+    compute_test_and_power_quantiles,
     estimate_variance_components,
     items_needed,
 )
@@ -22,7 +22,7 @@ from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings
 from embassay.protocols.hume.study import TaskSpec
 from embassay.randomness import make_seeded_generator
 
-REACH = compute_test_quantiles(0.8, 0.05)
+REACH = compute_test_and_power_quantiles(0.8, 0.05)
 
 
 def right_or_wrong(
@@ -117,7 +117,8 @@ def test_annotators_help_until_items_set_the_limit() -> None:
 
     def reached(count: int) -> bool:
         return (
-            REACH.test_and_power_quantile * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2))
+            REACH.standard_errors_for_test_and_power
+            * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2))
             <= 0.2
         )
 

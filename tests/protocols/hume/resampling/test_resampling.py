@@ -12,8 +12,8 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.resampling import (
     ALIKE,
     SHARE,
+    BootstrapEstimateWithTest,
     Kind,
-    ResampledEstimate,
     ResamplingSettings,
     resample_statistics,
     resampled_mean,
@@ -23,7 +23,7 @@ from embassay.randomness import make_seeded_generator
 DEFAULT = ResamplingSettings()
 
 
-def mean_of(x: np.ndarray, draws: ResamplingSettings = DEFAULT) -> ResampledEstimate:
+def mean_of(x: np.ndarray, draws: ResamplingSettings = DEFAULT) -> BootstrapEstimateWithTest:
     """The mean with its interval."""
     return resample_statistics(
         lambda counts: resampled_mean(counts, x), len(x), draws, within=((-9.0, 9.0),)

@@ -12,7 +12,7 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import StudyRequest
 from embassay.protocols.hume.results.tables import task_conditions_table
-from embassay.protocols.hume.sampling.options import ANY_GROUPS, check_sampling_config
+from embassay.protocols.hume.sampling.options import ANY_GROUPS, parse_sampling_config
 from embassay.protocols.hume.sampling.protocol import draw_study
 from embassay.protocols.hume.study import read_study
 from embassay.runs.folder import RunFolder
@@ -65,8 +65,8 @@ def test_systems_without_k(tmp_path: Path) -> None:
 def test_people_are_told_k_where_it_is_asked_for() -> None:
     """In the guidelines and in the study; else in neither."""
     task = {"data": "sample", "family": ["clustering"], "lang": ["eng"], "n": 18}
-    (plain,) = draw_study(check_sampling_config({"tasks": [task]})).study.tasks
-    (told,) = draw_study(check_sampling_config({"tasks": [{**task, "give_k": True}]})).study.tasks
+    (plain,) = draw_study(parse_sampling_config({"tasks": [task]})).study.tasks
+    (told,) = draw_study(parse_sampling_config({"tasks": [{**task, "give_k": True}]})).study.tasks
     assert (plain.groups, told.groups) == (None, 6)
     assert ANY_GROUPS in plain.guidelines
     assert "There are 6 groups" in told.guidelines

@@ -19,7 +19,7 @@ from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.paper import PublishedEvaluation, load_hume_paper_study
 from embassay.protocols.hume.published.protocol import (
     EvaluatedSystems,
-    add_evaluated_systems,
+    add_evaluated_systems_to_published,
     read_published_results,
 )
 from embassay.protocols.hume.results.protocol import ITEMS
@@ -207,7 +207,7 @@ def test_results_of_another_study_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"results": [entry, entry | {"model": "org/one", "revision": "r"}]}))
     found = read_published_results(PublishedRequest((str(path),), systems=("wordllama",)))
     with pytest.raises(UsageError, match="not from the HUME study"):
-        add_evaluated_systems(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
+        add_evaluated_systems_to_published(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
 
 
 def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_path: Path) -> None:

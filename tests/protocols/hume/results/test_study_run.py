@@ -17,11 +17,11 @@ import embassay as eb
 from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, read_summary
-from embassay.protocols.hume.results.contestants import make_system_contestant, read_answered_tasks
+from embassay.protocols.hume.results.contestants import make_system_with_score_from_cell, read_answered_tasks
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import (
     AnnotationRow,
-    GoldRow,
+    ItemGoldAnswer,
     ShownItemRow,
     read_jsonl_rows,
     read_study,
@@ -57,10 +57,10 @@ def pair(summary: Summary, task: str) -> DatasetLanguageRecord:
     return next(one for one in summary.pairs if one.task == task)
 
 
-def rows_of(study: Path) -> tuple[list[ShownItemRow], list[GoldRow]]:
+def rows_of(study: Path) -> tuple[list[ShownItemRow], list[ItemGoldAnswer]]:
     return (
         [row for _, row in read_jsonl_rows(study / "items.jsonl", ShownItemRow)],
-        [row for _, row in read_jsonl_rows(study / "gold.jsonl", GoldRow)],
+        [row for _, row in read_jsonl_rows(study / "gold.jsonl", ItemGoldAnswer)],
     )
 
 
@@ -337,7 +337,7 @@ def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
         read_cell_record_from_json(json.loads(record.read_text())), status="failed", reason="it broke"
     )
     people = read_answered_tasks(read_study(study), [read_study(study).task("pairs")])[0]
-    shown = make_system_contestant(failed_record, "classical", people, RunFolder(out))
+    shown = make_system_with_score_from_cell(failed_record, "classical", people, RunFolder(out))
     assert (shown.score.value, shown.score.reason) == (None, "it broke")
     record.write_text(json.dumps(convert_cell_record_to_json(failed_record)))
     again = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from embassay.protocols.hume.sampling.pools import (
     SampledItem,
     find_contradicted_texts,
-    find_first_copies,
+    find_positions_of_distinct_texts,
     join_pair_text,
     normalise_text_for_comparison,
 )
@@ -20,9 +20,9 @@ from embassay.protocols.hume.sampling.protocol import (
     describe_item_defects,
     find_training_twins,
     has_text_artefact,
-    mark_item_defects,
+    mark_item_defects_and_find_twins,
 )
-from embassay.protocols.hume.study import GoldRow
+from embassay.protocols.hume.study import ItemGoldAnswer
 from embassay.search.fusion import compute_shingle_jaccard
 
 LONG = "the ferry to the northern island leaves the old harbour every morning at nine"
@@ -89,12 +89,14 @@ def test_defects_of_items_and_in_words() -> None:
         SampledItem({"text": LONG}, "x", "1"), SampledItem({"text1": "b c", "text2": "&lt;"}, 1.0, "2"),
         SampledItem({"query": "why", "documents": [{"id": "d1", "text": " "}]}, [1], "3", defects=("same_text",)),
     ]  # fmt: skip
-    marked, found = mark_item_defects(items, ["other", LONG.title(), join_pair_text("&lt;", "b c")])
+    marked, found = mark_item_defects_and_find_twins(
+        items, ["other", LONG.title(), join_pair_text("&lt;", "b c")]
+    )
     assert [item.defects for item in marked] == [
         ("leaked",), ("leaked", "parsing_artefact"), ("same_text", "empty")
     ]  # fmt: skip
     assert {place: twin.position for place, twin in found.items()} == {0: 1, 1: 2}
-    rows = [GoldRow(id=item.source_id, gold=1, defects=list(item.defects)) for item in marked]
+    rows = [ItemGoldAnswer(id=item.source_id, gold=1, defects=list(item.defects)) for item in marked]
     assert count_items_by_defect(rows) == {"leaked": 2, "parsing_artefact": 1, "empty": 1, "same_text": 1}
     assert describe_item_defects(rows)[0] == "2 of 3 items also in the training data"
     assert describe_item_defects([]) == ()
@@ -103,14 +105,14 @@ def test_defects_of_items_and_in_words() -> None:
 def test_every_defect_can_be_said() -> None:
     """The closed list of the gold file and the words for it are one."""
     for defect in SAID:
-        assert GoldRow(id="a", gold=1, defects=[defect]).defects == [defect]
+        assert ItemGoldAnswer(id="a", gold=1, defects=[defect]).defects == [defect]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "A ", "b", "c"]), st.sampled_from("xy"))))
 def test_repeats(rows: list[tuple[str, str]]) -> None:
     """The first of each stays; a text with two labels is named, whatever its case."""
     texts, labels = [text for text, _ in rows], [label for _, label in rows]
-    kept = find_first_copies(texts)
+    kept = find_positions_of_distinct_texts(texts)
     assert [normalise_text_for_comparison(texts[place]) for place in kept] == list(
         dict.fromkeys(map(normalise_text_for_comparison, texts))
     )

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from embassay.protocols.hume.sampling.draws import (
     HARD,
     JudgedQuery,
-    draw_queries_from_corpus,
-    draw_queries_from_lists,
     draw_reranking_items,
     draw_shown_documents,
+    make_judged_queries_from_corpus,
+    make_judged_queries_from_lists,
 )
 from embassay.protocols.hume.sampling.options import TaskSampleRequest
 from embassay.records import Documents, RerankingSet, RetrievalSet
@@ -77,7 +77,7 @@ def _corpus() -> RetrievalSet:
 
 def test_negatives_from_a_corpus_are_those_that_words_find() -> None:
     """Only documents that share a word with the query and are not relevant; a query without enough is passed over."""
-    asked, negatives = draw_queries_from_corpus(_corpus())
+    asked, negatives = make_judged_queries_from_corpus(_corpus())
     assert next(iter(negatives(asked[0]))) == "e"
     assert set(negatives(asked[0])) == {"a", "c", "e"}
     drawn = draw_reranking_items(
@@ -102,7 +102,7 @@ def test_negatives_of_a_list_are_its_own() -> None:
         (("eggs keep long in the cold", "eggs keep falling, how long", "a boat", "long may it be"),),
         (np.array([1.0, 0, 0, 0]),),
     )  # fmt: skip
-    asked, negatives = draw_queries_from_lists(data)
+    asked, negatives = make_judged_queries_from_lists(data)
     assert list(negatives(asked[0])) == ["q#2", "q#4", "q#3"]
     assert set(draw_shown_documents(asked[0], negatives(asked[0]), 3, 3, 0) or ()) == {"q#1", "q#2", "q#4"}
 

@@ -16,7 +16,7 @@ from embassay.protocols.hume.sampling.options import (
     LabelWordAndMeaning,
     complete_rating_scale,
     make_guidelines,
-    order_label_choices,
+    make_label_choices_in_vote_order,
 )
 from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, PracticeItem, RatingScale
 
@@ -24,7 +24,9 @@ from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, Practic
 @pytest.mark.parametrize("family", FAMILIES)
 def test_guidelines_have_no_places_left_open(family: Family) -> None:
     """Labels and levels stand in the text, and every family has a question."""
-    text = make_guidelines(family, order_label_choices(["x", "y"], {}), complete_rating_scale(None))
+    text = make_guidelines(
+        family, make_label_choices_in_vote_order(["x", "y"], {}), complete_rating_scale(None)
+    )
     assert text.strip() == text.rstrip()
     assert "$" not in text
     assert "alone" in text
@@ -35,7 +37,9 @@ def test_guidelines_name_every_label_and_level() -> None:
     """One line each, with the description where there is one; the number of groups is not told."""
     text = make_guidelines(
         "classification",
-        order_label_choices(["0", "1"], {"1": LabelWordAndMeaning(name="joy", description="Glad.")}),
+        make_label_choices_in_vote_order(
+            ["0", "1"], {"1": LabelWordAndMeaning(name="joy", description="Glad.")}
+        ),
     )
     assert "- **0**\n- **joy**: Glad.\n" in text
     rated = make_guidelines("sts", scale=complete_rating_scale(None))
@@ -49,9 +53,9 @@ def test_guidelines_name_every_label_and_level() -> None:
 
 def test_order_of_labels() -> None:
     """Numbers by size, texts by their letters: a tied vote goes to the first."""
-    assert [one.value for one in order_label_choices(["10", "2", "1"], {})] == ["1", "2", "10"]
-    assert [one.value for one in order_label_choices(["b", "10", "2"], {})] == ["10", "2", "b"]
-    assert order_label_choices(["card_arrival"], {})[0].name == "card arrival"
+    assert [one.value for one in make_label_choices_in_vote_order(["10", "2", "1"], {})] == ["1", "2", "10"]
+    assert [one.value for one in make_label_choices_in_vote_order(["b", "10", "2"], {})] == ["10", "2", "b"]
+    assert make_label_choices_in_vote_order(["card_arrival"], {})[0].name == "card arrival"
 
 
 def test_scales() -> None:

@@ -60,8 +60,8 @@ def test_numbers_count_by_item(store) -> None:
     first, second = _saved(store, "ann", replace(FIRST, seq=7), replace(FIRST, item_id="mood-01", seq=6))
     assert isinstance(first, SavedAnswer)
     assert isinstance(second, SavedAnswer)
-    assert store.find_last_sequence_number("ann") == 7
-    assert store.find_last_sequence_number("bob") == 0
+    assert store.find_last_change_number_of_annotator("ann") == 7
+    assert store.find_last_change_number_of_annotator("bob") == 0
 
 
 def test_every_step_is_kept(store) -> None:
@@ -78,28 +78,28 @@ def test_one_tab_writes(store, monkeypatch) -> None:
     """Another one reads until it takes over, or the first was silent for long."""
     at = 1000.0
     monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
-    assert store.take_write_lease("ann", "one", take=False)
-    assert not store.take_write_lease("ann", "two", take=False)
-    assert store.take_write_lease("bob", "two", take=False)
+    assert store.try_to_take_write_lease("ann", "one", take=False)
+    assert not store.try_to_take_write_lease("ann", "two", take=False)
+    assert store.try_to_take_write_lease("bob", "two", take=False)
     (refused,) = _saved(store, "ann", replace(FIRST, tab="two"))
     assert refused == RefusedAnswer("another_tab", None)
-    assert store.take_write_lease("ann", "two", take=True)
+    assert store.try_to_take_write_lease("ann", "two", take=True)
     assert _saved(store, "ann", replace(FIRST, tab="one")) == [RefusedAnswer("another_tab", None)]
-    assert not store.take_write_lease("ann", "one", take=False)
+    assert not store.try_to_take_write_lease("ann", "one", take=False)
     at += LEASE_SECONDS + 1
-    assert store.take_write_lease("ann", "one", take=False)
+    assert store.try_to_take_write_lease("ann", "one", take=False)
 
 
 def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
     """A tab that is gone would hold the lease for the hour that the clock lost."""
     at = 5000.0
     monkeypatch.setattr(clock, "current_unix_seconds", lambda: at)
-    assert store.take_write_lease("ann", "one", take=False)
+    assert store.try_to_take_write_lease("ann", "one", take=False)
     at -= 5
-    assert not store.take_write_lease("ann", "two", take=False)
+    assert not store.try_to_take_write_lease("ann", "two", take=False)
     at -= 3600
-    assert store.take_write_lease("ann", "two", take=False)
-    assert not store.take_write_lease("ann", "one", take=False)
+    assert store.try_to_take_write_lease("ann", "two", take=False)
+    assert not store.try_to_take_write_lease("ann", "one", take=False)
 
 
 def test_saving_renews_the_lease(store, monkeypatch) -> None:
@@ -109,13 +109,13 @@ def test_saving_renews_the_lease(store, monkeypatch) -> None:
     for seq in range(1, 5):
         at += LEASE_SECONDS - 1
         assert isinstance(_saved(store, "ann", replace(FIRST, seq=seq))[0], SavedAnswer)
-        assert not store.take_write_lease("ann", "two", take=False)
+        assert not store.try_to_take_write_lease("ann", "two", take=False)
 
 
 def test_a_repeat_is_acknowledged_whoever_writes_by_now(store) -> None:
     """What was stored is stored: the tab that sent it may have lost the right to write since."""
     (held,) = _saved(store, "ann", FIRST)
-    assert store.take_write_lease("ann", "two", take=True)
+    assert store.try_to_take_write_lease("ann", "two", take=True)
     assert _saved(store, "ann", FIRST) == [held]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.hume.store import check_answer_value, draw_annotator_item_order
+from embassay.protocols.hume.store import convert_answer_for_storage, draw_annotator_item_order
 from embassay.protocols.hume.study import LabelChoice, RatingScale, StudyItemSource, StudyTask
 
 JSON = st.recursive(
@@ -36,11 +36,11 @@ def test_every_value_is_stored_as_json_or_refused(value, family) -> None:
     """Nothing else happens; and what is kept, checked again, is itself."""
     task = _task(family)
     try:
-        kept = check_answer_value(task, PAYLOAD, value)
+        kept = convert_answer_for_storage(task, PAYLOAD, value)
     except DataError:
         return
     assert json.loads(json.dumps(kept, allow_nan=False).encode("utf-8")) == kept
-    assert check_answer_value(task, PAYLOAD, kept) == kept
+    assert convert_answer_for_storage(task, PAYLOAD, kept) == kept
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_every_value_is_stored_as_json_or_refused(value, family) -> None:
 def test_ratings_stand_on_a_step_of_the_scale(scale, good, bad) -> None:
     """In spite of what adding tenths does."""
     task = _task("sts", scale=scale)
-    assert [check_answer_value(task, {}, one) for one in good] == [float(one) for one in good]
+    assert [convert_answer_for_storage(task, {}, one) for one in good] == [float(one) for one in good]
     for one in bad:
         with pytest.raises(DataError, match="This answer"):
-            check_answer_value(task, {}, one)
+            convert_answer_for_storage(task, {}, one)
 
 
 ids = st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=30)

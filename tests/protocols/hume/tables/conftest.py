@@ -9,7 +9,11 @@ import pytest
 
 from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import load_hume_paper_study
-from embassay.protocols.hume.published.standings import ADVICE, agreement_trust_level, pair_difficulty
+from embassay.protocols.hume.published.standings import (
+    ADVICE,
+    agreement_trust_level,
+    name_pair_difficulty_for_people,
+)
 from embassay.protocols.hume.record import (
     AnnotatorAgreement,
     AnnotatorScore,
@@ -83,7 +87,7 @@ def _pair(pair, row: dict[str, str]) -> DatasetLanguageRecord:
             )
             for name, value in scores.items()
         ),
-        difficulty=pair_difficulty(human),
+        difficulty=name_pair_difficulty_for_people(human),
         trust=trusted,
         superhuman_on_noise=trusted == "low" and max(scores.values()) > high,
         advice=ADVICE if trusted == "low" else "",

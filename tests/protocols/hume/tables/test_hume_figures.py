@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.hume.published.standings import compare_people_with_models
-from embassay.protocols.hume.record import Summary, SystemPlace
+from embassay.protocols.hume.record import Summary, SystemMeanAndRank
 from embassay.protocols.hume.tables import make_figure_tables
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.stats import Estimate
@@ -174,8 +174,8 @@ def test_small(small_record: Summary) -> None:
 
 def test_only_ranked_models_count(small_record: Summary) -> None:
     """What the record gives no rank is in no median, as in its wins."""
-    place = SystemPlace(system="minilm", kind="embedding", mean=Estimate(value=0.9), rank=1)
-    beside = SystemPlace(
+    place = SystemMeanAndRank(system="minilm", kind="embedding", mean=Estimate(value=0.9), rank=1)
+    beside = SystemMeanAndRank(
         system="bm25", kind="classical", mean=Estimate(value=None, reason="not vectors"), rank=None
     )
     first, second = compare_people_with_models(small_record.model_copy(update={"places": (place, beside)}))

@@ -10,9 +10,9 @@ import pytest
 from embassay.protocols.pteb.drops import HEADLINES
 from embassay.protocols.wordings.scores import (
     DatasetInRun,
-    RunLayout,
     SystemInRun,
     TaskInRun,
+    WordingRunSetup,
     WordingSourceInRun,
 )
 from embassay.records import HeadlineComponent, ResultRow, Score
@@ -37,14 +37,14 @@ class Made:
         labels: Sequence[str] = ("",),
         lang: str = "eng",
         **more: str,
-    ) -> RunLayout:
+    ) -> WordingRunSetup:
         """`datasets` maps names to tasks; a system called `lexical...` has no vectors, `constant` is a reference."""
         tasks = {
             name: (given,) if isinstance(given, str) else tuple(given) for name, given in datasets.items()
         }
         counts = dict.fromkeys(datasets, runs) if isinstance(runs, int) else runs
         seeds = {name: tuple(range(1337, 1337 + counts[name])) for name in datasets}
-        return RunLayout(
+        return WordingRunSetup(
             tuple(self._system(name) for name in systems),
             tuple(DatasetInRun(name, lang, of, (lang,)) for name, of in tasks.items()),
             tuple(
@@ -64,7 +64,7 @@ class Made:
 
     def records(
         self,
-        layout: RunLayout,
+        layout: WordingRunSetup,
         score: Callable[[str, str, str, int], float],
         original: Callable[[str, str], float] = lambda dataset, system: 0.8,
         *,
@@ -104,7 +104,7 @@ class Made:
         )  # fmt: skip
 
     @staticmethod
-    def rows(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[ResultRow]:
+    def rows(layout: WordingRunSetup, records: Sequence[CellRecord]) -> Iterator[ResultRow]:
         """The rows of the cells themselves."""
         langs = {one.name: one.lang for one in layout.datasets}
         for record in records:

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from embassay.protocols.pteb.conclusions import summarise_pteb_run
-from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
+from embassay.protocols.pteb.conclusions import make_pteb_summary_and_comparisons
+from embassay.protocols.pteb.tables import PtebRunRowsAndComparisons, make_pteb_tables
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared")
@@ -41,7 +41,7 @@ def test_table_14_from_table_6(made):
     """All four shifts to two decimals, and all four p-values: exact test over nine datasets, Holm over four models."""
     layout = made.layout(dict.fromkeys(DATASETS, "sts"), list(TABLE_6), runs=1)
     records = made.records(layout, lambda dataset, system, *_: TABLE_6[system][DATASETS.index(dataset)] / 100)
-    _, comparisons = summarise_pteb_run(layout, records)
+    _, comparisons = make_pteb_summary_and_comparisons(layout, records)
     compared = comparisons["baseline"]["scopes"]["sts"]
     assert compared["baseline"] == BASELINE
     found = {one["system"]: one["averaged"] for one in compared["systems"]}
@@ -65,7 +65,7 @@ def test_table_7_p_values_from_their_statistics(made):
         sign = 0 if system == "base" else 1 if rank in NEGATIVE[int(system[1:])] else -1
         return 0.5 + sign * rank / 1000
 
-    _, comparisons = summarise_pteb_run(layout, made.records(layout, score))
+    _, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     for one in comparisons["baseline"]["scopes"]["sts"]["systems"]:
         pooled, statistic = one["pooled"], int(one["system"][1:])
         assert (pooled["statistic"], pooled["n"]) == (statistic, 54)
@@ -113,7 +113,7 @@ def test_averages_of_the_baseline(made):
     records = made.records(
         layout, lambda dataset, *_: scores[dataset][1] / 100, lambda dataset, _: scores[dataset][0] / 100
     )
-    rows, _ = summarise_pteb_run(layout, records)
+    rows, _ = make_pteb_summary_and_comparisons(layout, records)
     found = {(row.task, row.variant, row.measure): row.value for row in rows if not row.dataset}
     for task, measure, printed in (
         ("sts", "spearman", (80.35, 75.39, -4.96)),
@@ -139,8 +139,8 @@ def test_deltas_and_averages_of_tables_6_9_and_10(made, number):
     records = made.records(
         layout, lambda dataset, system, *_: scores[dataset, system][1], lambda *cell: scores[cell][0]
     )
-    rows, comparisons = summarise_pteb_run(layout, records)
-    given = PtebRunRows(
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, records)
+    given = PtebRunRowsAndComparisons(
         [*made.rows(layout, records), *rows], {one.name: one.kind for one in layout.systems}, comparisons
     )
     table = next(one for one in make_pteb_tables(given) if one.name == f"pteb_table{number}")

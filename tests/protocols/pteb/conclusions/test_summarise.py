@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.conclusions import summarise_pteb_run
+from embassay.protocols.pteb.conclusions import make_pteb_summary_and_comparisons
 from embassay.records import HeadlineComponent, Score
 from embassay.runs.folder import format_value_as_json
 
@@ -35,7 +35,7 @@ def summed(made):
     layout = made.layout(
         {"one": "sts", "two": "sts", "bank": "classification"}, ["a", "b", "lexical", "constant"]
     )
-    rows, comparisons = summarise_pteb_run(layout, made.records(layout, score))
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     return layout, rows, comparisons
 
 
@@ -76,7 +76,7 @@ def test_rows_are_unique_and_those_without_a_value_say_why(made):
             row = Score("spearman", None, 90, reason=none.reason)
             records[place] = replace(record, components={"score": none, "original": none}, scores=(row,))
     records = [one for one in records if (one.system, one.dataset, one.variant) != ("c", "two", "original")]
-    rows, comparisons = summarise_pteb_run(layout, records)
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, records)
     assert len({row.key for row in rows}) == len(rows)
     assert all(row.reason for row in rows if row.value is None)
     assert found(rows, "sts", "", "", "a", "spearman").reason == "one: paraphrase:seed=1337: out of memory"
@@ -93,7 +93,7 @@ def test_rows_are_unique_and_those_without_a_value_say_why(made):
 def test_no_cells_yet(made):
     """A run that was killed at once: every row says so, nothing breaks."""
     layout = made.layout({"one": "sts", "bank": "classification"}, labels=["by=x", "by=y"])
-    rows, comparisons = summarise_pteb_run(layout, [])
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, [])
     assert all(row.value is None and row.reason.endswith("not run yet") for row in rows)
     assert all(scope["reason"] for scope in comparisons["scopes"].values())
     assert all(scope["reason"] for scope in comparisons["rank_stability"].values())
@@ -105,7 +105,7 @@ def test_several_sources_have_rows_of_their_own(made):
     records = made.records(
         layout, lambda dataset, system, label, run: score(dataset, system, "", run) - 0.1 * (label == "by=y")
     )
-    rows, comparisons = summarise_pteb_run(layout, records)
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, records)
     for dataset in ("one", ""):
         whole, x, y = (
             found(rows, "sts", dataset, variant, "a", "spearman").value for variant in ("", "by=x", "by=y")
@@ -126,20 +126,20 @@ def test_controls_stand_beside_the_paraphrasers(made):
         layout,
         lambda dataset, system, label, run: 0.8 if label == "by=copied" else score(dataset, system, "", run),
     )
-    rows, comparisons = summarise_pteb_run(replace(layout, sources=sources), records)
+    rows, comparisons = make_pteb_summary_and_comparisons(replace(layout, sources=sources), records)
     whole, own = (found(rows, "sts", "one", label, "a", "spearman").value for label in ("", "by=x"))
     assert whole == own == pytest.approx(np.mean(RUNS))
     assert found(rows, "overall", "", "by=copied", "a", "delta").value == pytest.approx(0)
     assert comparisons["baseline"]["scopes"]["sts"]["systems"][0]["pooled"]["n"] == 2 * 3
     alone = tuple(replace(source, control=True) for source in layout.sources)
-    rows, _ = summarise_pteb_run(replace(layout, sources=alone), records)
+    rows, _ = make_pteb_summary_and_comparisons(replace(layout, sources=alone), records)
     assert found(rows, "sts", "one", "", "a", "spearman").value == pytest.approx((np.mean(RUNS) + 0.8) / 2)
 
 
 def test_datasets_may_have_other_numbers_of_runs(made):
     """As --until-ci leaves them: the mean over all runs of each, the spread over those that both have."""
     layout = made.layout({"one": "sts", "two": "sts"}, runs={"one": 2, "two": 3})
-    rows, comparisons = summarise_pteb_run(layout, made.records(layout, score))
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     one, two = (found(rows, "sts", name, "", "a", "spearman").value for name in ("one", "two"))
     assert one == pytest.approx(np.mean(RUNS[:2]))
     assert found(rows, "sts", "", "", "a", "spearman").value == pytest.approx((one + two) / 2)
@@ -159,7 +159,7 @@ def test_languages_of_a_dataset(made):
         for name, part in record.components.items():
             parts |= {f"{name}:ara": replace(part, value=part.value - 0.1), f"{name}:eng": part}
         records.append(replace(record, components=parts))
-    rows, _ = summarise_pteb_run(layout, records)
+    rows, _ = make_pteb_summary_and_comparisons(layout, records)
     row = found(rows, "sts", "sts17", "", "a", "spearman", subset="ara")
     assert (row.value, row.lang) == (pytest.approx(np.mean(RUNS[:2]) - 0.1), "ara")
     assert found(rows, "sts", "sts17", "", "a", "delta", subset="ara").value == pytest.approx(
@@ -182,7 +182,7 @@ def test_other_methods_are_never_ranked_together(summed):
 def test_without_embeddings_there_is_one_scope(made):
     """Lexical systems alone: their scope has the plain name, and the first of them is the baseline."""
     layout = made.layout({"bank": "classification"}, ["lexical one", "lexical two"])
-    _, comparisons = summarise_pteb_run(layout, made.records(layout, score))
+    _, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     assert list(comparisons["scopes"]) == ["overall", "classification"]
     assert comparisons["baseline"]["system"] == "lexical one"
 
@@ -190,7 +190,7 @@ def test_without_embeddings_there_is_one_scope(made):
 def test_the_baseline_may_be_chosen(made):
     """`d` is baseline less system: positive where the baseline is better."""
     layout = made.layout({"one": "sts", "two": "sts"}, ["a", "b", "lexical"], baseline="b")
-    _, comparisons = summarise_pteb_run(layout, made.records(layout, score))
+    _, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     compared = comparisons["baseline"]["scopes"]["sts"]
     assert [one["system"] for one in compared["systems"]] == ["a", "lexical"]
     assert all(one["pooled"]["shift"] == pytest.approx(0.05) for one in compared["systems"])
@@ -199,7 +199,7 @@ def test_the_baseline_may_be_chosen(made):
 def test_a_reference_is_no_baseline(made):
     """It is not ranked, and so nobody is compared with it."""
     layout = made.layout({"one": "sts"}, ["a", "b", "constant"], baseline="constant")
-    _, comparisons = summarise_pteb_run(layout, made.records(layout, score))
+    _, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     assert comparisons["baseline"]["scopes"]["sts"]["reason"] == "the baseline, constant, is not ranked"
 
 
@@ -208,7 +208,7 @@ def test_mixed_effects_of_dataset_and_run(made):
     layout = made.layout(dict.fromkeys(("one", "two", "three", "four"), "sts"))
     drops = {"one": 0.0, "two": 0.1, "three": 0.2, "four": 0.05}
     records = made.records(layout, lambda dataset, system, _, run: 0.8 - drops[dataset] + 0.001 * run)
-    rows, _ = summarise_pteb_run(layout, records)
+    rows, _ = make_pteb_summary_and_comparisons(layout, records)
     delta, mixed = (found(rows, "sts", "", "", "a", name) for name in ("delta", "delta_mixed"))
     assert mixed.value == pytest.approx(delta.value)
     assert mixed.ci_high - mixed.ci_low > 3 * (delta.ci_high - delta.ci_low)
@@ -231,7 +231,7 @@ def test_the_mixed_interval_says_what_it_holds_for(made, datasets, runs, method)
     """One dataset is no sample of datasets, and one run none of runs."""
     layout = made.layout(dict.fromkeys(("one", "two", "three")[:datasets], "sts"), runs=runs)
     records = made.records(layout, lambda dataset, *_: score(dataset, *_) - 0.01 * len(dataset))
-    mixed = found(summarise_pteb_run(layout, records)[0], "sts", "", "", "a", "delta_mixed")
+    mixed = found(make_pteb_summary_and_comparisons(layout, records)[0], "sts", "", "", "a", "delta_mixed")
     assert mixed.method.startswith(method)
     assert (mixed.ci_low is None) == (datasets == runs == 1)
 
@@ -243,7 +243,7 @@ def test_a_copying_paraphraser_changes_nothing(made):
     records = made.records(
         layout, lambda dataset, system, *_: before[system], lambda dataset, system: before[system]
     )
-    rows, comparisons = summarise_pteb_run(layout, records)
+    rows, comparisons = make_pteb_summary_and_comparisons(layout, records)
     values = {
         row.measure: row.value
         for row in rows
@@ -265,7 +265,7 @@ def test_rank_stability(made):
         lambda dataset, system, _, run: table[system][run],
         lambda _, system: {"a": 0.7, "b": 0.8, "c": 0.9}[system],
     )
-    found = summarise_pteb_run(layout, records)[1]["rank_stability"]["sts"]
+    found = make_pteb_summary_and_comparisons(layout, records)[1]["rank_stability"]["sts"]
     assert found["systems"] == ["a", "b", "c"]
     assert (found["rank"], found["original_rank"]) == ([1, 2, 3], [3, 2, 1])
     assert (found["tau_original"], found["tau_runs"]) == (-1, pytest.approx(1 / 3))
@@ -280,13 +280,15 @@ def test_intervals_of_drops_hold_what_a_drop_can_be(made):
     """Two runs that differ much: t with one degree of freedom would reach past every score, and says nothing then."""
     layout = made.layout({"one": "sts"}, runs=2)
     wide = made.records(layout, lambda dataset, system, _, run: 0.5 - 0.4 * run)
-    rows, _ = summarise_pteb_run(layout, wide)
+    rows, _ = make_pteb_summary_and_comparisons(layout, wide)
     for measure, dataset in (("delta", "one"), ("delta_runs", "one"), ("delta_mixed", "")):
         row = found(rows, "sts", dataset, "", "a", measure)
         assert row.value is not None
         assert (row.ci_low, row.ci_high) == (None, None)
         assert "no interval" in row.method
     near = made.records(layout, lambda dataset, system, _, run: 0.9 - 0.05 * run)
-    row = found(summarise_pteb_run(layout, near)[0], "sts", "one", "", "a", "delta_runs")
-    original = found(summarise_pteb_run(layout, near)[0], "sts", "one", "", "a", "original").value
+    row = found(make_pteb_summary_and_comparisons(layout, near)[0], "sts", "one", "", "a", "delta_runs")
+    original = found(
+        make_pteb_summary_and_comparisons(layout, near)[0], "sts", "one", "", "a", "original"
+    ).value
     assert -1 - original <= row.ci_low < row.value < row.ci_high <= 1 - original

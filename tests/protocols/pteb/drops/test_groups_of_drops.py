@@ -14,12 +14,12 @@ from embassay.protocols.pteb.drops import (
     HEADLINES,
     ScoreDrop,
     analyse_drops_by_language,
-    compare_drops_with_original,
     list_used_datasets,
     measure_score_drops,
-    parse_paraphrase_source,
+    parse_source_from_variant,
+    relate_drops_to_original_scores,
 )
-from embassay.protocols.wordings.records import find_language_group
+from embassay.protocols.wordings.records import classify_language_as_english_or_other
 from embassay.records import ResultRow, SkippedItems
 
 SEEDS = (1337, 1338, 1339)
@@ -84,7 +84,7 @@ def test_sources_can_be_asked_for_by_themselves() -> None:
     """Names may hold commas and colons."""
     name = "by=openai:gpt?x=1,y=2"
     rows = [*cell("stsb", "a", 0.8, [-0.1], source=name), *cell("stsb", "a", 0.8, [-0.3], source="by=b")]
-    assert parse_paraphrase_source(f"paraphrase:{name},seed=1337") == name
+    assert parse_source_from_variant(f"paraphrase:{name},seed=1337") == name
     assert [drop.delta for drop in measure_score_drops(rows, source=name).rows] == [-0.1]
     assert [drop.delta for drop in measure_score_drops(rows).rows] == [pytest.approx(-0.2)]
     assert measure_score_drops(rows, source="").rows == ()
@@ -119,7 +119,7 @@ def some(n: int = 24, systems: int = 3) -> list[ScoreDrop]:
 def test_against_the_original_score() -> None:
     """Bins, contrast and correlation equal a direct computation."""
     points = some()
-    found = compare_drops_with_original(points)
+    found = relate_drops_to_original_scores(points)
     high = [drop.delta for drop in points if drop.original > 0.8]
     low = [drop.delta for drop in points if drop.original <= 0.8]
     assert found.above.first is not None
@@ -143,7 +143,7 @@ def test_edges_belong_to_the_upper_bin() -> None:
         ScoreDrop("sts", f"d{i}", "eng", "s", original, 0.0, 1)
         for i, original in enumerate((-0.1, 0.2, 0.8, 1.0))
     ]
-    found = compare_drops_with_original(points)
+    found = relate_drops_to_original_scores(points)
     assert [(one.name, one.delta.n) for one in found.bins] == [
         ("under 20", 1),
         ("20 to 40", 1),
@@ -156,7 +156,7 @@ def test_edges_belong_to_the_upper_bin() -> None:
 
 def test_few_datasets_have_no_interval() -> None:
     """The cells of one are not independent, and resamples of two or three are two or three values."""
-    [group] = compare_drops_with_original(
+    [group] = relate_drops_to_original_scores(
         [ScoreDrop("sts", "d", "eng", f"s{i}", 0.5, -0.1, 1) for i in range(5)]
     ).bins
     assert (group.delta.n, group.datasets, group.delta.method) == (
@@ -178,7 +178,7 @@ def test_the_interval_draws_datasets_with_all_their_cells() -> None:
             for i, delta in enumerate(shared)
             for j in range(4)
         ]
-        [group] = compare_drops_with_original(points, seed=trial).bins
+        [group] = relate_drops_to_original_scores(points, seed=trial).bins
         held += group.delta.low <= -0.05 <= group.delta.high
     assert 0.86 <= held / 150 <= 0.99
 
@@ -201,7 +201,7 @@ def test_the_interval_draws_datasets_with_all_their_cells() -> None:
 )
 def test_languages_have_their_group(lang: str, group: str | None) -> None:
     """Regions and scripts are no second language."""
-    assert find_language_group(lang) == group
+    assert classify_language_as_english_or_other(lang) == group
 
 
 def test_english_against_other_languages() -> None:

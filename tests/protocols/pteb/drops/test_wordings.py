@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.measures import edit_distance
-from embassay.protocols.pteb.drops import compare_drops_with_distance, draw_texts_with_wordings
+from embassay.protocols.pteb.drops import draw_texts_with_wordings, pair_drops_with_edit_distances
 from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.records import ResultRow, SkippedItems
 
@@ -34,7 +34,7 @@ def test_one_point_per_source() -> None:
         *rows_of("by=oss", 0.55, -0.03),
         *rows_of("by=qwen", 0.6, -0.02),
     ]
-    found = compare_drops_with_distance(rows)
+    found = pair_drops_with_edit_distances(rows)
     assert found.missing == ()
     assert [(p.source, p.system, p.distances) for p in found.points] == [
         ("by=gemma", "minilm", 200),
@@ -52,7 +52,7 @@ def test_one_point_per_source() -> None:
 def test_a_drop_without_a_distance_is_counted() -> None:
     """It has no place in the figure."""
     rows = [one for one in rows_of("by=gemma", 0.8, -0.05) if one.task != "paraphrases"]
-    found = compare_drops_with_distance(rows)
+    found = pair_drops_with_edit_distances(rows)
     assert found.points == ()
     assert found.missing == (SkippedItems("no edit distance", 1, ("minilm sts/stsb by=gemma",)),)
 

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.pteb.options import JudgeOptions
-from embassay.protocols.pteb.ratings import GoldPairs, JudgeRating, RatingContext, score_agreement
+from embassay.protocols.pteb.options import JudgingRunOptions
+from embassay.protocols.pteb.ratings import (
+    JudgeRating,
+    PairsWithGoldAndLength,
+    RatingEvaluationContext,
+    score_agreement,
+)
 from embassay.records import ScoredTextPairs
 from embassay.stats import wilson
 
-OPTIONS = JudgeOptions(resamples=200)
+OPTIONS = JudgingRunOptions(resamples=200)
 
 
 def pairs(n=400, *, low=1.0, high=5.0, seed=0):
@@ -32,8 +37,10 @@ def judged(data, noise=0.5, failed=()):
 
 
 def outcome(ratings, data, options=OPTIONS, langs=()):
-    context = RatingContext("data", options=options)
-    return score_agreement(ratings, GoldPairs.of(data, langs or ("en",) * len(data), 1, 5), options, context)
+    context = RatingEvaluationContext("data", options=options)
+    return score_agreement(
+        ratings, PairsWithGoldAndLength.of(data, langs or ("en",) * len(data), 1, 5), options, context
+    )
 
 
 def rows(found):
@@ -82,7 +89,7 @@ def test_a_bin_with_few_pairs_has_its_n_alone():
     bins = [row for (measure, variant), row in found.items() if measure == "spearman" and variant]
     assert sum(row.n for row in bins) == 9
     assert all(row.value is None and "fewer than 10" in row.reason for row in bins)
-    few = rows(outcome(judged(data), data, JudgeOptions(resamples=50, smallest_bin=2)))
+    few = rows(outcome(judged(data), data, JudgingRunOptions(resamples=50, smallest_bin=2)))
     assert any(row.value is not None for (m, v), row in few.items() if m == "spearman" and v)
     empty = rows(
         outcome(

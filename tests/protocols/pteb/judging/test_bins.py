@@ -13,7 +13,7 @@ from embassay.protocols.pteb.ratings import (
     average_words_per_pair,
     bin_by_gold_score,
     bin_by_word_count,
-    rescale_gold,
+    rescale_gold_to_judge_scale,
 )
 
 
@@ -45,9 +45,9 @@ def test_other_edges():
 
 def test_gold_on_the_scale_of_the_ratings():
     """By the range of the dataset, not of the scores that happen to be in it."""
-    assert rescale_gold(np.array([2.0, 4.0]), 0, 4).tolist() == [2.5, 5.0]
+    assert rescale_gold_to_judge_scale(np.array([2.0, 4.0]), 0, 4).tolist() == [2.5, 5.0]
     with pytest.raises(DataError, match=r"1 gold scores.*expected 1 to 5; found 0.*--gold"):
-        rescale_gold(np.array([0.0, 2.0]), 1, 5)
+        rescale_gold_to_judge_scale(np.array([0.0, 2.0]), 1, 5)
 
 
 def test_words_are_between_blanks():

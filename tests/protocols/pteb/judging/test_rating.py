@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Completion, SamplingSettings, Usage
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
+from embassay.protocols.pteb.options import JudgeRatingOptions, JudgingRunOptions
 from embassay.protocols.pteb.ratings import (
     SEED_STEP,
     JudgeRating,
+    JudgeRatingInstructions,
     NoRatingError,
-    RatingInstructions,
     format_text_pair,
     parse_rating,
     rate_text_pairs,
@@ -73,7 +73,7 @@ def test_no_answer_breaks_the_reader(text):
 def test_options_that_mean_nothing(options):
     """Are refused before anything is asked."""
     with pytest.raises(UsageError):
-        JudgeOptions(**options)
+        JudgingRunOptions(**options)
 
 
 class Judge:
@@ -104,7 +104,7 @@ def rated(judge, cache, pairs, hear=lambda _: None, **options):
     return rate_text_pairs(
         CachedChatModel(judge, cache),
         pairs,
-        RatingInstructions("Rate.", RatingOptions(**options), 1337),
+        JudgeRatingInstructions("Rate.", JudgeRatingOptions(**options), 1337),
         hear,
     )
 

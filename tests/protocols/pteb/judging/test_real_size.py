@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.judging import judge
-from embassay.protocols.pteb.options import JudgeOptions
+from embassay.protocols.pteb.options import JudgingRunOptions
 
 from .conftest import rating
 
@@ -46,9 +46,12 @@ def test_all_pairs(files, pairs_in_all, sts, judges, spec, tmp_path):
         judges.gold |= dict(zip(pairs, gold, strict=True))
         direct[name] = pairs, np.array(gold)
     run = judge(
-        [spec("blunt-4b")], datasets=[sts / f"{name}.jsonl.gz" for name in files], out=tmp_path / "run",
-        gold=tuple(f"{name}={low}-{high}" for name, (low, high) in files.items()), options=JudgeOptions(resamples=200),
-    )  # fmt: skip
+        [spec("blunt-4b")],
+        datasets=[sts / f"{name}.jsonl.gz" for name in files],
+        out=tmp_path / "run",
+        gold=tuple(f"{name}={low}-{high}" for name, (low, high) in files.items()),
+        options=JudgingRunOptions(resamples=200),
+    )
     table = pl.read_csv(run.path / "tables" / "pteb_table2.csv")
     expected, errors = [], []
     for pairs, gold in direct.values():

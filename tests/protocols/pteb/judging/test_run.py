@@ -11,13 +11,13 @@ from scipy.stats import spearmanr
 
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.pteb.judging import forecast_judging_cost, judge, make_plan
-from embassay.protocols.pteb.options import JudgeOptions, JudgeRequest
+from embassay.protocols.pteb.options import JudgeEvaluationRequest, JudgingRunOptions
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import NoCallsLedger
 
 from .conftest import rating
 
-QUICK = JudgeOptions(resamples=100)
+QUICK = JudgingRunOptions(resamples=100)
 
 
 def table(run, name):
@@ -118,7 +118,7 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
         [spec(name)],
         datasets=[one, two],
         out=tmp_path / "run",
-        options=JudgeOptions(resamples=50, attempts=3),
+        options=JudgingRunOptions(resamples=50, attempts=3),
     )
     rows = {(row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()}
     assert rows["one", "spearman", ""].n == 95
@@ -166,7 +166,7 @@ def test_it_stops_at_the_limit_and_goes_on(write_pairs, spec, judges, stub, tmp_
 def test_the_forecast_is_what_is_asked(write_pairs, spec, judges, tmp_path):
     """Requests that have no answer yet; nothing is sent for it."""
     path = write_pairs("one", 40)
-    request = JudgeRequest(
+    request = JudgeEvaluationRequest(
         (spec("sharp-27b", "&price=10&price_output=10"),), datasets=(str(path),), options=QUICK
     )
     [cell] = forecast_judging_cost(make_plan(request, ledger=NoCallsLedger())).cells

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.judging import parse_model_billions, summarise_judges
+from embassay.protocols.pteb.judging import make_judge_rows_and_comparison, parse_model_billions
 from embassay.records import HeadlineComponent, ResampledUnitGroup
 from embassay.runs.folder import CellRecord
 from embassay.stats import corrected_interval
@@ -38,7 +38,7 @@ def part(value, n=10, *replicates):
 
 
 def found(run, records):
-    rows, comparisons = summarise_judges(run, records)
+    rows, comparisons = make_judge_rows_and_comparison(run, records)
     return {(row.system, row.dataset, row.measure, row.variant): row for row in rows}, comparisons
 
 

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, open_paraphraser
-from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, TextToParaphrase
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 LONG = " ".join(f"word{i}" for i in range(40))
 
 
 def written(paraphraser, texts, seed=1337):
-    found = dict(paraphraser.write([SourceText(text, "en") for text in texts], seed=seed, run=0, dataset="d"))
+    found = dict(
+        paraphraser.write([TextToParaphrase(text, "en") for text in texts], seed=seed, run=0, dataset="d")
+    )
     return [found[i] for i in range(len(texts))]
 
 
@@ -53,7 +55,7 @@ def test_as_far_as_the_set(tmp_path, changed):
     """Its words are permuted until the distance is that of the wording in the set."""
     words = LONG.split()
     wording = " ".join([*(f"other{i}" for i in range(changed)), *words[changed:]])
-    made = ParaphraseSet.create_in_folder(tmp_path)
+    made = ParaphraseSet.open_or_create_in_folder(tmp_path)
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
     lost = ParaphraseOutcome("lost here", "en", "", "", "refused")
     made.keep("m", "d", 1337, [ParaphraseOutcome(LONG, "en", "", wording, "ok"), lost])

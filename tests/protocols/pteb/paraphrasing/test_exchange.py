@@ -6,7 +6,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, TextToParaphrase
 from embassay.protocols.wordings.sets import (
     ParaphraseSet,
     WordingSource,
@@ -35,7 +35,7 @@ def rows(seed: int) -> list[ParaphraseOutcome]:
 
 @pytest.fixture
 def kept(tmp_path):
-    made = ParaphraseSet.create_in_folder(tmp_path / "set")
+    made = ParaphraseSet.open_or_create_in_folder(tmp_path / "set")
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
     for dataset in ("first", "second"):
         for seed in (1337, 1338):
@@ -77,7 +77,10 @@ def test_jsonl_is_replayed(kept, tmp_path):
     assert stored.seeds(2, 1337, dataset="renamed") == (1337, 1338)
     found = dict(
         stored.write(
-            [SourceText(TEXTS[1], "de"), SourceText("new", "de")], seed=1338, run=1, dataset="renamed"
+            [TextToParaphrase(TEXTS[1], "de"), TextToParaphrase("new", "de")],
+            seed=1338,
+            run=1,
+            dataset="renamed",
         )
     )
     assert (found[0].wording, found[0].lang) == ("zwei Füchse otherwise 1338", "de")

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.protocols.pteb.paraphrasing import check_paraphrase_answer, compute_answer_length_limit
+from embassay.protocols.pteb.paraphrasing import (
+    compute_answer_length_limit,
+    make_paraphrase_verdict_of_answer,
+)
 
 TEXT = "The committee approved the budget after a long debate."
 
@@ -33,7 +36,7 @@ TEXT = "The committee approved the budget after a long debate."
 )
 def test_outcomes(answer, outcome):
     """Every outcome; only what is usable has a wording, and only what is not has a reason."""
-    found = check_paraphrase_answer(TEXT, answer, lang="en")
+    found = make_paraphrase_verdict_of_answer(TEXT, answer, lang="en")
     assert found.outcome == outcome
     assert bool(found.wording) == found.usable == (outcome in ("ok", "copied"))
     assert bool(found.reason) == (not found.usable)
@@ -57,13 +60,13 @@ def test_outcomes(answer, outcome):
 )  # fmt: skip
 def test_how_models_decline_and_think_aloud(answer, outcome):
     """In the words that they use."""
-    assert check_paraphrase_answer(TEXT, answer, lang="und").outcome == outcome
+    assert make_paraphrase_verdict_of_answer(TEXT, answer, lang="und").outcome == outcome
 
 
 def test_blocks_of_thinking_are_taken_out():
     """Over several lines and wherever they stand; what is left is judged."""
     answer = "<think>one\ntwo</think>\n After debating\n<THINKING>x</THINKING>it passed the budget."
-    assert check_paraphrase_answer(TEXT, answer).wording == "After debating\nit passed the budget."
+    assert make_paraphrase_verdict_of_answer(TEXT, answer).wording == "After debating\nit passed the budget."
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_blocks_of_thinking_are_taken_out():
 )
 def test_what_the_text_says_itself_is_no_fault(text, answer):
     """Marks count only where the text has none, and ordinary sentences have none."""
-    assert check_paraphrase_answer(text, answer, lang="en").outcome == "ok"
+    assert make_paraphrase_verdict_of_answer(text, answer, lang="en").outcome == "ok"
 
 
 @pytest.mark.parametrize(
@@ -92,14 +95,17 @@ def test_what_the_text_says_itself_is_no_fault(text, answer):
 def test_the_longest_answer(text, strict, allowed):
     """Five times the text, and 40 characters always unless strict; the border itself is allowed."""
     assert compute_answer_length_limit(text, strict=strict) == allowed
-    assert check_paraphrase_answer(text, "y" * allowed, strict_length=strict).usable
-    assert check_paraphrase_answer(text, "y" * (allowed + 1), strict_length=strict).outcome == "too long"
+    assert make_paraphrase_verdict_of_answer(text, "y" * allowed, strict_length=strict).usable
+    assert (
+        make_paraphrase_verdict_of_answer(text, "y" * (allowed + 1), strict_length=strict).outcome
+        == "too long"
+    )
 
 
 @given(st.text(), st.text(st.characters(codec="utf-8")))
 def test_any_answer_is_judged(text, answer):
     """What is usable is never blank, too long or with white space around it, and can be written to a file."""
-    found = check_paraphrase_answer(text, answer)
+    found = make_paraphrase_verdict_of_answer(text, answer)
     if found.usable:
         assert found.wording
         assert found.wording == found.wording.strip()
@@ -111,16 +117,16 @@ def test_any_answer_is_judged(text, answer):
 
 def test_half_a_character():
     """A server may send one; the wording can be kept all the same."""
-    assert check_paraphrase_answer(TEXT, "The budget \ud83d passed after a long debate.").wording == (
-        "The budget ? passed after a long debate."
-    )
+    assert make_paraphrase_verdict_of_answer(
+        TEXT, "The budget \ud83d passed after a long debate."
+    ).wording == ("The budget ? passed after a long debate.")
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_the_text_itself_is_copied(text):
     """Whatever it looks like, unless it is nothing but thinking."""
     if text.strip() and "<" not in text:
-        assert check_paraphrase_answer(text, text).outcome == "copied"
+        assert make_paraphrase_verdict_of_answer(text, text).outcome == "copied"
 
 
 def test_hand_written_paraphrases_pass():
@@ -130,6 +136,6 @@ def test_hand_written_paraphrases_pass():
         (text, wording, found.reason)
         for text, wordings in sample.map_text_to_wordings().items()
         for wording in wordings
-        if not (found := check_paraphrase_answer(text, wording)).usable
+        if not (found := make_paraphrase_verdict_of_answer(text, wording)).usable
     ]
     assert not rejected

@@ -16,8 +16,8 @@ from embassay.errors import BudgetExceeded, ModelError
 from embassay.protocols.pteb.paraphrasing import open_paraphrase_prompt, open_paraphraser
 from embassay.protocols.wordings.records import (
     SEED_STEP,
-    ParaphraseSamplingOptions,
-    SourceText,
+    ParaphraseSamplingAndRetryOptions,
+    TextToParaphrase,
     measure_wording_quality,
 )
 from embassay.systems.remote import Ledger
@@ -28,7 +28,7 @@ from stub.paraphrasing import paraphrasing, share
 pytest.importorskip("openai")
 
 TEXTS = [
-    SourceText(f"Two people are walking near river number {i}, and a man says hello.", "en")
+    TextToParaphrase(f"Two people are walking near river number {i}, and a man says hello.", "en")
     for i in range(60)
 ]
 
@@ -57,7 +57,7 @@ def seeds_of(stub, text):
 def test_what_is_asked(tmp_path):
     """Instructions as the system's message, the raw text as the user's, the paper's sampling and the run's seed."""
     with StubServer(chat=paraphrasing()) as stub:
-        rows = written(opened(stub, tmp_path), [SourceText(" A red\nfox. ", "en")])
+        rows = written(opened(stub, tmp_path), [TextToParaphrase(" A red\nfox. ", "en")])
         (body,) = stub.bodies
     assert body["messages"] == [
         {"role": "system", "content": open_paraphrase_prompt().text},
@@ -71,10 +71,14 @@ def test_what_is_asked(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "added"),
     [
-        (SourceText("x", "en"), False), (SourceText("x", "eng_Latn"), False), (SourceText("x", "en-en"), False),
-        (SourceText("x", "de"), True), (SourceText("x", "und"), True), (SourceText("x", "en", multilingual=True), True),
+        (TextToParaphrase("x", "en"), False),
+        (TextToParaphrase("x", "eng_Latn"), False),
+        (TextToParaphrase("x", "en-en"), False),
+        (TextToParaphrase("x", "de"), True),
+        (TextToParaphrase("x", "und"), True),
+        (TextToParaphrase("x", "en", multilingual=True), True),
     ],
-)  # fmt: skip
+)
 def test_the_multilingual_addition(tmp_path, asked, added):
     """For texts that are not known to be English, and for all of a dataset that is not English only."""
     with StubServer() as stub:
@@ -85,7 +89,7 @@ def test_the_multilingual_addition(tmp_path, asked, added):
 def test_blank_texts_cost_nothing(tmp_path):
     """They come back as they are, without a call."""
     with StubServer(chat=paraphrasing()) as stub:
-        rows = written(opened(stub, tmp_path), [SourceText("", "en"), SourceText(" \n", "en")])
+        rows = written(opened(stub, tmp_path), [TextToParaphrase("", "en"), TextToParaphrase(" \n", "en")])
         assert not stub.bodies
     assert [(row.wording, row.outcome, row.attempts) for row in rows] == [("", "ok", 0), (" \n", "ok", 0)]
 
@@ -104,7 +108,7 @@ def test_every_run_has_its_seed(tmp_path):
 
 def test_a_seed_per_text(tmp_path):
     """Occurrences that have a place draw by themselves, the same again in the next process."""
-    places = [SourceText(TEXTS[0].text, "en", place) for place in ("first:1", "second:1")]
+    places = [TextToParaphrase(TEXTS[0].text, "en", place) for place in ("first:1", "second:1")]
     with StubServer(chat=paraphrasing()) as stub:
         model = opened(stub, tmp_path)
         a, b = written(model, places)
@@ -149,19 +153,19 @@ def test_a_later_answer_is_used(tmp_path):
 
 def test_an_answer_in_place_of_a_wording_is_counted_where_it_is_looked_at(tmp_path):
     """Every draw of it."""
-    generation = ParaphraseSamplingOptions(retries=1, meaning=True)
+    generation = ParaphraseSamplingAndRetryOptions(retries=1, meaning=True)
     with StubServer(chat=lambda body: Reply("Paraphrase: what number does my library card have?")) as stub:
-        asked = [SourceText("What is the number of my library card?", "en")]
+        asked = [TextToParaphrase("What is the number of my library card?", "en")]
         (row,) = written(opened(stub, tmp_path, generation=generation), asked)
     assert (row.outcome, row.rejected) == ("answered", "answered;answered")
 
 
 def test_how_often_and_how_long_is_settable(tmp_path):
     """Fewer retries, and the reference's strict limit of five times the text."""
-    strict = ParaphraseSamplingOptions(retries=1, strict_length=True)
+    strict = ParaphraseSamplingAndRetryOptions(retries=1, strict_length=True)
     with StubServer(chat=lambda turn: "eleven chars") as stub:
-        (row,) = written(opened(stub, tmp_path, generation=strict), [SourceText("Hi", "en")])
-        (loose,) = written(opened(stub, tmp_path), [SourceText("Hi", "en")])
+        (row,) = written(opened(stub, tmp_path, generation=strict), [TextToParaphrase("Hi", "en")])
+        (loose,) = written(opened(stub, tmp_path), [TextToParaphrase("Hi", "en")])
     assert (row.outcome, row.attempts) == ("too long", 2)
     assert loose.outcome == "ok"
 
@@ -180,7 +184,7 @@ def test_a_model_that_cannot_be_had(tmp_path):
     """Ends the run after a few calls."""
     with StubServer(keys={"other"}) as stub:
         with pytest.raises(ModelError, match="401"):
-            written(opened(stub, tmp_path), [SourceText(f"text {i}", "en") for i in range(3000)])
+            written(opened(stub, tmp_path), [TextToParaphrase(f"text {i}", "en") for i in range(3000)])
         assert stub.statuses[401] < 600
 
 
@@ -193,7 +197,7 @@ def test_what_fails_for_good_comes_last_and_ends_nothing(tmp_path):
         if request.json and request.json["messages"][-1]["content"].startswith("break"):
             raise Problem(500, "broke")
 
-    texts = [*(SourceText(f"break this {i}", "en") for i in range(40)), *TEXTS]
+    texts = [*(TextToParaphrase(f"break this {i}", "en") for i in range(40)), *TEXTS]
     with StubServer(chat=paraphrasing(), check=check) as stub:
         rows = written(opened(stub, tmp_path), texts)
     assert [row.outcome for row in rows] == ["failed"] * 40 + ["ok"] * 60
@@ -221,7 +225,7 @@ def test_the_money_ends(tmp_path):
 
 def test_answers_are_asked_for_once(tmp_path):
     """The second time all comes from the cache, seconds, refused answers and what was empty included."""
-    spoilt = [*TEXTS, SourceText("say nothing", "en")]
+    spoilt = [*TEXTS, TextToParaphrase("say nothing", "en")]
 
     def behaviour(turn):
         return "" if turn.last == "say nothing" else paraphrasing(copying=0.1, long=0.1)(turn)
@@ -241,7 +245,9 @@ def test_answers_are_asked_for_once(tmp_path):
 @pytest.mark.slow
 def test_what_spoils_is_counted_text_by_text(tmp_path):
     """A model that fails 3%, copies 2% and writes ten times as much 1%."""
-    texts = [SourceText(f"Two people saw dog number {i} behind the old house.", "en") for i in range(1000)]
+    texts = [
+        TextToParaphrase(f"Two people saw dog number {i} behind the old house.", "en") for i in range(1000)
+    ]
     with StubServer(chat=paraphrasing(failing=0.03, copying=0.02, long=0.01)) as stub:
         rows = written(opened(stub, tmp_path), texts)
     expected = {
@@ -266,7 +272,7 @@ def test_what_is_told_of_it(tmp_path):
         written(model, TEXTS[:1])
         others = [
             opened(stub, tmp_path, prompt=open_paraphrase_prompt("variant1")),
-            opened(stub, tmp_path, generation=ParaphraseSamplingOptions(temperature=0.7)),
+            opened(stub, tmp_path, generation=ParaphraseSamplingAndRetryOptions(temperature=0.7)),
         ]
     assert model.about()["model"] == "m"
     assert model.about()["sampling"]["temperature"] == 0.8
@@ -304,8 +310,8 @@ CHILD = """
 import sys
 from pathlib import Path
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import SourceText
-texts = [SourceText(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
+from embassay.protocols.wordings.records import TextToParaphrase
+texts = [TextToParaphrase(f"Text number {i} is about a dog and a house.", "en") for i in range(400)]
 model = open_paraphraser(sys.argv[1], cache=Path(sys.argv[2]))
 print(sum(one.usable for _, one in model.write(texts, seed=1337, run=0)))
 """

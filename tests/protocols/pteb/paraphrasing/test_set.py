@@ -28,7 +28,7 @@ SOURCE = WordingSource(
 
 @pytest.fixture
 def kept(tmp_path):
-    made = ParaphraseSet.create_in_folder(tmp_path / "paraphrases")
+    made = ParaphraseSet.open_or_create_in_folder(tmp_path / "paraphrases")
     made.add(SOURCE)
     made.keep("a model", "d/e", 1338, ROWS[:2], fingerprint="f1")
     made.keep("a model", "d/e", 1337, ROWS, fingerprint="f1")
@@ -45,9 +45,9 @@ def test_what_is_kept_comes_back(kept):
             "d/e": {1337: {"copied": 1, "failed": 1, "ok": 2}, 1338: {"copied": 1, "ok": 1}}
         }
         assert found.source("a model").prompt == {"name": "default"}
-    assert kept.has_run("a model", "d/e", 1337)
-    assert not kept.has_run("a model", "d/e", 1339)
-    assert not kept.has_run("other", "d/e", 1337)
+    assert kept.has_all_wordings_of_run("a model", "d/e", 1337)
+    assert not kept.has_all_wordings_of_run("a model", "d/e", 1339)
+    assert not kept.has_all_wordings_of_run("other", "d/e", 1337)
 
 
 @given(
@@ -61,7 +61,7 @@ def test_what_is_kept_comes_back(kept):
 )  # fmt: skip
 def test_any_rows_come_back(tmp_path_factory, rows):
     """Whatever texts hold."""
-    made = ParaphraseSet.create_in_folder(tmp_path_factory.mktemp("set"))
+    made = ParaphraseSet.open_or_create_in_folder(tmp_path_factory.mktemp("set"))
     made.add(SOURCE)
     made.keep("a model", "d", 1, rows)
     assert ParaphraseSet.open(made.path).rows("a model", "d", 1) == tuple(rows)
@@ -77,7 +77,7 @@ def test_wordings_by_text(kept):
 
 def test_the_digest_is_of_the_content(kept, tmp_path):
     """Not of order or time; another wording or outcome changes it."""
-    other = ParaphraseSet.create_in_folder(tmp_path / "other")
+    other = ParaphraseSet.open_or_create_in_folder(tmp_path / "other")
     other.add(SOURCE)
     digests = []
     for rows in (
@@ -129,7 +129,7 @@ def test_no_set(tmp_path):
     with pytest.raises(DataError, match="no set of paraphrases"):
         ParaphraseSet.open(tmp_path)
     with pytest.raises(UsageError, match="no source 'x'"):
-        ParaphraseSet.create_in_folder(tmp_path).source("x")
+        ParaphraseSet.open_or_create_in_folder(tmp_path).source("x")
 
 
 def test_what_the_set_does_not_have(kept):
@@ -157,12 +157,12 @@ def test_other_data_is_told(kept):
 def test_a_kill_between_the_files_loses_one_run_only(kept, monkeypatch):
     """A file that the manifest does not list yet is written again."""
     monkeypatch.setattr(
-        ParaphraseSet, "_save_manifest", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
+        ParaphraseSet, "_save_paraphrase_set_manifest", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         kept.keep("a model", "d/e", 1339, ROWS)
     monkeypatch.undo()
-    again = ParaphraseSet.create_in_folder(kept.path)
+    again = ParaphraseSet.open_or_create_in_folder(kept.path)
     assert again.list_kept_seeds("a model", "d/e") == (1337, 1338)
     again.keep("a model", "d/e", 1339, ROWS)
     assert ParaphraseSet.open(kept.path).rows("a model", "d/e", 1339) == tuple(ROWS)

@@ -7,7 +7,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import ParaphraseOutcome, SourceText
+from embassay.protocols.wordings.records import ParaphraseOutcome, TextToParaphrase
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.records import TextsWithParaphrases
 
@@ -29,7 +29,7 @@ ROWS = {
 
 
 def written(paraphraser, texts, **options):
-    return [one for _, one in paraphraser.write([SourceText(text, "en") for text in texts], **options)]
+    return [one for _, one in paraphraser.write([TextToParaphrase(text, "en") for text in texts], **options)]
 
 
 def test_recorded_run_by_run():
@@ -68,7 +68,7 @@ def test_the_sample_has_three():
 
 @pytest.fixture
 def folder(tmp_path):
-    made = ParaphraseSet.create_in_folder(tmp_path / "set")
+    made = ParaphraseSet.open_or_create_in_folder(tmp_path / "set")
     made.add(WordingSource(name="m", paraphraser="openai:m", identity="i", about={"model": "m-1"}))
     for seed, rows in ROWS.items():
         made.keep("m", "d", seed, rows, fingerprint="f")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from embassay.protocols.pteb.candidates import (
     CandidateParaphraserMeans,
     CandidateSelectionRule,
-    find_pareto_front,
     select_paraphraser,
+    select_undominated_paraphrasers,
 )
 
 GEMMA = CandidateParaphraserMeans("gemma3-27b", 4.26, 0.81, 0.27)
@@ -86,7 +86,7 @@ def test_ties_go_to_the_faster():
 def test_the_front(values):
     """Nobody on it is beaten, everybody off it is; it is never empty, and the order does not matter."""
     candidates = [CandidateParaphraserMeans(f"c{i}", *value) for i, value in enumerate(values)]
-    front = find_pareto_front(candidates)
+    front = select_undominated_paraphrasers(candidates)
     assert front
 
     def beats(a, b):
@@ -98,7 +98,9 @@ def test_the_front(values):
 
     for one in candidates:
         assert (one in front) == (not any(beats(other, one) for other in candidates))
-    assert {one.name for one in find_pareto_front(candidates[::-1])} == {one.name for one in front}
+    assert {one.name for one in select_undominated_paraphrasers(candidates[::-1])} == {
+        one.name for one in front
+    }
     assert select_paraphraser(candidates).selected == select_paraphraser(candidates[::-1]).selected
 
 

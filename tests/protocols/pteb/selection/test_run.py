@@ -18,7 +18,7 @@ from embassay.protocols.pteb.candidates import (
 )
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.pteb.selection import paraphrasers
-from embassay.protocols.wordings.records import ParaphraseSamplingOptions, SourceText
+from embassay.protocols.wordings.records import ParaphraseSamplingAndRetryOptions, TextToParaphrase
 from embassay.runs.folder import RunFolder
 from embassay.stats import hodges_lehmann
 from embassay.systems.remote import NoCallsLedger
@@ -125,7 +125,7 @@ def test_the_paraphrases_are_kept(four):
     run, paths, _, _ = four
     replayed = open_paraphraser(f"stored:{run.path}?source=free")
     text = texts_of(paths[0])[3]
-    [(_, found)] = replayed.write([SourceText(text, "en")], seed=1337, run=0, dataset="one")
+    [(_, found)] = replayed.write([TextToParaphrase(text, "en")], seed=1337, run=0, dataset="one")
     assert found.wording == reworded("free-27b", text)
 
 
@@ -178,7 +178,7 @@ def test_what_fails_is_counted(write_pairs, spec, models, tmp_path):
     options = ParaphraserSelectionOptions(resamples=50, attempts=2)
     run = paraphrasers(
         [spec("timid-20b"), spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run",
-        options=options, generation=ParaphraseSamplingOptions(retries=1),
+        options=options, generation=ParaphraseSamplingAndRetryOptions(retries=1),
     )  # fmt: skip
     rows = rows_of(run)
     assert len(texts) == 99

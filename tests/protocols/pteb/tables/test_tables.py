@@ -7,8 +7,8 @@ import io
 import polars as pl
 import pytest
 
-from embassay.protocols.pteb.drops import ScoresInLengthBin, count_words_by_dataset
-from embassay.protocols.pteb.tables import PtebRunRows, make_pteb_tables
+from embassay.protocols.pteb.drops import ScoresInLengthBin, summarise_words_per_text_by_dataset
+from embassay.protocols.pteb.tables import PtebRunRowsAndComparisons, make_pteb_tables
 from embassay.records import ResultRow
 from embassay.stats import Estimate
 
@@ -46,7 +46,7 @@ def rows_of(task, dataset, measure, *, lang="en", without=()):
 
 def made(rows, **more):
     """The tables by name."""
-    return {table.name: table for table in make_pteb_tables(PtebRunRows(rows, KINDS, **more))}
+    return {table.name: table for table in make_pteb_tables(PtebRunRowsAndComparisons(rows, KINDS, **more))}
 
 
 def frame(table):
@@ -328,7 +328,7 @@ def test_words_time_and_datasets():
     rows = [*rows_of("sts", "STSB", "spearman"), *rows_of("sts", "", "spearman")]
     found = made(
         rows,
-        words=count_words_by_dataset({"STSB": ["a b c", "d"], "SICK-R": ["a b c d"]}),
+        words=summarise_words_per_text_by_dataset({"STSB": ["a b c", "d"], "SICK-R": ["a b c d"]}),
         seconds={"minilm": 135.0},
     )
     assert line(found["pteb_table1"], dataset="Average")["word_count"] == 3.0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.pteb.options import RatingStudyPool
+from embassay.protocols.pteb.options import RatingStudyPoolOptions
 from embassay.protocols.pteb.validation.study import DrawnStudy, draw_rating_study
-from embassay.protocols.wordings.pairs import PairSampleSize, PairToRate, RatingAcceptanceRules
+from embassay.protocols.wordings.pairs import LanguageAcceptanceRules, PairSampleSize, PairToRate
 from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
@@ -19,7 +19,7 @@ WORDS = {
     "deu": "der alte Hund läuft heute schnell über die breite Straße während alle Leute singen",
     "swa": "paka mweusi analala juu ya kiti chekundu wakati mvua inanyesha nje bila kelele nyingi",
 }
-ALL, RULES = RatingStudyPool(), RatingAcceptanceRules()
+ALL, RULES = RatingStudyPoolOptions(), LanguageAcceptanceRules()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -40,7 +40,7 @@ def wordings(lang: str, n: int = 80) -> list[ParaphraseOutcome]:
 @pytest.fixture
 def paraphrases(tmp_path: Path) -> ParaphraseSet:
     """Two languages of one dataset, a third in another; by one paraphraser."""
-    found = ParaphraseSet.create_in_folder(tmp_path / "set")
+    found = ParaphraseSet.open_or_create_in_folder(tmp_path / "set")
     found.add(WordingSource(name="default", paraphraser="openai:writer", identity="writer/1"))
     found.keep("default", "news", 1337, [*wordings("fra"), *wordings("deu")])
     found.keep("default", "sayings", 1337, wordings("swa", 30))
@@ -55,8 +55,8 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., DrawnStudy
         name: str = "study",
         *,
         ending: str = "csv",
-        drawing: RatingStudyPool = ALL,
-        rules: RatingAcceptanceRules = RULES,
+        drawing: RatingStudyPoolOptions = ALL,
+        rules: LanguageAcceptanceRules = RULES,
         **size: int,
     ) -> DrawnStudy:
         return draw_rating_study(

@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.validation.raters import InspectorDecisions, RaterRating, apply_rating_checks
-from embassay.protocols.wordings.pairs import PairToRate, RatingAcceptanceRules
+from embassay.protocols.pteb.validation.raters import (
+    InspectorDecisionsOnRaters,
+    RaterRating,
+    apply_rating_checks,
+)
+from embassay.protocols.wordings.pairs import LanguageAcceptanceRules, PairToRate
 
-RULES = RatingAcceptanceRules()
+RULES = LanguageAcceptanceRules()
 
 
 def study(n=50, lang="fra"):
@@ -60,7 +64,7 @@ def test_planted_bad_raters_are_exactly_those_rejected():
     ]
     inspected = {pair: value for pair, value in true.items() if items[pair].expected is None}
     checked = apply_rating_checks(
-        ratings, items, RULES, estimates=estimates, decisions=InspectorDecisions(inspected, {}, {})
+        ratings, items, RULES, estimates=estimates, decisions=InspectorDecisionsOnRaters(inspected, {}, {})
     )
     fates = {one.rater_id: one.fate for one in checked.raters}
     assert fates == {
@@ -131,7 +135,7 @@ def test_both_inspection_and_estimates_must_be_far():
         estimates = [
             RaterRating(f"fra-{i}", f"j{j}", value) for j, value in enumerate(judges) for i in range(10)
         ]
-        decisions = InspectorDecisions(inspected, {}, {})
+        decisions = InspectorDecisionsOnRaters(inspected, {}, {})
         [rater] = apply_rating_checks(ratings, items, RULES, estimates=estimates, decisions=decisions).raters
         return rater.fate, len(rater.far)
 
@@ -152,7 +156,7 @@ def test_the_inspector_may_clear_or_reject_with_a_reason():
         RaterRating("fra-0", "a", 4.0),
         RaterRating("fra-0", "b", 4.0),
     ]
-    decisions = InspectorDecisions({}, {"a": "asked, had misread"}, {"b": "copied a's file"})
+    decisions = InspectorDecisionsOnRaters({}, {"a": "asked, had misread"}, {"b": "copied a's file"})
     first, second = apply_rating_checks(ratings, items, RULES, decisions=decisions).raters
     assert (first.fate, second.fate) == ("cleared", "rejected")
     assert first.reason == (
@@ -165,7 +169,10 @@ def test_clearing_somebody_whom_nothing_speaks_against_changes_nothing():
     """They are kept, without a reason."""
     items = study(3)
     [rater] = apply_rating_checks(
-        [RaterRating("fra-0", "a", 4.0)], items, RULES, decisions=InspectorDecisions({}, {"a": "fine"}, {})
+        [RaterRating("fra-0", "a", 4.0)],
+        items,
+        RULES,
+        decisions=InspectorDecisionsOnRaters({}, {"a": "fine"}, {}),
     ).raters
     assert (rater.fate, rater.reason) == ("kept", "")
 

@@ -188,13 +188,17 @@ def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, 
 def test_decisions_about_nobody_are_refused():
     """A misspelt rater would silently stay."""
     from embassay.protocols.pteb.validation.raters import (
-        InspectorDecisions,
+        InspectorDecisionsOnRaters,
         RaterRating,
-        check_inspector_decisions,
+        check_inspected_pairs_and_raters_exist,
     )
 
     ratings = [RaterRating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):
-        check_inspector_decisions(InspectorDecisions({}, {}, {"fra-rater": "x"}), ratings, ITEMS)
+        check_inspected_pairs_and_raters_exist(
+            InspectorDecisionsOnRaters({}, {}, {"fra-rater": "x"}), ratings, ITEMS
+        )
     with pytest.raises(UsageError, match="the pair 'fra-01'"):
-        check_inspector_decisions(InspectorDecisions({"fra-01": 2.0}, {}, {}), ratings, ITEMS)
+        check_inspected_pairs_and_raters_exist(
+            InspectorDecisionsOnRaters({"fra-01": 2.0}, {}, {}), ratings, ITEMS
+        )

@@ -17,10 +17,10 @@ from embassay.protocols.pteb.validation.raters import (
     summarise_language_ratings,
 )
 from embassay.protocols.pteb.validation.scoring import make_rating_result_rows, make_study_rating_tables
-from embassay.protocols.wordings.pairs import PairToRate, RatingAcceptanceRules
+from embassay.protocols.wordings.pairs import LanguageAcceptanceRules, PairToRate
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
-RULES = RatingAcceptanceRules()
+RULES = LanguageAcceptanceRules()
 PUBLISHED = {
     "ara": (4.43, 5), "fra": (3.78, 4), "deu": (4.40, 5), "hau": (3.34, 4), "rus": (4.16, 5), "spa": (4.01, 4),
     "swa": (3.91, 4), "tur": (4.40, 5),
@@ -116,7 +116,7 @@ def test_the_threshold_is_reached_at_the_threshold():
     below = [*exact[:-1], RaterRating("fra-99", "a", 2.0)]
     assert results_of(exact, items, per_pair=1)[0].accepted
     assert not results_of(below, items, per_pair=1)[0].accepted
-    assert not results_of(exact, items, per_pair=1, rules=RatingAcceptanceRules(threshold=3.01))[0].accepted
+    assert not results_of(exact, items, per_pair=1, rules=LanguageAcceptanceRules(threshold=3.01))[0].accepted
 
 
 def test_pairs_with_one_rating_count_as_pairs():

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from embassay.cli.pteb import validation
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import forecast_gain_of_more_items
+from embassay.protocols.kernel.quantities import forecast_difference_with_more_items
 from embassay.protocols.pteb.validation import scoring
 from embassay.protocols.pteb.validation.study import read_study
 from embassay.runs.folder import RunFolder
@@ -51,7 +51,7 @@ def test_from_ratings_to_the_table(draw, fill):
     fill(study, careful)
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
     scored = scoring.score_rating_study(read_study(study.path))
-    scoring.write_study_run(scored, command="x")
+    scoring.write_scored_rating_study(scored, command="x")
     assert scored.accepted == ("deu", "fra", "swa")
     rows = table_11(study)
     pairs = [item for item in study.items if item.lang == "fra" and not item.is_dummy]
@@ -82,14 +82,14 @@ def test_planted_bad_raters_are_rejected_and_logged(draw, fill, write_csv):
         for judge in ("judge-a", "judge-b")
     ]
     first = scoring.score_rating_study(read_study(study.path), estimates=estimates)
-    scoring.write_study_run(first)
+    scoring.write_scored_rating_study(first)
     assert [one.rater_id for one in first.checked.raters if one.fate == "rejected"] == ["fra-rater2"]
     assert first.checked.not_inspected
     assert RunFolder(study.path).read_manifest()["status"] == "partial"
 
     _inspect(study, {item.pair_id: spoilt(item, "") for item in study.items})
     second = scoring.score_rating_study(read_study(study.path), estimates=estimates)
-    scoring.write_study_run(second)
+    scoring.write_scored_rating_study(second)
     fates = {one.rater_id: one.fate for one in second.checked.raters}
     assert [rater for rater, fate in fates.items() if fate == "rejected"] == ["deu-rater1", "fra-rater2"]
     assert second.checked.not_inspected == ()
@@ -124,14 +124,14 @@ def test_the_inspector_s_work_is_never_overwritten(draw, fill):
     """The list is not touched when it has all; otherwise rows are added at its end, in its own format."""
     study = draw(pairs=10)
     fill(study, lambda item, rater: truth(item) if item.is_dummy or item.lang != "fra" else 1.0)
-    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
+    scoring.write_scored_rating_study(scoring.score_rating_study(read_study(study.path)))
     _inspect(study, {item.pair_id: 4.0 for item in study.items})
     path = study.path / "inspect.csv"
     mine = path.read_bytes()
-    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
+    scoring.write_scored_rating_study(scoring.score_rating_study(read_study(study.path)))
     assert path.read_bytes() == mine
     fill(study, lambda item, rater: truth(item) if item.is_dummy or item.lang == "swa" else 1.0)
-    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
+    scoring.write_scored_rating_study(scoring.score_rating_study(read_study(study.path)))
     after = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     assert after.startswith(mine)
     assert after.count(b"\r\n") == mine.count(b"\r\n") + 20
@@ -141,7 +141,7 @@ def test_ratings_come_out_with_their_key(draw, fill):
     """One file in the shared format with all ratings, those of dummies and rejected raters too."""
     study = draw(pairs=5)
     fill(study, spoilt)
-    scoring.write_study_run(scoring.score_rating_study(read_study(study.path)))
+    scoring.write_scored_rating_study(scoring.score_rating_study(read_study(study.path)))
     with (study.path / "ratings.csv").open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 3 * 2 * 7
@@ -281,7 +281,7 @@ def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
     mean = next(one.mean for one in scored.results if one.lang == "fra")
     assert mean.low <= 3 <= mean.high
     said = CliRunner().invoke(validation, ["score", str(study.path), "--label-price", "0.5"]).output
-    first = forecast_gain_of_more_items(mean.value - 3, (mean.high - mean.low) / 2, 12)[0]
+    first = forecast_difference_with_more_items(mean.value - 3, (mean.high - mean.low) / 2, 12)[0]
     line = next(one for one in said.splitlines() if one.startswith("fra: 50 more"))
     assert line.split()[3:] == [
         "about",
@@ -311,7 +311,7 @@ def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):
     ]
     scoring.write_rating_table(path, rows)
     scored = scoring.score_rating_study(read_study(study.path), estimates=[path])
-    scoring.write_study_run(scored, command="x")
+    scoring.write_scored_rating_study(scored, command="x")
     found = {one.lang: one.mean for one in scored.corrected}
     assert set(found) == {"", "deu", "fra", "swa"}
     mean = found["fra"]
@@ -340,7 +340,7 @@ def test_a_judge_is_looked_at_by_language(draw, fill):
     ]
     scoring.write_rating_table(path, rows)
     scored = scoring.score_rating_study(read_study(study.path), estimates=[path])
-    scoring.write_study_run(scored, command="x")
+    scoring.write_scored_rating_study(scored, command="x")
     off = {one.lang: {bias.said: bias for bias in one.off} for one in scored.corrected}
     together, langs = off[""], set(off) - {""}
     assert "fra" in langs

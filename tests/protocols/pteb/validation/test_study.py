@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.options import RatingStudyPool
+from embassay.protocols.pteb.options import RatingStudyPoolOptions
 from embassay.protocols.pteb.validation.crowd import (
-    CrowdRatings,
+    AcceptedCrowdRatings,
     RatingBatchOptions,
     SubmissionFilters,
     read_crowd_ratings,
@@ -27,14 +27,14 @@ from embassay.protocols.pteb.validation.raters import collect_ratings_from_files
 from embassay.protocols.pteb.validation.scoring import score_rating_study
 from embassay.protocols.pteb.validation.study import RATERS, DrawnStudy, read_study
 from embassay.protocols.wordings.pairs import (
+    LanguageAcceptanceRules,
     PairSampleSize,
-    RatingAcceptanceRules,
     draw_near_identical_pair,
     draw_unrelated_pair,
+    drop_candidates_in_wrong_language,
+    group_candidate_wordings_by_language,
     group_pairs_by_language,
-    list_candidate_wordings,
-    sample_rated_pairs,
-    select_candidates_in_language,
+    sample_language_pairs_with_dummies,
 )
 from embassay.protocols.wordings.sets import WordingSource
 
@@ -118,12 +118,12 @@ def test_a_draw_is_repeatable(draw):
 
 def test_the_draw_is_uniform_over_pairs(paraphrases):
     """Over many seeds every pair is drawn about as often: 40 of 81 each."""
-    pool, _ = select_candidates_in_language(
-        list_candidate_wordings(paraphrases, "default")["fra"], "fra", PairSampleSize(pairs=40)
+    pool, _ = drop_candidates_in_wrong_language(
+        group_candidate_wordings_by_language(paraphrases, "default")["fra"], "fra", PairSampleSize(pairs=40)
     )
     times = {}
     for seed in range(60):
-        for item in sample_rated_pairs(pool, "fra", PairSampleSize(pairs=40, seed=seed)):
+        for item in sample_language_pairs_with_dummies(pool, "fra", PairSampleSize(pairs=40, seed=seed)):
             if item.kind == "pair":
                 times[item.text] = times.get(item.text, 0) + 1
     assert len(times) == 81
@@ -132,15 +132,17 @@ def test_the_draw_is_uniform_over_pairs(paraphrases):
 
 def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
     """The most frequent language of a pooled list had driven out all others."""
-    pool = [row for rows in list_candidate_wordings(paraphrases, "default").values() for row in rows]
-    drawn, left = select_candidates_in_language(pool, "mul", PairSampleSize(pairs=400))
+    pool = [
+        row for rows in group_candidate_wordings_by_language(paraphrases, "default").values() for row in rows
+    ]
+    drawn, left = drop_candidates_in_wrong_language(pool, "mul", PairSampleSize(pairs=400))
     assert left == 0
     assert {row.paraphrase.lang for row in drawn} == {"deu", "fra", "swa"}
 
 
 def test_rules_are_written_down_with_their_seal(draw):
     """In words and as data; what is read back is what was decided."""
-    study = draw(rules=RatingAcceptanceRules(threshold=3.5, repeated=2))
+    study = draw(rules=LanguageAcceptanceRules(threshold=3.5, repeated=2))
     words = (study.path / "rules.md").read_text("utf-8")
     assert "3.5 or more" in words
     assert study.facts["sha256"]["rules.json"] in words
@@ -167,17 +169,17 @@ def test_texts_with_line_breaks_come_back_whole(draw, paraphrases):
         type(row)(**{**vars(row), "text": text + str(i), "wording": text + "!" + str(i)}) for i in range(9)
     ]
     paraphrases.keep("default", "breaks", 1337, changed)
-    study = draw(drawing=RatingStudyPool(datasets=["breaks"]), pairs=3)
+    study = draw(drawing=RatingStudyPoolOptions(datasets=["breaks"]), pairs=3)
     assert read_study(study.path).items == study.items
 
 
 @pytest.mark.parametrize(
     ("drawing", "message"),
     [
-        (RatingStudyPool(langs=["fr"]), "language 'fr'. Did you mean fra"),
-        (RatingStudyPool(datasets=["new"]), "no dataset 'new'"),
-        (RatingStudyPool(source="other"), "no source 'other'"),
-        (RatingStudyPool(run_seed=7), "with seed 7"),
+        (RatingStudyPoolOptions(langs=["fr"]), "language 'fr'. Did you mean fra"),
+        (RatingStudyPoolOptions(datasets=["new"]), "no dataset 'new'"),
+        (RatingStudyPoolOptions(source="other"), "no source 'other'"),
+        (RatingStudyPoolOptions(run_seed=7), "with seed 7"),
     ],
 )
 def test_what_the_set_does_not_have_is_a_usage_error(draw, drawing, message):
@@ -191,7 +193,7 @@ def test_of_several_sources_one_is_named(draw, paraphrases):
     paraphrases.add(WordingSource(name="second", paraphraser="ollama:other", identity="other/1"))
     with pytest.raises(UsageError, match=r"2 sources\. Choose one with --source: default, second"):
         draw()
-    assert draw(drawing=RatingStudyPool(source="default")).system == "openai:writer"
+    assert draw(drawing=RatingStudyPoolOptions(source="default")).system == "openai:writer"
 
 
 def test_a_study_is_never_overwritten(draw):
@@ -245,7 +247,7 @@ def test_json_lines_are_written_where_asked(draw):
 def test_rules_off_the_scale_are_refused(rules):
     """Before anything is drawn."""
     with pytest.raises(UsageError):
-        RatingAcceptanceRules(**rules)
+        LanguageAcceptanceRules(**rules)
 
 
 FRENCH = ("fra",)
@@ -285,7 +287,7 @@ def _turk(study: DrawnStudy, hits: list[dict[str, str]], worker: str, **more: st
 
 def _read(
     study: DrawnStudy, *files: Path, filters: SubmissionFilters | None = None, **more: Sequence[Path]
-) -> CrowdRatings:
+) -> AcceptedCrowdRatings:
     return read_crowd_ratings(
         files, {one.pair_id: one for one in study.items}, filters or SubmissionFilters(), **more
     )

@@ -12,23 +12,27 @@ from scipy.stats import spearmanr
 
 from embassay.errors import UsageError
 from embassay.protocols.pteb.validity.change import (
-    RunUnitValues,
-    UnitValidityRatings,
-    ValidScoreChange,
+    OriginalAndParaphrasedValues,
+    ScoreChangeOnValidUnits,
+    ValidityShareByUnit,
     estimate_valid_change,
 )
 from protocols.pteb.validity.worlds import WORLDS, draw_world, true_change
 
 
-def units(original: list[float], paraphrased: list[float], gold: list[float] | None = None) -> RunUnitValues:
+def units(
+    original: list[float], paraphrased: list[float], gold: list[float] | None = None
+) -> OriginalAndParaphrasedValues:
     """Each an item of its own."""
     known = None if gold is None else np.array(gold)
-    return RunUnitValues(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
+    return OriginalAndParaphrasedValues(
+        np.arange(len(original)), np.array(original), np.array(paraphrased), known
+    )
 
 
-def everything(valid: list[float]) -> UnitValidityRatings:
+def everything(valid: list[float]) -> ValidityShareByUnit:
     """All units rated."""
-    return UnitValidityRatings(np.arange(len(valid)), np.array(valid))
+    return ValidityShareByUnit(np.arange(len(valid)), np.array(valid))
 
 
 def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
@@ -49,9 +53,9 @@ def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
 def test_ratings_of_a_part_are_moved_by_what_the_whole_is_known_to_change() -> None:
     """Where all that is rated is valid, of 200 items those that lose more happened to be rated."""
     loss = np.linspace(0.0, 0.5, 200)
-    made = RunUnitValues(np.arange(200), np.ones(200), 1 - loss)
+    made = OriginalAndParaphrasedValues(np.arange(200), np.ones(200), 1 - loss)
     rated = np.arange(30, 200, 2)
-    result = estimate_valid_change("mean", made, UnitValidityRatings(rated, np.ones(len(rated))))
+    result = estimate_valid_change("mean", made, ValidityShareByUnit(rated, np.ones(len(rated))))
     assert result.valid is not None
     assert loss[rated].mean() == pytest.approx(0.286, abs=0.001)
     assert result.valid.value == pytest.approx(-0.25, abs=0.01)
@@ -64,7 +68,7 @@ def test_a_correlation_is_that_of_the_valid_pairs() -> None:
     before = gold + 0.3 * rng.normal(size=80)
     valid = (np.arange(80) % 4 > 0).astype(float)
     after = np.where(valid > 0, before + 0.2 * rng.normal(size=80), -gold)
-    made = RunUnitValues(np.arange(80), before, after, gold)
+    made = OriginalAndParaphrasedValues(np.arange(80), before, after, gold)
     result = estimate_valid_change("spearman", made, everything(valid.tolist()))
     kept = valid > 0
     by_scipy = spearmanr(after[kept], gold[kept])[0] - spearmanr(before[kept], gold[kept])[0]
@@ -91,7 +95,7 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
     sure = estimate_valid_change("mean", units([1.0] * 30, after), everything(said))
     doubt = estimate_valid_change("mean", units([1.0] * 30, after), everything([float("nan")] * 6 + said[6:]))
     without = estimate_valid_change(
-        "mean", units([1.0] * 30, after), UnitValidityRatings(np.arange(6, 30), np.array(said[6:]))
+        "mean", units([1.0] * 30, after), ValidityShareByUnit(np.arange(6, 30), np.array(said[6:]))
     )
     assert sure.valid is not None
     assert doubt.valid is not None
@@ -105,8 +109,10 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
 
 def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
     rng = np.random.default_rng(1)
-    made = RunUnitValues(np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float))
-    result = estimate_valid_change("mean", made, UnitValidityRatings(rng.permutation(600)[:30], np.ones(30)))
+    made = OriginalAndParaphrasedValues(
+        np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float)
+    )
+    result = estimate_valid_change("mean", made, ValidityShareByUnit(rng.permutation(600)[:30], np.ones(30)))
     assert result.invalid is not None
     assert result.invalid.high - result.invalid.low > 0.01
 
@@ -131,7 +137,7 @@ def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="do not match"):
         estimate_valid_change(
-            "mean", units([1.0], [1.0]), UnitValidityRatings(np.array([0]), np.array([1.0, 0.0]))
+            "mean", units([1.0], [1.0]), ValidityShareByUnit(np.array([0]), np.array([1.0, 0.0]))
         )
     with pytest.raises(UsageError, match="gold"):
         estimate_valid_change("spearman", units([1.0] * 30, [1.0] * 30), everything([1.0] * 30))
@@ -149,8 +155,8 @@ def test_intervals_hold_in_unkind_worlds(score: str, share: float, rated: int) -
     for _ in range(300):
         made, valid = draw_world(rng, score, 300, 3, share)
         drawn = rng.permutation(len(valid))[:rated]
-        result: ValidScoreChange = estimate_valid_change(
-            WORLDS[score], made, UnitValidityRatings(drawn, valid[drawn])
+        result: ScoreChangeOnValidUnits = estimate_valid_change(
+            WORLDS[score], made, ValidityShareByUnit(drawn, valid[drawn])
         )
         assert result.valid is not None
         kept += result.valid.low <= truth <= result.valid.high
@@ -173,14 +179,14 @@ def test_real_ratings_of_a_few_say_what_all_say(shared: Path) -> None:
     nearest = [_nearest(set(row["paraphrase"].split()), words) for row in rows]
     after = (np.array(nearest) == item).astype(float)
     valid = np.array([not row["human_invalid"] for row in rows], dtype=float)
-    made = RunUnitValues(item, np.ones(len(rows)), after)
+    made = OriginalAndParaphrasedValues(item, np.ones(len(rows)), after)
     by_all = float(after[valid > 0].mean() - 1)
     assert by_all - (after.mean() - 1) > 0.01
     rng = np.random.default_rng(2)
     kept = 0
     for _ in range(200):
         drawn = rng.permutation(len(rows))[:60]
-        result = estimate_valid_change("mean", made, UnitValidityRatings(drawn, valid[drawn]))
+        result = estimate_valid_change("mean", made, ValidityShareByUnit(drawn, valid[drawn]))
         assert result.valid is not None
         kept += result.valid.low <= by_all <= result.valid.high
     assert kept >= 186

@@ -17,16 +17,16 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.validity.sheet import (
     COLUMNS,
-    ItemToRate,
-    RatedText,
-    UnitGroupToRate,
+    ParaphraseRatingGroup,
+    RunItemToRate,
+    TextWithParaphrase,
     collect_sheet_ratings,
     make_blank_rating_sheet,
     read_rating_sheet,
 )
 
 SAMPLE = Path(eb.__file__).parent / "data" / "sample" / "pairs.jsonl"
-GROUP = UnitGroupToRate("sts", "d", "", "recorded")
+GROUP = ParaphraseRatingGroup("sts", "d", "", "recorded")
 Row = dict[str, str]
 
 
@@ -139,7 +139,10 @@ def lines(path: Path, said: list[tuple[str, str, str]], texts: str = "a") -> Pat
 
 DRAWN = {
     GROUP: {
-        ItemToRate(GROUP, 1, item): [RatedText("first", "a", "b"), RatedText("second", "a", "b")]
+        RunItemToRate(GROUP, 1, item): [
+            TextWithParaphrase("first", "a", "b"),
+            TextWithParaphrase("second", "a", "b"),
+        ]
         for item in "xyzw"
     }
 }
@@ -177,9 +180,9 @@ def test_whatever_the_texts_are_the_sheet_is_found_again(
     """Formulas, quotes, line ends and what steers a terminal: the copy that comes back is of this run."""
     drawn = {
         GROUP: {
-            ItemToRate(GROUP, 1, "x"): [
-                RatedText("first", texts[0], texts[1]),
-                RatedText("second", texts[2], texts[3]),
+            RunItemToRate(GROUP, 1, "x"): [
+                TextWithParaphrase("first", texts[0], texts[1]),
+                TextWithParaphrase("second", texts[2], texts[3]),
             ]
         }
     }

@@ -14,7 +14,7 @@ import pytest
 
 import embassay as eb
 from embassay.cli.rag.questions import _show_scores_with_intervals
-from embassay.cli.session import DisplayOptions
+from embassay.cli.session import StdoutFormatOptions
 from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import (
@@ -24,9 +24,9 @@ from embassay.protocols.rag.answers.answerer import (
     is_contentless_answer,
     parse_answer_grade,
 )
-from embassay.protocols.rag.answers.figures import AnswerMeasureValues, _estimate_answer_measure
+from embassay.protocols.rag.answers.figures import AnswerMeasureByQuestion, _estimate_answer_measure
 from embassay.protocols.rag.answers.options import AnswerRequest, DistractorCountAndNearness
-from embassay.protocols.rag.answers.prompts import DistractorPlanter, build_prompts_from_run
+from embassay.protocols.rag.answers.prompts import DistractorPlanter, iterate_questions_with_run_passages
 from embassay.protocols.rag.answers.protocol import load_graded_retrieval_set
 from embassay.protocols.rag.judges import Question
 from embassay.report.overview import run_verdict
@@ -139,7 +139,7 @@ def test_answers_that_nobody_could_grade_are_told(data, tmp_path, capsys):
     assert "(2)" in told
     [own] = [warning for warning in again.manifest["warnings"] if "its own answers" in warning]
     assert "one" in own
-    _show_scores_with_intervals(tmp_path / "own", DisplayOptions(json=False, wide=True), report=False)
+    _show_scores_with_intervals(tmp_path / "own", StdoutFormatOptions(json=False, wide=True), report=False)
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("grades its own answers") == 1
     assert "were graded" in said
@@ -175,7 +175,7 @@ def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path, capsys):
     assert counts["timed"] == 2
     assert counts["first_token_ms"] >= 0
     assert len(asked) == len(set(asked))
-    _show_scores_with_intervals(run.path, DisplayOptions(json=False, wide=True), report=False)
+    _show_scores_with_intervals(run.path, StdoutFormatOptions(json=False, wide=True), report=False)
     heading, *_ = said = capsys.readouterr().out.splitlines()
     assert "3 questions" in heading
     (page,) = read_report_runs([run.path])
@@ -192,7 +192,7 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     request = AnswerRequest(str(data[0]), (str(data[1]),), "g", "j", k=2, distractors=1)
     collection = load_graded_retrieval_set(request)
     index = BM25Index.of(collection.ids, collection.texts)
-    asked = {one.question.id: one for one in build_prompts_from_run(collection, RUN, 2, {})}
+    asked = {one.question.id: one for one in iterate_questions_with_run_passages(collection, RUN, 2, {})}
     places = (
         DistractorPlanter(collection, index, 1)
         .plant_prompt_distractors(asked["q1"], DistractorCountAndNearness(1, "near"))
@@ -354,7 +354,7 @@ def test_questions_on_one_passage_are_drawn_together():
     values = np.array([1.0] * 30 + [0.0] * 10)
     groups = np.repeat(np.arange(10), 4)
     alone, grouped = (
-        _estimate_answer_measure(AnswerMeasureValues("accuracy", "", values), request, of)
+        _estimate_answer_measure(AnswerMeasureByQuestion("accuracy", "", values), request, of)
         for of in (None, groups)
     )
     assert "10 groups" in grouped.method

@@ -15,7 +15,11 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.answers.extraction import NearestSentenceAnswerer
 from embassay.protocols.rag.answers.options import AnswerRequest, DistractorCountAndNearness
-from embassay.protocols.rag.answers.prompts import SKIPPED, DistractorPlanter, build_prompts_from_run
+from embassay.protocols.rag.answers.prompts import (
+    SKIPPED,
+    DistractorPlanter,
+    iterate_questions_with_run_passages,
+)
 from embassay.protocols.rag.answers.protocol import load_graded_retrieval_set
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
@@ -81,7 +85,7 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     collection = load_graded_retrieval_set(request)
     planter = DistractorPlanter(collection, BM25Index.of(collection.ids, collection.texts), 7)
     ranking = {"q0": ["good0", "d36", "d37", "d38", "d39"]}
-    prompt = next(iter(build_prompts_from_run(collection, ranking, K, {})))
+    prompt = next(iter(iterate_questions_with_run_passages(collection, ranking, K, {})))
     shown = {}
     for nearness in ("near", "middle", "random"):
         one, three = (

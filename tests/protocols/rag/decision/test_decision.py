@@ -17,7 +17,7 @@ from embassay.protocols.rag.decision.protocol import (
     read_passage_grades,
     run_decision_study,
 )
-from embassay.protocols.rag.scoring.options import RunDecisionRequest
+from embassay.protocols.rag.scoring.options import SequentialLabellingRequest
 from embassay.runs.folder import read_json_record
 
 QUERIES, DEPTH = 30, 3
@@ -59,7 +59,7 @@ def files(tmp_path):
 
 def request(files, **more):
     runs = tuple(str(files / f"{name}.trec") for name in ("first", "second"))
-    return RunDecisionRequest(
+    return SequentialLabellingRequest(
         **{
             "labels": str(files / "labels.jsonl"),
             "runs": runs,
@@ -274,13 +274,13 @@ def test_values_are_of_these_queries() -> None:
     """A population's total at all labels is the difference of the means that `rag score` gives."""
     import embassay as eb
     from embassay.data.judged_runs import read_entries_in_memory
-    from embassay.protocols.rag.decision.population import make_item_population_from_runs
+    from embassay.protocols.rag.decision.population import make_comparison_items_of_runs
     from stub.ranked import qrels, run
 
     judged = qrels(20, 4)
     runs = {name: run(judged, seed, skill=skill) for name, seed, skill in (("a", 1, 2.0), ("b", 2, 0.5))}
     for measure in ("Precision4+@5", "nDCG@5"):
-        population = make_item_population_from_runs(
+        population = make_comparison_items_of_runs(
             {name: read_entries_in_memory(one, "run", name) for name, one in runs.items()}, measure
         )
         labels = {key: judged[key[0]].get(key[1], 0) for key in population.keys}

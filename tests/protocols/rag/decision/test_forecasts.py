@@ -10,15 +10,15 @@ import pytest
 from embassay.data.judged_runs import read_entries_in_memory
 from embassay.protocols.rag.decision.course import (
     DecisionSettings,
+    find_study_state_from_labels,
     list_comparisons_to_decide,
-    replay_labelling_study,
 )
 from embassay.protocols.rag.decision.population import (
     ComparisonItemPopulation,
     Labels,
-    make_item_population_from_runs,
+    make_comparison_items_of_runs,
 )
-from embassay.protocols.rag.decision.protocol import make_decision_record
+from embassay.protocols.rag.decision.protocol import make_decision_study_record
 
 POOL = 14
 
@@ -40,7 +40,7 @@ def made_study(
             scores = grades + noise[run] * rng.standard_normal(POOL)
             found[f"r{run}"][query] = {f"d{doc}": float(score) for doc, score in enumerate(scores)}
     entries = {name: read_entries_in_memory(run, "run", name) for name, run in found.items()}
-    return make_item_population_from_runs(entries, measure, bar), labels
+    return make_comparison_items_of_runs(entries, measure, bar), labels
 
 
 def foretell(
@@ -48,10 +48,10 @@ def foretell(
 ) -> Iterator[tuple[float, bool]]:
     """Each chance that is given on the way, and whether the study was over after so many labels more."""
     terms = DecisionSettings(0.05, seed, 10)
-    whole = replay_labelling_study(population, labels, terms)
+    whole = find_study_state_from_labels(population, labels, terms)
     for n in np.linspace(20, max(len(whole.asked), 21), looks).round().astype(int).tolist():
         known = {key: labels[key] for key in whole.asked[:n]}
-        decision = make_decision_record(replay_labelling_study(population, known, terms), terms)
+        decision = make_decision_study_record(find_study_state_from_labels(population, known, terms), terms)
         if not decision.is_open:
             return
         yield from ((step.chance, whole.used <= decision.used + step.more) for step in decision.ahead)
@@ -72,14 +72,14 @@ def test_every_verdict_that_lacks_counts() -> None:
     """Of three runs where one is beaten, the study waits for the other two alone; for a bar it waits for all of them.
     The chance of a decision is not that of the easiest comparison."""
     population, _ = made_study(4, 3, "Precision4+@5")
-    start = replay_labelling_study(population, {}, DecisionSettings(0.05, 1, 10)).decided
+    start = find_study_state_from_labels(population, {}, DecisionSettings(0.05, 1, 10)).decided
     assert list_comparisons_to_decide(population, start, [0.1, 0.2, 0.1]) == [
         0,
         1,
     ]  # the first leads: against both others
     assert list_comparisons_to_decide(population, start, [-0.1, -0.2, -0.1]) == [1, 2]  # the third leads
     barred, _ = made_study(4, 3, "Precision4+@5", bar=0.3)
-    begun = replay_labelling_study(barred, {}, DecisionSettings(0.05, 1, 10)).decided
+    begun = find_study_state_from_labels(barred, {}, DecisionSettings(0.05, 1, 10)).decided
     assert list_comparisons_to_decide(barred, begun, [0.0, 0.0, 0.0]) == [0, 1, 2]
 
 
@@ -89,9 +89,9 @@ def test_all_labels_end_a_study() -> None:
     for seed in range(12):
         population, labels = made_study(seed, 2, "Precision4+@5")
         terms = DecisionSettings(0.05, seed, 10)
-        whole = replay_labelling_study(population, labels, terms)
+        whole = find_study_state_from_labels(population, labels, terms)
         known = {key: labels[key] for key in whole.asked[: len(whole.asked) - 5]}
-        decision = make_decision_record(replay_labelling_study(population, known, terms), terms)
+        decision = make_decision_study_record(find_study_state_from_labels(population, known, terms), terms)
         last += [step for step in decision.ahead if decision.used + step.more == decision.needed]
     assert last
     assert {step.chance for step in last} == {1.0}

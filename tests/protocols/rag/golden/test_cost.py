@@ -5,7 +5,7 @@ import pytest
 from embassay.protocols.rag.golden import corpus
 from embassay.protocols.rag.golden.corpus import GoldenRunResources, read_golden_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.protocol import GoldenSetAttempt, golden
+from embassay.protocols.rag.golden.protocol import GoldenSetProtocol, golden
 from embassay.protocols.rag.ranking.engines import estimate_engine_calls
 from embassay.systems.remote import NoCallsLedger, allow_models_without_keys
 
@@ -30,7 +30,7 @@ def test_nothing_that_is_done_is_counted_again(tmp_path):
 
     def texts():
         with allow_models_without_keys():
-            found = GoldenSetAttempt().forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
+            found = GoldenSetProtocol().forecast_run_cost(request, NoCallsLedger(), tmp_path / "run")
         return {cell.task: cell.texts for cell in found.cells}
 
     assert texts() == {"S1 vectors": 4, "S2 vectors": 24, "S4 grade": 64, "S6 order": 224}
@@ -47,8 +47,8 @@ def test_a_model_has_a_price(tmp_path):
     with allow_models_without_keys():
         cells = {
             cell.task: cell
-            for cell in GoldenSetAttempt()
-            .forecast_request_cost(request, NoCallsLedger(), tmp_path / "run")
+            for cell in GoldenSetProtocol()
+            .forecast_run_cost(request, NoCallsLedger(), tmp_path / "run")
             .cells
         }
     grade = cells["S4 grade"]

@@ -100,7 +100,7 @@ def test_a_golden_set_survives_another_chunker(corpus: Path, grades: str) -> Non
     before = eb.rag.score(str(spans), {"r": str(whole)}, corpus=str(corpus), **given)
     halves = f"{corpus}?chunk=8"
     from embassay.data import open_dataset
-    from embassay.data.documents import read_passages_with_origin
+    from embassay.data.documents import read_corpus_passages_with_origin
 
     judged = [json.loads(line) for line in spans.read_text().splitlines()]
     five = {one["query_id"]: one for one in judged if one["relevance"] == 5}
@@ -108,7 +108,7 @@ def test_a_golden_set_survives_another_chunker(corpus: Path, grades: str) -> Non
     for query, one in five.items():
         rows += [
             (query, place.id)
-            for place in read_passages_with_origin(open_dataset(halves))
+            for place in read_corpus_passages_with_origin(open_dataset(halves))
             if place.document == one["document"] and one["start"] <= place.start < one["end"]
         ][:1]
     cut = write_run(corpus.parent / "cut.trec", rows)

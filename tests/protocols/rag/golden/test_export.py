@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.data import open_dataset
-from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.errors import DataError
 from embassay.protocols.rag.golden.final_lists import (
     FinishedGoldenQuestion,
@@ -43,7 +43,7 @@ ABOUT = {"Judge": "recorded", "Seed": 1337}
 
 
 def graded(path):
-    entries = read_qrels(path)
+    entries = read_qrels_entries(path)
     return {(query, doc): value for query, doc, value in entries.frame.iter_rows()}
 
 

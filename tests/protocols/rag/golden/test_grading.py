@@ -11,8 +11,8 @@ from embassay.errors import BudgetExceeded, ModelError, TextRefused
 from embassay.protocols.rag.golden.grades import (
     find_reusable_verdicts,
     grade_all_pairs,
+    make_grade_verdict_json_line,
     make_graded_candidate_row,
-    make_verdict_row,
 )
 from embassay.protocols.rag.judges import (
     GradeVerdict,
@@ -159,7 +159,9 @@ def test_the_limit_of_cost_stops_the_work():
 def test_rows_are_reused_where_judge_and_texts_are_the_same():
     """Anything else is graded anew: another judge, another text, half a line, a grade that is none."""
     judge, pair = Judge(), ASKED[0]
-    row = make_verdict_row(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
+    row = make_grade_verdict_json_line(
+        pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00"
+    )
     assert json.loads(json.dumps(row)) == row
     assert find_reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): GradeVerdict(4, 2, ("empty",))}
     other = Judge()

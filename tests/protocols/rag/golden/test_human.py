@@ -18,23 +18,23 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.checks import (
-    read_human_checks,
-    sample_lists_for_human_check,
+    read_human_checks_of_current_lists,
     sample_question_ids,
     score_edited_check_file,
     score_human_check,
+    write_sampled_lists_for_human_check,
 )
 from embassay.protocols.rag.golden.final_lists import (
     FinalListPassage,
     PersonPassageJudgement,
     QuestionFinalList,
-    make_passage_key,
+    make_opaque_check_item_id,
     read_final_lists,
     read_human_check_file,
     write_human_check_file,
 )
 from embassay.protocols.rag.golden.options import HumanCheckSampling
-from embassay.protocols.rag.golden.stages import QueryFolder
+from embassay.protocols.rag.golden.stages import SingleQueryFolder
 from embassay.protocols.rag.golden.summary import (
     GoldenQuerySummary,
     GoldenRunRecord,
@@ -149,7 +149,7 @@ def test_what_spreadsheets_do_to_a_file_does_no_harm(tmp_path, delimiter, bom):
     for row in rows:
         row["query_id"], row["doc_id"] = str(int(row["query_id"])), "1E+05"
         row["grade"] = f"{row['grade']}.0"
-    moved = next(row for row in rows if row["item"] == make_passage_key("00", "d0-5"))
+    moved = next(row for row in rows if row["item"] == make_opaque_check_item_id("00", "d0-5"))
     moved["place"] = "1,5"
     moved["remark"] = "belongs; higher, up"
     rows.sort(key=lambda row: row["item"])
@@ -175,7 +175,7 @@ BREAKS = {
     "word": ("grade", "good", "the grade cannot be read"),
     "item": ("item", "i0000000000", "not in any final list"),
     "blank": ("item", "", "not in any final list"),
-    "twice": ("item", make_passage_key("00", "d0-0"), "appears twice"),
+    "twice": ("item", make_opaque_check_item_id("00", "d0-0"), "appears twice"),
 }
 
 
@@ -275,7 +275,7 @@ def run(tmp_path):
     own = lists()
     names = [one.query_id for one in own] + ["broken"]
     for one in own:
-        folder = QueryFolder(path, f"q{one.query_id}")
+        folder = SingleQueryFolder(path, f"q{one.query_id}")
         content = [
             {"qid": one.query_id, "question": one.question, "doc_id": p.doc_id, "text": p.text, "grade": p.grade,
              "final_rank": p.place}
@@ -304,25 +304,25 @@ def test_lists_of_a_run(run):
 def test_from_sample_to_score(run, tmp_path):
     """What is said is kept with the run and in its record, until the lists it is about are others."""
     file = tmp_path / "check.csv"
-    drawn = sample_lists_for_human_check(run, file, HumanCheckSampling(share=0.4))
+    drawn = write_sampled_lists_for_human_check(run, file, HumanCheckSampling(share=0.4))
     assert len(drawn) == 2
     with pytest.raises(UsageError, match="already exists"):
-        sample_lists_for_human_check(run, file)
+        write_sampled_lists_for_human_check(run, file)
     rows = rows_of(file)
     rows[0]["grade"], rows[0]["place"] = "3", "9"
     rewrite(file, rows)
     found = score_edited_check_file(run, file)
     assert (found.queries, found.changed, found.moved) == (2, 1, 1)
-    assert read_human_checks(run) == (found,)
+    assert read_human_checks_of_current_lists(run) == (found,)
     golden = read_golden_record(run / "golden.json")
     assert golden.human == (found,)
     assert golden.labels["n_human_validated"] == 2
-    folder = QueryFolder(run, f"q{drawn[0].query_id}")
+    folder = SingleQueryFolder(run, f"q{drawn[0].query_id}")
     rows = [json.loads(line) for line in folder.ranked(20).read_text("utf-8").split("\n") if line]
     write_file_atomically(
         folder.ranked(20), "".join(format_value_as_json({**row, "grade": 1}) + "\n" for row in rows)
     )
-    assert read_human_checks(run) == ()
+    assert read_human_checks_of_current_lists(run) == ()
 
 
 def test_the_command_line(run, tmp_path):
@@ -361,7 +361,7 @@ def test_folders_that_are_no_golden_set(tmp_path, run):
     with pytest.raises(UsageError, match="no golden set"):
         read_final_lists(tmp_path)
     for one in lists():
-        QueryFolder(run, f"q{one.query_id}").stage_success_path("S6").unlink()
+        SingleQueryFolder(run, f"q{one.query_id}").stage_success_path("S6").unlink()
     with pytest.raises(UsageError, match="No question"):
         read_final_lists(run)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.stages import QueryFolder, make_query_folder_names
+from embassay.protocols.rag.golden.stages import SingleQueryFolder, make_query_folder_names
 
 
 def test_numbered_questions_have_short_names():
@@ -31,10 +31,10 @@ def test_no_two_ids_share_a_folder(ids):
         (lambda folder: folder.sparse_hits_path(20), "q07/s2_candidates/sparse/q07.top20.jsonl"),
         (lambda folder: folder.fused_list_path, "q07/s3_merge/q07.merge.jsonl"),
         (lambda folder: folder.scores, "q07/s4_scores/q07.scores.jsonl"),
-        (lambda folder: folder.pruned_list_path(35), "q07/s5_pruned/q07.top35plus.jsonl"),
+        (lambda folder: folder.get_path_of_best_grade_buckets(35), "q07/s5_pruned/q07.top35plus.jsonl"),
         (lambda folder: folder.ranked(20), "q07/s6_ranked/q07.top20.jsonl"),
     ],
 )
 def test_artefacts_are_where_the_spec_says(tmp_path, made, name):
     """The table of spec rag, section 4."""
-    assert made(QueryFolder(tmp_path, "q07")).relative_to(tmp_path).as_posix() == name
+    assert made(SingleQueryFolder(tmp_path, "q07")).relative_to(tmp_path).as_posix() == name

@@ -15,7 +15,7 @@ from embassay.protocols.rag.golden.panel import (
     compare_judges_and_make_panel,
     measure_krippendorff_alpha,
     phrase_judge_panel_verdict,
-    read_judge_grades,
+    read_grades_of_one_judge,
     write_judge_panel,
 )
 
@@ -70,7 +70,7 @@ def test_a_panel_is_written_and_read_back(tmp_path):
     assert {p.name: p.read_bytes() for p in (tmp_path / "a").glob("*.*")} == {
         p.name: p.read_bytes() for p in (tmp_path / "b").glob("*.*")
     }
-    assert read_judge_grades(str(path)).grades == dict(found.grades["median"])
+    assert read_grades_of_one_judge(str(path)).grades == dict(found.grades["median"])
     assert json.loads((tmp_path / "a" / "panel.json").read_text())["items"] == 120
     assert [one.name for one in build_judge_panel_tables(found)] == ["rag_judges", "rag_judge_pairs"]
 
@@ -78,7 +78,7 @@ def test_a_panel_is_written_and_read_back(tmp_path):
 def test_a_file_on_another_scale(tmp_path):
     """Through a grade map; its name may be given."""
     (tmp_path / "j.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t3\nq\tb\t0\n")
-    found = read_judge_grades(f"mine={tmp_path / 'j.tsv'}", "trec3")
+    found = read_grades_of_one_judge(f"mine={tmp_path / 'j.tsv'}", "trec3")
     assert (found.name, dict(found.grades), found.usd) == ("mine", {("q", "a"): 5, ("q", "b"): 1}, None)
 
 

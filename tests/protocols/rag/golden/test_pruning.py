@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.grades import make_pruned_rows, prune_to_best_grades
+from embassay.protocols.rag.golden.grades import make_rows_kept_by_pruning, prune_to_best_grades
 
 
 def rows_of(*grades):
@@ -55,7 +55,7 @@ def test_the_order_of_the_rows_does_not_matter(rows):
 
 def test_rows_say_where_the_cut_was():
     """Besides all that they said before."""
-    [row] = make_pruned_rows(
+    [row] = make_rows_kept_by_pruning(
         prune_to_best_grades([{"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0"}]), "t1"
     )
     assert row == {

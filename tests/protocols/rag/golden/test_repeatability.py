@@ -12,14 +12,14 @@ from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
 from embassay.protocols.rag.golden.checks import (
+    JudgedPassageOrder,
     RepeatedJudgements,
-    ShownPassageOrder,
     compare_judgements_with_repeat,
     compute_weighted_kappa,
     count_grade_transitions,
-    count_swapped_pairs,
+    count_swapped_and_all_pairs,
     estimate_grade_agreement,
-    estimate_pair_discordance,
+    estimate_share_of_swapped_pairs,
     repeat_judge_calls,
     sample_keys_across_questions,
 )
@@ -62,7 +62,7 @@ def test_figures_of_grades(pairs):
 def test_swapped_pairs_are_those_of_kendall(orders):
     """tau = 1 - 2 x share."""
     one, other = orders
-    wrong, pairs = count_swapped_pairs(one, other)
+    wrong, pairs = count_swapped_and_all_pairs(one, other)
     places = [np.argsort(order) for order in orders]
     assert 1 - 2 * wrong / pairs == pytest.approx(kendalltau(*places).statistic)
 
@@ -110,7 +110,7 @@ def judged_twice(noise, asked, grades, lists=3):
             own = tuple(p for other, p in asked if other == q)
             for start in range(0, lists):
                 shown = own[start : start + 5]
-                orders.append(ShownPassageOrder(q, shown, (await judge.order(q, shown)).order))
+                orders.append(JudgedPassageOrder(q, shown, (await judge.order(q, shown)).order))
         return first, orders, await repeat_judge_calls(judge, asked, orders)
 
     return asyncio.run(both())
@@ -168,7 +168,9 @@ def test_one_question_alone():
     """Its lists are the sample then; one list alone has no interval."""
     q = Question("q", "")
     shown = tuple(Passage(f"d{i}", "") for i in range(3))
-    one, other = ShownPassageOrder(q, shown, (0, 1, 2)), ShownPassageOrder(q, shown, (2, 1, 0))
-    assert estimate_pair_discordance([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
-    alone = estimate_pair_discordance([(one, (1, 0, 2))])
+    one, other = JudgedPassageOrder(q, shown, (0, 1, 2)), JudgedPassageOrder(q, shown, (2, 1, 0))
+    assert estimate_share_of_swapped_pairs([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(
+        1 / 6
+    )
+    alone = estimate_share_of_swapped_pairs([(one, (1, 0, 2))])
     assert (alone.value, alone.low, alone.n) == (pytest.approx(1 / 3), None, 1)

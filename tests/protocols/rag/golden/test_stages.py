@@ -6,7 +6,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.rag.golden import stages
-from embassay.protocols.rag.golden.stages import STAGES, QueryFolder
+from embassay.protocols.rag.golden.stages import STAGES, SingleQueryFolder
 from embassay.runs.folder import format_json_lines
 
 
@@ -18,7 +18,7 @@ class Copies:
         self.asked = []
 
     def inputs(self, asked):
-        return [stages.make_stage_input(self.run / "in.txt", self.run)]
+        return [stages.hash_stage_input_file(self.run / "in.txt", self.run)]
 
     def do(self, waiting, done):
         for one in waiting:
@@ -32,21 +32,21 @@ class Copies:
 @pytest.fixture
 def queries(tmp_path):
     (tmp_path / "in.txt").write_text("one")
-    return [stages.QueryWithFolder(key, "?", QueryFolder(tmp_path, key)) for key in ("q01", "q02")]
+    return [stages.QueryWithFolder(key, "?", SingleQueryFolder(tmp_path, key)) for key in ("q01", "q02")]
 
 
 def test_a_whole_stage_is_skipped(tmp_path, queries):
     """The second time nothing is asked for, and both queries count as kept."""
-    first = stages.run_stage_where_needed(Copies(tmp_path), queries, "run")
+    first = stages.run_stage_for_unfinished_queries(Copies(tmp_path), queries, "run")
     again = Copies(tmp_path)
-    second = stages.run_stage_where_needed(again, queries, "run")
+    second = stages.run_stage_for_unfinished_queries(again, queries, "run")
     assert (first.done, first.kept) == (("q01", "q02"), ())
     assert (second.done, second.kept, again.asked) == ((), ("q01", "q02"), [])
 
 
 def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
     """Run, query, stage, parameters, counts, inputs and outputs with their SHA-256, and when it ended."""
-    stages.run_stage_where_needed(Copies(tmp_path, c=60), queries, "run-1")
+    stages.run_stage_for_unfinished_queries(Copies(tmp_path, c=60), queries, "run-1")
     said = json.loads(queries[0].folder.manifest("S3").read_text())
     assert (said["run_id"], said["qid"], said["stage"], said["parameters"]) == (
         "run-1",
@@ -76,10 +76,10 @@ def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
 def test_what_is_not_whole_is_done_again(tmp_path, queries, change):
     """And later stages are no longer done, whatever their own manifests say."""
     for stage in STAGES:
-        stages.run_stage_where_needed(Copies(tmp_path, stage), queries, "run")
+        stages.run_stage_for_unfinished_queries(Copies(tmp_path, stage), queries, "run")
     change(tmp_path, queries[0].folder)
     again = Copies(tmp_path)
-    stages.run_stage_where_needed(again, queries, "run")
+    stages.run_stage_for_unfinished_queries(again, queries, "run")
     assert "q01" in again.asked
     assert [queries[0].folder.stage_success_path(stage).exists() for stage in STAGES] == [True] * 3 + [
         False
@@ -88,8 +88,8 @@ def test_what_is_not_whole_is_done_again(tmp_path, queries, change):
 
 def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, queries):
     """A list of another depth must not lie beside the new one."""
-    stages.run_stage_where_needed(Copies(tmp_path), queries, "run")
-    stages.run_stage_where_needed(Copies(tmp_path, k=1), queries, "run")
+    stages.run_stage_for_unfinished_queries(Copies(tmp_path), queries, "run")
+    stages.run_stage_for_unfinished_queries(Copies(tmp_path, k=1), queries, "run")
     assert sorted(path.name for path in queries[0].folder.stage("S3").iterdir()) == [
         "1.txt", "_SUCCESS", "manifest.json",
     ]  # fmt: skip
@@ -98,21 +98,21 @@ def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, que
 def test_what_is_forgotten_is_done_again(tmp_path, queries):
     """That stage and later ones, of which nothing is left; earlier ones stay."""
     for stage in STAGES:
-        stages.run_stage_where_needed(Copies(tmp_path, stage), queries, "run")
+        stages.run_stage_for_unfinished_queries(Copies(tmp_path, stage), queries, "run")
     stages.delete_stages_from(queries[0].folder, "S5")
     left = {path.parent.name for path in queries[0].folder.path.rglob("*") if path.is_file()}
     assert left == {name for stage, name in STAGES.items() if stage < "S5"}
     again = Copies(tmp_path, "S5")
-    stages.run_stage_where_needed(again, queries, "run")
+    stages.run_stage_for_unfinished_queries(again, queries, "run")
     assert again.asked == ["q01"]
 
 
 def test_a_query_that_failed_is_tried_again(tmp_path, queries):
     """It has no _SUCCESS; the others have."""
-    outcome = stages.run_stage_where_needed(Copies(tmp_path, failing=("q02",)), queries, "run")
+    outcome = stages.run_stage_for_unfinished_queries(Copies(tmp_path, failing=("q02",)), queries, "run")
     assert (outcome.done, outcome.failed) == (("q01",), {"q02": "no answer"})
     again = Copies(tmp_path)
-    stages.run_stage_where_needed(again, queries, "run")
+    stages.run_stage_for_unfinished_queries(again, queries, "run")
     assert again.asked == ["q02"]
 
 
@@ -126,10 +126,10 @@ def test_lines_hold_any_text(tmp_path):
 
 def test_a_broken_artefact_names_its_line_and_stage(tmp_path):
     """The mend is to redo the stage."""
-    path = QueryFolder(tmp_path, "q01").scores
+    path = SingleQueryFolder(tmp_path, "q01").scores
     path.parent.mkdir(parents=True)
     path.write_text('{"a": 1}\n{"a":\n')
     with pytest.raises(DataError, match=r"q01.scores.jsonl:2: .*--from-stage S4"):
         stages.read_json_line_rows(path)
     with pytest.raises(DataError, match="--from-stage S4"):
-        stages.make_stage_input(path.with_name("gone.jsonl"), tmp_path)
+        stages.hash_stage_input_file(path.with_name("gone.jsonl"), tmp_path)

@@ -14,9 +14,9 @@ from embassay.protocols.rag.golden.summary import (
     JudgeRepeatability,
 )
 from embassay.protocols.rag.golden.trust import (
+    describe_passages_addressing_judge,
     list_judge_warnings,
-    measure_grade_rank_agreement,
-    note_passages_addressing_judge,
+    measure_grade_agreement_with_fused_rank,
 )
 from embassay.stats import Estimate
 
@@ -70,11 +70,11 @@ class Pool:
 def test_passages_that_a_judge_may_have_obeyed_are_named(attack):
     """Each of these raised all of 8 useless passages to 5 with a real model, defence or not."""
     pool = [f"On boundary layers. {attack}", "On boundary layers of plates."]
-    (note,) = note_passages_addressing_judge([Pool(pool)])
+    (note,) = describe_passages_addressing_judge([Pool(pool)])
     assert "1 passage" in note
     assert "d0" in note
     assert not list(
-        note_passages_addressing_judge(
+        describe_passages_addressing_judge(
             [Pool(pool, grade=2), Pool(pool, grade=None), Pool(pool, is_in_golden_set=False)]
         )
     )
@@ -84,20 +84,22 @@ def test_no_passage_of_the_sample_speaks_to_a_judge():
     """Law, rivers, health: nothing is taken for an instruction."""
     documents = open_dataset("sample").load("documents").data
     assert len(documents.texts) > 40
-    assert not list(note_passages_addressing_judge([Pool(list(documents.texts))]))
+    assert not list(describe_passages_addressing_judge([Pool(list(documents.texts))]))
 
 
 def test_pairs_in_the_order_of_the_search():
     """By hand: of (5, 3), (5, 1), (3, 1) the search has all three; of (1, 5), (1, 1'), (5, 1') one of two."""
-    assert measure_grade_rank_agreement([Asked([5, 3, 1])]) == Estimate(1.0, n=3)
-    found = measure_grade_rank_agreement([Asked([5, 3, 1]), Asked([1, 5, 1])])
+    assert measure_grade_agreement_with_fused_rank([Asked([5, 3, 1])]) == Estimate(1.0, n=3)
+    found = measure_grade_agreement_with_fused_rank([Asked([5, 3, 1]), Asked([1, 5, 1])])
     assert (found.value, found.n) == (4 / 5, 5)
     assert (found.low, found.high) == (0.5, 1.0)
 
 
 def test_what_has_no_grade_or_is_not_done_counts_nothing():
     """One grade for all says nothing of the order, and is no zero."""
-    found = measure_grade_rank_agreement([Asked([4, 4, None]), Asked([5, 1], is_in_golden_set=False)])
+    found = measure_grade_agreement_with_fused_rank(
+        [Asked([4, 4, None]), Asked([5, 1], is_in_golden_set=False)]
+    )
     assert found.value is None
     assert found.reason
 

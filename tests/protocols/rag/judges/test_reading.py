@@ -13,9 +13,9 @@ from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges.chat import (
     CompletedPassageOrder,
     MalformedJudgement,
-    complete_partial_order,
     parse_grade_answer,
     parse_order_answer,
+    parse_partial_order_answer,
 )
 
 GRADES = {
@@ -109,7 +109,7 @@ def test_every_permutation_is_read_as_it_is(order):
     names = make_letter_labels(len(order))
     text = json.dumps({"order": [names[place] for place in order]})
     assert parse_order_answer(text, names) == tuple(order)
-    assert complete_partial_order(text, names) == CompletedPassageOrder(tuple(order))
+    assert parse_partial_order_answer(text, names) == CompletedPassageOrder(tuple(order))
 
 
 @given(st.lists(st.sampled_from([*make_letter_labels(6), "X", ""]), max_size=12))
@@ -120,9 +120,9 @@ def test_a_mended_order_is_a_permutation(said):
     named = list(dict.fromkeys(names.index(label) for label in said if label in names))
     if not named:
         with pytest.raises(MalformedJudgement, match="unknown label"):
-            complete_partial_order(text, names)
+            parse_partial_order_answer(text, names)
         return
-    found = complete_partial_order(text, names)
+    found = parse_partial_order_answer(text, names)
     assert sorted(found.order) == list(range(6))
     assert list(found.order[: len(named)]) == named
     assert list(found.order[len(named) :]) == sorted(set(range(6)) - set(named))
@@ -137,7 +137,7 @@ def test_no_answer_breaks_the_reader(text):
     with suppress(MalformedJudgement):
         assert sorted(parse_order_answer(text, make_letter_labels(3))) == [0, 1, 2]
     with suppress(MalformedJudgement):
-        assert sorted(complete_partial_order(text, make_letter_labels(3)).order) == [0, 1, 2]
+        assert sorted(parse_partial_order_answer(text, make_letter_labels(3)).order) == [0, 1, 2]
 
 
 @given(st.integers(1, 700))

@@ -13,10 +13,10 @@ from embassay.protocols.rag.probes.resampling import (
     GAIN,
     NDCG,
     RECALL,
-    count_grades,
+    count_passage_grades_per_query,
+    find_positions_of_first_passages,
     look_up_grades_at_ranks,
     measure_retrieval_metrics,
-    retrieve_first_passages,
 )
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -26,7 +26,9 @@ from embassay.text import open_tokenizer
 def test_values_are_those_of_the_measures(grades: np.ndarray, retrieved: int) -> None:
     indices = np.full((2, 10), -1)
     indices[:, : min(10, retrieved)] = np.arange(14)[::-1][: min(10, retrieved)]
-    found = measure_retrieval_metrics(count_grades(grades), look_up_grades_at_ranks(grades, indices))
+    found = measure_retrieval_metrics(
+        count_passage_grades_per_query(grades), look_up_grades_at_ranks(grades, indices)
+    )
     for query in range(2):
         pool = {str(place): int(grade) for place, grade in enumerate(grades[query])}
         run = [str(place) for place in indices[query] if place >= 0]
@@ -38,7 +40,7 @@ def test_values_are_those_of_the_measures(grades: np.ndarray, retrieved: int) ->
 
 def test_each_distinct_query_is_searched_for_once() -> None:
     system = open_system("bm25", tokenizer=open_tokenizer("words"))
-    found = retrieve_first_passages(system, ["tides", "ants", "tides"], ["of ants", "of tides"])
+    found = find_positions_of_first_passages(system, ["tides", "ants", "tides"], ["of ants", "of tides"])
     assert found.shape == (3, 10)
     assert found[:, 0].tolist() == [1, 0, 1]
     assert (found[:, 2:] == -1).all()

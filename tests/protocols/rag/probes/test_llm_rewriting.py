@@ -11,7 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.report.rag.probes import probe_view
+from embassay.report.rag.probes import iterate_probe_terminal_blocks
 from report.pages import printed
 from stub import StubServer
 from stub.wire import Problem
@@ -64,7 +64,7 @@ def test_what_failed_is_asked_for_again_and_its_cells_are_done_again(tmp_path: P
         assert all(cell["counts"]["rewritings_missing"] > 0 for cell in first.manifest["cells"])
         lost = first.results.filter(pl.col("reason").str.contains("queries could not be rewritten"))
         assert lost.height > 0
-        shown = " ".join(printed(probe_view(tmp_path / "run")).split())
+        shown = " ".join(printed(iterate_probe_terminal_blocks(tmp_path / "run")).split())
         assert "could not be rewritten by" in shown
         broken[0] = False
         second = probe(tmp_path / "run", server)

@@ -80,14 +80,15 @@ def test_links_of_means_correlate_conditions() -> None:
     noise = np.random.default_rng(2).normal(size=(6, 80))
     x = np.arange(6.0)[:, None] + noise
     y = 2 * np.arange(6.0)[:, None] + noise[::-1]
-    spearman, pearson = context().correlate_over_conditions(x, y, ("a", "b"), "all")
+    spearman, pearson = context().correlate_means_over_conditions(x, y, ("a", "b"), "all")
     assert spearman.n == 6
     assert spearman.value == pytest.approx(1)
     assert pearson.value is not None
     assert pearson.value > 0.98
     lost = np.where(np.arange(80) < 80, np.nan, x)
     assert (
-        context().correlate_over_conditions(lost, y, ("a", "b"), "all")[0].reason == "no query has all values"
+        context().correlate_means_over_conditions(lost, y, ("a", "b"), "all")[0].reason
+        == "no query has all values"
     )
 
 

@@ -11,14 +11,18 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.bundles import AuthorName, open_authors_and_topics
+from embassay.protocols.rag.probes.bundles import AuthorName, make_or_read_authors_and_topics
 from embassay.protocols.rag.probes.options import NoiseRequest
-from embassay.protocols.rag.probes.questions import NoiseQuestions, load_dataset_questions
-from embassay.protocols.rag.probes.signatures import AuthorSignatures, draw_author_signatures, sign_collection
+from embassay.protocols.rag.probes.questions import NoiseQuestions, load_noise_probe_questions
+from embassay.protocols.rag.probes.signatures import (
+    AuthorSignatures,
+    add_author_signatures_to_collection,
+    assign_authors_to_questions,
+)
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 ALICE, BOB = AuthorName("Alice", "Dupont"), AuthorName("Bob", "Hill")
-PEOPLE = open_authors_and_topics("en").people
+PEOPLE = make_or_read_authors_and_topics("en").people
 
 
 def collection(corpus: tuple[str, ...], *relevant: set[int]) -> NoiseQuestions:
@@ -51,7 +55,7 @@ SIGNED = AuthorSignatures((ALICE,), (ALICE, BOB), (ALICE, AuthorName("Alice", "F
 )  # fmt: skip
 def test_what_ablations_write(condition: str, query: str, first: str, second: str) -> None:
     """As in the bundles, with the rest of a passage behind its author."""
-    written = sign_collection(TIDES, SIGNED, condition, 12345)
+    written = add_author_signatures_to_collection(TIDES, SIGNED, condition, 12345)
     assert written.queries == (f"{query}Why does the tide turn in port 0?",)
     assert written.passages[0] == first
     assert written.passages[1].endswith(second)
@@ -59,26 +63,30 @@ def test_what_ablations_write(condition: str, query: str, first: str, second: st
 
 def test_a_passage_without_text_is_not_signed() -> None:
     empty = collection(("The tide turns.", " "), {0})
-    assert sign_collection(empty, SIGNED, "base", 1).passages[1] == " "
+    assert add_author_signatures_to_collection(empty, SIGNED, "base", 1).passages[1] == " "
 
 
 def test_questions_with_a_common_passage_ask_for_one_author() -> None:
     """Their author signs what is relevant to any of them, and others may sign the rest."""
     corpus = tuple(f"Passage {place} on tides." for place in range(40))
     posed = collection(corpus, *({place, place + 1} if place == 0 else {place} for place in range(12)))
-    drawn = draw_author_signatures(posed, PEOPLE, 7)
+    drawn = assign_authors_to_questions(posed, PEOPLE, 7)
     assert drawn.authors[0] == drawn.authors[1] != drawn.authors[2]
     for author, grades in zip(drawn.authors, posed.grades, strict=True):
         assert all(drawn.signers[place] == author for place in grades)
     assert len(set(drawn.signers[13:])) > 10
-    assert drawn == draw_author_signatures(posed, PEOPLE, 7) != draw_author_signatures(posed, PEOPLE, 8)
+    assert (
+        drawn
+        == assign_authors_to_questions(posed, PEOPLE, 7)
+        != assign_authors_to_questions(posed, PEOPLE, 8)
+    )
 
 
 def test_rivals_are_signed_by_a_near_miss_and_right_passages_are_not() -> None:
     from rapidfuzz.distance import Levenshtein
 
     corpus = tuple(f"The tide in port {place}." for place in range(30))
-    drawn = draw_author_signatures(collection(corpus, {0}), PEOPLE, 7)
+    drawn = assign_authors_to_questions(collection(corpus, {0}), PEOPLE, 7)
     assert drawn.near_signers[0] == drawn.signers[0] == drawn.authors[0]
     distances = {
         Levenshtein.distance(drawn.authors[0].name, person.name) for person in drawn.near_signers[1:]
@@ -159,6 +167,6 @@ def test_judgements_of_own_data_are_read_by_what_they_can_mean(
     request = NoiseRequest(("wordllama",), datasets=(str(folder),), langs=("en",), reference="passage")
     if grades is None:
         with pytest.raises(DataError, match="--grades"):
-            load_dataset_questions(request, str(folder), "en")
+            load_noise_probe_questions(request, str(folder), "en")
         return
-    assert load_dataset_questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)
+    assert load_noise_probe_questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.probes.resampling import compare_text_pairs
+from embassay.protocols.rag.probes.resampling import compute_text_pair_similarities
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -49,7 +49,7 @@ places = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, m
 def test_equal_pairs_are_compared_once(pairs: list[tuple[int, int]]) -> None:
     system = Unsteady()
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
-    found = compare_text_pairs(system, "abcd", "wxyz", left, right)  # type: ignore[arg-type]
+    found = compute_text_pair_similarities(system, "abcd", "wxyz", left, right)  # type: ignore[arg-type]
     by_pair: dict[tuple[int, int], float] = {}
     for pair, value in zip(pairs, found.tolist(), strict=True):
         assert by_pair.setdefault(pair, value) == value
@@ -58,7 +58,7 @@ def test_equal_pairs_are_compared_once(pairs: list[tuple[int, int]]) -> None:
 
 def test_the_last_axis_holds_the_candidates_of_a_query() -> None:
     left, right = np.array([[0, 1]]), np.array([[[0, 1], [1, 0]]])
-    found = compare_text_pairs(
+    found = compute_text_pair_similarities(
         open_system("jaccard", tokenizer=open_tokenizer("words")), ["a b", "c"], ["a b", "c d"], left, right
     )
     assert found.shape == (1, 2, 2)
@@ -67,6 +67,8 @@ def test_the_last_axis_holds_the_candidates_of_a_query() -> None:
 
 def test_encoders_are_told_roles_and_cosines_are_exact() -> None:
     system = Told()
-    found = compare_text_pairs(system, ["aa"], ["b", ""], np.array([0, 0]), np.array([0, 1]), "query")  # type: ignore[arg-type]
+    found = compute_text_pair_similarities(
+        system, ["aa"], ["b", ""], np.array([0, 0]), np.array([0, 1]), "query"
+    )  # type: ignore[arg-type]
     assert [role for role, _ in system.roles] == ["query", "query"]
     assert found == pytest.approx([3 / np.sqrt(10), 1 / np.sqrt(5)], abs=1e-6)

@@ -12,8 +12,8 @@ from embassay.cli.main import build_app_with_commands
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.tail import (
     RecallTailRequest,
-    compare_with_exact_lists,
-    measure_recall_tails,
+    compare_index_recall_tails,
+    compute_recall_of_exact_lists,
 )
 
 
@@ -49,7 +49,7 @@ def planted(tmp_path: Path) -> tuple[str, str, str]:
 def test_a_mean_that_hides_questions_is_named(tmp_path: Path) -> None:
     """Mean .8, least .05: the questions behind it are named, and the tag that they share."""
     run, exact, queries = planted(tmp_path)
-    tails = measure_recall_tails(RecallTailRequest((run,), exact, 20, queries=queries))
+    tails = compare_index_recall_tails(RecallTailRequest((run,), exact, 20, queries=queries))
     every, rare, usual = tails.tails
     assert (every.mean, every.least, every.n, every.bad) == (pytest.approx(0.8), 0.05, 20, 3)
     assert every.p5 == 0.05
@@ -66,11 +66,11 @@ def test_ties_missing_lists_and_short_lists(tmp_path: Path) -> None:
     passages for is compared on these."""
     exact = {"q": [("a", 3.0), ("b", 2.0), ("c", 2.0)], "r": [("a", 1.0)], "s": [("a", 1.0)]}
     found = {"q": [("a", 0.9), ("c", 0.8)], "r": [("z", 0.9), ("a", 0.5)]}
-    assert compare_with_exact_lists(found, exact, 2) == {"q": 1.0, "r": 1.0, "s": 0.0}
-    assert compare_with_exact_lists(found, exact, 1) == {"q": 1.0, "r": 0.0, "s": 0.0}
+    assert compute_recall_of_exact_lists(found, exact, 2) == {"q": 1.0, "r": 1.0, "s": 0.0}
+    assert compute_recall_of_exact_lists(found, exact, 1) == {"q": 1.0, "r": 0.0, "s": 0.0}
     run = write_run(tmp_path / "r.trec", {"q": ["a"], "extra": ["b"]})
     whole = write_run(tmp_path / "e.trec", {"q": ["a", "b"], "s": ["a"]})
-    tails = measure_recall_tails(RecallTailRequest((f"mine={run}",), whole, 2))
+    tails = compare_index_recall_tails(RecallTailRequest((f"mine={run}",), whole, 2))
     assert tails.tails[0].missing == 1
     assert tails.tails[0].mean == 0.25
     assert len(tails.notes) == 3
@@ -89,7 +89,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert plain["tails"] == kept["tails"]
     strange = write_run(tmp_path / "strange.trec", {"x": ["a"]})
     with pytest.raises(DataError, match="no question in common with the exact search"):
-        measure_recall_tails(RecallTailRequest((strange,), exact))
+        compare_index_recall_tails(RecallTailRequest((strange,), exact))
     for wrong in ({"cutoff": 0}, {"floor": 0.0}):
         with pytest.raises(UsageError):
             RecallTailRequest((run,), exact, **wrong)  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ from embassay.protocols.rag.probes.twins import (
     CHANGES,
     STATUS,
     NearDuplicateGroups,
-    copy_as_print_version,
-    make_version_twins,
-    negate_sentence,
-    reverse_status_word,
+    make_copy_with_print_version_line,
+    make_old_versions_and_copies,
+    make_text_with_reversed_status,
+    negate_first_negatable_sentence,
 )
-from embassay.protocols.rag.probes.versions import REMEDIES, apply_duplicate_remedy
+from embassay.protocols.rag.probes.versions import REMEDIES, apply_duplicate_remedy_to_ranking
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.folder import RunFolder
 
@@ -47,7 +47,7 @@ def data() -> RetrievalSet:
 
 def test_twins_differ_in_one_thing(data: RetrievalSet) -> None:
     """Every kind of change comes in, as often as the others; each passage has one twin, each question its own."""
-    twins, left = make_version_twins(data, 100, 2, seed=1, lang="en")
+    twins, left = make_old_versions_and_copies(data, 100, 2, seed=1, lang="en")
     assert left == 1
     assert sorted(twin.current for twin in twins) == list(range(8))
     assert sorted(twin.change for twin in twins) == sorted(CHANGES * 2)
@@ -58,23 +58,32 @@ def test_twins_differ_in_one_thing(data: RetrievalSet) -> None:
             assert after == [*before[:4], "not", *before[4:]]
         else:
             assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
-        assert twin.copies == (copy_as_print_version(text, 1), copy_as_print_version(text, 2))
-    assert make_version_twins(data, 3, 2, seed=1, lang="en")[0] == twins[:3]
+        assert twin.copies == (
+            make_copy_with_print_version_line(text, 1),
+            make_copy_with_print_version_line(text, 2),
+        )
+    assert make_old_versions_and_copies(data, 3, 2, seed=1, lang="en")[0] == twins[:3]
 
 
 def test_status_and_negation() -> None:
     """Words of status turn round, in pairs; a text without any, or in a language without rules, stays."""
     assert all(STATUS[STATUS[word]] == word for word in STATUS)
-    assert reverse_status_word("Reactive powder.") is None
-    assert reverse_status_word("It is inactive, and open.") == "It is active, and open."
-    assert negate_sentence("A list of names. It was long.") == "A list of names. It was not long."
-    assert negate_sentence("Names, and no more") is None
+    assert make_text_with_reversed_status("Reactive powder.") is None
+    assert make_text_with_reversed_status("It is inactive, and open.") == "It is active, and open."
+    assert (
+        negate_first_negatable_sentence("A list of names. It was long.")
+        == "A list of names. It was not long."
+    )
+    assert negate_first_negatable_sentence("Names, and no more") is None
 
 
 def test_remedies_on_a_list() -> None:
     """By hand: 1 and 9 are versions of one passage, 9 the old; 4 stands alone."""
     groups = [0, 1, 0]
-    left = {remedy: apply_duplicate_remedy([9, 4, 1], groups, remedy, originals=5) for remedy in REMEDIES}
+    left = {
+        remedy: apply_duplicate_remedy_to_ranking([9, 4, 1], groups, remedy, originals=5)
+        for remedy in REMEDIES
+    }
     assert left == {"": [9, 4, 1], "recency": [1, 4, 9], "deduplicated": [9, 4], "both": [1, 4]}
 
 

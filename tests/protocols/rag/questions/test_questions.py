@@ -22,15 +22,18 @@ from embassay.document.blocks import convert_sentence_to_text
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.questions.checks import (
-    find_longest_shared_run,
     find_question_fault,
     find_quotation_span,
     is_copy_of_passage,
+    measure_longest_shared_run,
     mistype_question,
 )
-from embassay.protocols.questions.drafts import _find_quotation, find_near_duplicate_texts
+from embassay.protocols.questions.drafts import (
+    _find_quotation_span_in_body,
+    find_positions_of_near_duplicates,
+)
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
-from embassay.protocols.rag.questions.protocol import QuestionSetAttempt, questions
+from embassay.protocols.rag.questions.protocol import QuestionSetProtocol, questions
 from embassay.report.rag.questions import describe_questions_verdict
 from stub.asking import PLANTED, asking
 from stub.chat import Reply, Turn
@@ -141,9 +144,9 @@ def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: P
 
 
 def _placed(corpus: Path) -> tuple[PlacedPassage, ...]:
-    from embassay.data.documents import read_passages_with_origin
+    from embassay.data.documents import read_corpus_passages_with_origin
 
-    return read_passages_with_origin(open_dataset(str(corpus)))
+    return read_corpus_passages_with_origin(open_dataset(str(corpus)))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +204,7 @@ def test_nothing_is_asked_twice(corpus: Path, tmp_path: Path) -> None:
         questions(corpus, out=tmp_path / "run", **given)
         assert stub.requests.total() - first == 2  # one draft: written and checked
         assert (run.path / "export" / "queries.jsonl").read_bytes() == exported
-        foreseen = QuestionSetAttempt().forecast_request_cost(
+        foreseen = QuestionSetProtocol().forecast_run_cost(
             QuestionsRequest(str(corpus), **{k: v for k, v in given.items() if k != "cache"}), out=run.path
         )
         assert sum(one.requests or 0 for one in foreseen.cells) == 0
@@ -217,7 +220,7 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
     with StubServer(chat=asking()) as stub:
         priced = llm(stub, "&price=100&price_output=100&concurrency=1")
         request = QuestionsRequest(str(corpus), priced, kinds=("fact",), options=QuestionsOptions(n=8))
-        usd = QuestionSetAttempt().forecast_request_cost(request).usd
+        usd = QuestionSetProtocol().forecast_run_cost(request).usd
         assert usd is not None
         with pytest.raises(BudgetExceeded):
             questions(
@@ -276,7 +279,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
         priced = llm(stub, "&price=1000&price_output=4000")
         given: dict[str, Any] = {"kinds": ("fact", "typo"), "options": QuestionsOptions(n=100, near=1.0)}
         request = QuestionsRequest(str(folder), priced, **given)
-        before = QuestionSetAttempt().forecast_request_cost(request)
+        before = QuestionSetProtocol().forecast_run_cost(request)
         run = questions(folder, out=tmp_path / "run", llm=priced, listener=hearing, **given)
         asked = stub.requests.total()
     spent = run.manifest["spent"]["usd"]
@@ -294,7 +297,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
     assert any("every first draft" in note for note in before.notes)
     kept = (run.path / "drafts.jsonl").read_text().splitlines(keepends=True)
     (run.path / "drafts.jsonl").write_text("".join(kept[:100]))
-    after = QuestionSetAttempt().forecast_request_cost(request, out=run.path)
+    after = QuestionSetProtocol().forecast_run_cost(request, out=run.path)
     there = [json.loads(line) for line in kept[:100]]
     calls = sum(
         one["attempts"] + sum(o in ("kept", "not answerable") for o in (*one["rejected"], one["outcome"]))
@@ -377,7 +380,7 @@ def test_checks_that_need_no_model(question: str, kind: str, outcome: str | None
 
 
 def test_runs_of_words_and_spans() -> None:
-    assert find_longest_shared_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
+    assert measure_longest_shared_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
     assert is_copy_of_passage("one two three four five six", "x one two three four five six y", "fact", 1.0)
     assert find_quotation_span("It  burns\noil.", "“Burns oil …”") == (4, 13)
     assert find_quotation_span("It burns oil.", "gas") is None
@@ -410,8 +413,8 @@ def test_near_repeats_keep_the_first() -> None:
         "How long does a refund take now?",
         "Why?",
     ]
-    assert find_near_duplicate_texts(texts, 0.6) == [1, 2]
-    assert find_near_duplicate_texts(texts, 1.0) == [1]
+    assert find_positions_of_near_duplicates(texts, 0.6) == [1, 2]
+    assert find_positions_of_near_duplicates(texts, 1.0) == [1]
 
 
 @pytest.mark.parametrize(
@@ -426,7 +429,7 @@ def test_near_repeats_keep_the_first() -> None:
 def test_a_quotation_of_what_was_shown(evidence: str, body: str | None) -> None:
     """Title and body are shown as one: a quotation may begin in the title, and its rest is in the body."""
     passage = replace(PASSAGE, title="All about Engines")
-    place = _find_quotation(passage, evidence)
+    place = _find_quotation_span_in_body(passage, evidence)
     assert (passage.body[slice(*place)] if place else None) == body
 
 

@@ -14,8 +14,8 @@ from embassay.protocols.rag.ranking.reliability import (
     count_contradictions_and_circles,
     estimate_judge_noise,
     estimate_place_gains,
-    fit_score_posteriors,
-    list_judge_notes,
+    fit_item_score_posteriors,
+    list_notes_on_judge_position_bias,
 )
 
 
@@ -97,7 +97,7 @@ def test_nothing_judged() -> None:
         assert (found.pairs, found.share, found.triads, found.circular) == (0, None, 0, None)
         assert estimate_place_gains(queries) is None
         assert estimate_judge_noise(queries) is None
-        assert list_judge_notes(queries) == ()
+        assert list_notes_on_judge_position_bias(queries) == ()
     assert count_candidate_exposure([]) is None
 
 
@@ -181,11 +181,13 @@ def test_too_few_answers_say_nothing_of_noise() -> None:
 
 def test_notes_are_sentences() -> None:
     """A favour that is sure is named, one that is not is said not to be seen."""
-    favour, circles, shown = list_judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
+    favour, circles, shown = list_notes_on_judge_position_bias(
+        [answers(seed, noise=0.5, bias=0.6) for seed in range(5)]
+    )
     assert favour.startswith("The judge favours passages shown first: passages shown first rank +")
     assert "form a cycle" in circles
     assert shown.startswith("Passages were shown ")
-    assert list_judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
+    assert list_notes_on_judge_position_bias([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
         "No position bias is"
     )
 
@@ -196,7 +198,7 @@ def test_plackett_luce_fits_are_at_the_mode() -> None:
     judged = answers(3, n=8, calls=30)
     orders = np.array([call.order for call in judged.calls])
     means, precisions = np.zeros((2, 8)), np.array([1.0, 0.01])
-    found = fit_score_posteriors(orders, means, precisions)
+    found = fit_item_score_posteriors(orders, means, precisions)
 
     def log_posterior(scores: NDArray[np.float64], point: int) -> float:
         total = 0.0

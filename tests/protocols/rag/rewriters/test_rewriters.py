@@ -17,7 +17,7 @@ from embassay.protocols.rag.rewriters import (
     parse_rewriting,
 )
 from embassay.runs.store import CachedChatModel
-from embassay.systems.chat.answers import UnfitAnswer
+from embassay.systems.chat.answers import UnfitAnswerError
 from stub import StubServer
 from stub.said import Model
 
@@ -62,7 +62,7 @@ def test_by_name():
 )
 def test_what_is_no_answer(answer, why):
     """Nothing is guessed: an answer is one object with one short text."""
-    with pytest.raises(UnfitAnswer, match=why):
+    with pytest.raises(UnfitAnswerError, match=why):
         parse_rewriting(answer, ASKED.text)
 
 

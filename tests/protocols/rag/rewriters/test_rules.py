@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.rag.rewriters import (
-    load_rewriting_phrases,
-    parse_phrase_file,
+    load_question_phrase_patterns,
+    parse_phrase_patterns_by_part,
     rewrite_by_rules,
 )
 
@@ -156,8 +156,8 @@ def test_long_texts_take_no_longer_than_they_should() -> None:
 def test_the_files_of_phrases() -> None:
     """Every phrase compiles by itself, and a language is told by its common words."""
     for language in ("english", "french"):
-        load_rewriting_phrases(language)
-    assert parse_phrase_file("# no\nA = x\n[p]  what\n{A}{2}\n") == {"p": ["x{2}"]}
+        load_question_phrase_patterns(language)
+    assert parse_phrase_patterns_by_part("# no\nA = x\n[p]  what\n{A}{2}\n") == {"p": ["x{2}"]}
 
 
 @pytest.mark.shared

@@ -17,12 +17,12 @@ from embassay.protocols.compare import compare_systems
 from embassay.protocols.gate import judge_against_baseline
 from embassay.protocols.rag.scoring.correction import (
     CorrectedRunEstimate,
-    _forecast_label_gains,
+    _forecast_labels_to_decide_differences,
     read_judge_corrections,
 )
 from embassay.protocols.rag.scoring.score import read_scoring_record
 from embassay.protocols.rag.scoring.tables import build_score_tables
-from embassay.protocols.run_values import read_run_values
+from embassay.protocols.run_values import read_comparable_run
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
@@ -287,7 +287,7 @@ def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
         )
         for other in ("b", "c")
     ]
-    found = list(_forecast_label_gains(rows, "nDCG@5", 8.0))
+    found = list(_forecast_labels_to_decide_differences(rows, "nDCG@5", 8.0))
     assert len({one.other for one in found}) == open_
     assert all(0 <= one.chance <= 1 for one in found)
 
@@ -388,7 +388,7 @@ def test_a_gate_of_corrected_runs_tests_the_corrected_values(tmp_path) -> None:
         tmp_path / "scored", no_worse_than=tmp_path / "scored", measures=["nDCG@5"], systems=["good"]
     ).verdicts
     [standing] = [
-        one for one in read_run_values(tmp_path / "scored").standings
+        one for one in read_comparable_run(tmp_path / "scored").standings
         if (one.system, one.place[2]) == ("good", "nDCG@5")
     ]  # fmt: skip
     value = next(
@@ -411,7 +411,7 @@ def test_two_corrected_scorings_are_compared_and_gated_alike(tmp_path) -> None:
     many, _ = scored(
         tmp_path, noisy(0.6), more, measures=["nDCG@5"], name="many", runs={"good": RUNS["poor"]}
     )
-    now, base = (read_run_values(tmp_path / name) for name in ("many", "few"))
+    now, base = (read_comparable_run(tmp_path / name) for name in ("many", "few"))
     assert not now.ungraded
     [one] = compare_systems(now, "good", "good", base).contrasts
     first, second = many.record.value("good", "nDCG@5"), few.record.value("good", "nDCG@5")

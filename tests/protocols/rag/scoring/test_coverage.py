@@ -12,7 +12,7 @@ import pytest
 from embassay.protocols.rag.scoring.quantities import ResampledQuantity, compute_quantity_interval
 from embassay.stats import clear_lead, freedom_of_units, percentile_interval, resample_means, t_test
 from embassay.stats.intervals import count_items_to_decide, t_quantile
-from embassay.stats.ranks import correct_p_values_by_holm, run_paired_test
+from embassay.stats.ranks import correct_p_values_by_holm, run_test_of_system_pair
 from embassay.stats.resampling import count_effective_groups
 from protocols.rag.scoring.populations import Population, made, of_xquad
 
@@ -42,7 +42,7 @@ def _held(population: Population, n: int, draws: int) -> dict[str, float]:
         apart = (population.values[0, rows] - population.values[1, rows]) * sign
         replicates = resample_means(apart, n_resamples=RESAMPLES, rng=rng, groups=groups)[:, 0]
         free = freedom_of_units(units)
-        alarms += run_paired_test(0, 1, float(apart.mean()), replicates, free, scale=1.0).p < 0.05
+        alarms += run_test_of_system_pair(0, 1, float(apart.mean()), replicates, free, scale=1.0).p < 0.05
     given = max(1, draws - none)
     return {"held": held / given, "plain": plain / draws, "none": none / draws, "alarms": alarms / draws}
 
@@ -125,7 +125,8 @@ def _words(population: Population, n: int, draws: int) -> dict[str, tuple[int, i
             (a, b, float(means[order[a]] - means[order[b]])) for a, b in combinations(range(len(order)), 2)
         ]
         tests = [
-            run_paired_test(a, b, gap, replicates[a] - replicates[b], free, scale=1.0) for a, b, gap in gaps
+            run_test_of_system_pair(a, b, gap, replicates[a] - replicates[b], free, scale=1.0)
+            for a, b, gap in gaps
         ]
         adjusted = correct_p_values_by_holm([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
         alone = all(p < 0.05 for p, (a, _, _) in zip(adjusted, gaps, strict=True) if a == 0)

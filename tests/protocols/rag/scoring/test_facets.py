@@ -11,7 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.scoring.facets import read_facets
+from embassay.protocols.rag.scoring.facets import read_judged_facets
 
 QRELS = {
     "q1": {"a": 5, "b": 4, "c": 4, "e": 5},
@@ -137,19 +137,19 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "facets.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=why):
-        read_facets(path, {})
+        read_judged_facets(path, {})
 
 
 def test_columns_are_told_and_mapped(tmp_path: Path) -> None:
     path = as_csv(tmp_path, ROWS, "query_id,doc_id,nugget")
     with pytest.raises(DataError, match="facet"):
-        read_facets(path, {})
-    assert len(read_facets(path, {"facet": "nugget"}).lines) == len(ROWS)
+        read_judged_facets(path, {})
+    assert len(read_judged_facets(path, {"facet": "nugget"}).lines) == len(ROWS)
     path.write_text("query_id,doc_id,facet,relevance\nq1,a,x,0\nq1,a,y,1\nq1,b,y,\n", encoding="utf-8")
-    assert (read_facets(path, {}).worthless, len(read_facets(path, {}).lines)) == (1, 2)
+    assert (read_judged_facets(path, {}).worthless, len(read_judged_facets(path, {}).lines)) == (1, 2)
     path.write_text("query_id,doc_id,facet,relevance\nq1,a,x,much\n", encoding="utf-8")
     with pytest.raises(DataError, match="not a number"):
-        read_facets(path, {})
+        read_judged_facets(path, {})
 
 
 def test_what_needs_facets_says_so(tmp_path: Path) -> None:

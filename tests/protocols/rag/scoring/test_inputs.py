@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import embassay as eb
-from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
@@ -45,7 +45,7 @@ def test_grade_maps(
     tmp_path: Path, values: tuple[object, ...], grades: str | None, counts: tuple[int, ...]
 ) -> None:
     """Values of the file become grades from 1 to 5; what a map drops is counted."""
-    found = map_judgement_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
+    found = map_judgement_grades(read_qrels_entries(qrels_file(tmp_path, *values)), grades)
     assert count_documents_by_grade(found.frame["grade"].to_numpy()) == counts
     assert found.dropped == len(values) - sum(counts)
 
@@ -73,7 +73,7 @@ def test_values_outside_the_map(
 ) -> None:
     """The first line with such a value, and a map that fits all of them."""
     with pytest.raises(DataError, match=f"qrels.trec.*{says}"):
-        map_judgement_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
+        map_judgement_grades(read_qrels_entries(qrels_file(tmp_path, *values)), grades)
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_judged_twice(tmp_path: Path) -> None:
     """Alike it is counted and taken once, differently it is an error with its line."""
     path = tmp_path / "q.trec"
     path.write_text("q 0 a 5\nq 0 b 1\nq 0 a 5\n")
-    found = map_judgement_grades(read_qrels(path), None)
+    found = map_judgement_grades(read_qrels_entries(path), None)
     assert (found.frame.rows(), found.repeated) == ([("q", "a", 5), ("q", "b", 1)], 1)
     path.write_text("q 0 a 5\nq 0 b 1\n\nq 0 a 4\n")
     with pytest.raises(
         DataError,
         match=r"q.trec:4: query 'q' and document 'a' have two different judgements.*expected 5.*found 4",
     ):
-        map_judgement_grades(read_qrels(path), None)
+        map_judgement_grades(read_qrels_entries(path), None)
 
 
 def test_runs_without_a_judged_query() -> None:

@@ -241,11 +241,18 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
 
 def test_evidence_in_words() -> None:
     """An interval follows its number; %PROC is a percentage."""
-    from embassay.protocols.rag.scoring.conclusions import format_cited_number
+    from embassay.protocols.rag.scoring.conclusions import format_number_with_interval
 
-    assert format_cited_number(NumberInSentence(0.5, 0.4, 0.6, what="PROC@10")) == "0.500 (0.400–0.600)"
-    assert format_cited_number(NumberInSentence(0.5, 0.4, 0.6, what="%PROC@10")) == "50.0% (40.0–60.0%)"
-    assert format_cited_number(NumberInSentence(-0.5, -0.6, 0.1, what="gain")) == "−0.500 (−0.600 to 0.100)"
+    assert (
+        format_number_with_interval(NumberInSentence(0.5, 0.4, 0.6, what="PROC@10")) == "0.500 (0.400–0.600)"
+    )
+    assert (
+        format_number_with_interval(NumberInSentence(0.5, 0.4, 0.6, what="%PROC@10")) == "50.0% (40.0–60.0%)"
+    )
+    assert (
+        format_number_with_interval(NumberInSentence(-0.5, -0.6, 0.1, what="gain"))
+        == "−0.500 (−0.600 to 0.100)"
+    )
 
 
 def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:

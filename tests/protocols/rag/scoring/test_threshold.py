@@ -14,8 +14,8 @@ import pytest
 from embassay import calibration
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
-from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
-from embassay.protocols.rag.scoring.threshold import calibrate_run_scores
+from embassay.protocols.rag.scoring.options import RetrievalScoreCalibrationRequest, ScoreRequest
+from embassay.protocols.rag.scoring.threshold import calibrate_run_scores_into_folder
 from embassay.report.record import read_run_record
 from embassay.runs.folder import RunFolder
 
@@ -38,9 +38,9 @@ def files(tmp_path: Path) -> ScoreRequest:
 
 def test_calibrate_runs_separates_answered_questions(files: ScoreRequest, tmp_path: Path) -> None:
     """The saved curve lies between the two kinds of scores, and the manifest says of which run and judgements."""
-    request = RunCalibrationRequest(files, options=CalibrationOptions(resamples=50))
+    request = RetrievalScoreCalibrationRequest(files, options=CalibrationOptions(resamples=50))
     assert request.cutoff == 10
-    run = calibrate_run_scores(request, tmp_path / "run")
+    run = calibrate_run_scores_into_folder(request, tmp_path / "run")
     curve = calibration(run.path / "calibrations" / "engine--qrels.json")
     assert 0 < curve.threshold() < 4
     folder = RunFolder(run.path)
@@ -53,20 +53,20 @@ def test_calibrate_runs_separates_answered_questions(files: ScoreRequest, tmp_pa
     assert (dataset["name"], dataset["source"]) == ("qrels", files.qrels)
     assert dataset["tasks"]["answers"]["n"] == 121
     assert manifest["cells"][0]["counts"] == {"queries": 120, "missing": 1}
-    again = calibrate_run_scores(request, tmp_path / "run")
+    again = calibrate_run_scores_into_folder(request, tmp_path / "run")
     assert [row.as_dict() for row in RunFolder(again.path).read_results()] == rows
 
 
 def test_calibrate_runs_needs_evidence_within_reach(files: ScoreRequest, tmp_path: Path) -> None:
     """Of one passage the evidence is never found: no curve, and the reason. Other arguments are another run."""
-    run = calibrate_run_scores(RunCalibrationRequest(files, 1), tmp_path / "run")
+    run = calibrate_run_scores_into_folder(RetrievalScoreCalibrationRequest(files, 1), tmp_path / "run")
     [reason] = {row.reason for row in RunFolder(run.path).read_results()}
     assert "0 queries have evidence" in reason
     assert not (run.path / "calibrations").exists()
     with pytest.raises(UsageError, match="other arguments"):
-        calibrate_run_scores(RunCalibrationRequest(files, 2), tmp_path / "run")
+        calibrate_run_scores_into_folder(RetrievalScoreCalibrationRequest(files, 2), tmp_path / "run")
     with pytest.raises(UsageError, match="-k is 0"):
-        RunCalibrationRequest(files, 0)
+        RetrievalScoreCalibrationRequest(files, 0)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_numbers_made_from_ranks_are_no_scores(
         for query in range(120)
     ]
     path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
-    request = RunCalibrationRequest(replace(files, runs=(str(path),)))
+    request = RetrievalScoreCalibrationRequest(replace(files, runs=(str(path),)))
     with pytest.raises(DataError, match="no scores to set a threshold on"):
-        calibrate_run_scores(request, tmp_path / "run")
+        calibrate_run_scores_into_folder(request, tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
@@ -131,8 +131,8 @@ def test_silence_by_kind_of_question(files: ScoreRequest, tmp_path: Path) -> Non
     """Planted: far ones lie below all others, near ones where the evidence is. One has a threshold, the other none."""
     asked, no_answer, reranked = with_unanswerable(files, tmp_path, near=4.0)
     options = CalibrationOptions(resamples=50)
-    run = calibrate_run_scores(
-        RunCalibrationRequest(asked, options=options, no_answer=no_answer), tmp_path / "run"
+    run = calibrate_run_scores_into_folder(
+        RetrievalScoreCalibrationRequest(asked, options=options, no_answer=no_answer), tmp_path / "run"
     )
     silence = silence_of(run.path)
     assert silence["far", "score"]["verdict"] == "works"
@@ -147,8 +147,8 @@ def test_silence_by_kind_of_question(files: ScoreRequest, tmp_path: Path) -> Non
     assert "no threshold works" in rows["silence_threshold", "near", "score"].reason
     assert rows["silence_threshold", "far", "score"].value == silence["far", "score"]["above"]
     assert rows["answered", "far", "score"].n == 60
-    request = RunCalibrationRequest(asked, options=options, no_answer=no_answer, reranked=reranked)
-    told = silence_of(calibrate_run_scores(request, tmp_path / "reranked").path)
+    request = RetrievalScoreCalibrationRequest(asked, options=options, no_answer=no_answer, reranked=reranked)
+    told = silence_of(calibrate_run_scores_into_folder(request, tmp_path / "reranked").path)
     assert next(signal for kind, signal in told if kind == "near") == "reranker"
     assert told["near", "reranker"]["verdict"] == "works"
     assert 0 < told["near", "reranker"]["above"] < 9
@@ -183,18 +183,20 @@ def test_silence_needs_lists_and_questions_without_evidence(files: ScoreRequest,
     """A run that was never asked them, a question that has evidence, an id twice, aims that are none: refused."""
     asked, no_answer, reranked = with_unanswerable(files, tmp_path, near=0.0)
     with pytest.raises(DataError, match="no list for any question without an answer"):
-        calibrate_run_scores(RunCalibrationRequest(files, no_answer=no_answer), tmp_path / "never")
+        calibrate_run_scores_into_folder(
+            RetrievalScoreCalibrationRequest(files, no_answer=no_answer), tmp_path / "never"
+        )
     for text, message in (("id\nq0\n", "has evidence"), ("id\na\na\n", "appears twice"), ("name\na\n", "id")):
         (tmp_path / "odd.csv").write_text(text)
         with pytest.raises(DataError, match=message):
-            calibrate_run_scores(
-                RunCalibrationRequest(asked, no_answer=str(tmp_path / "odd.csv")), tmp_path / "odd"
+            calibrate_run_scores_into_folder(
+                RetrievalScoreCalibrationRequest(asked, no_answer=str(tmp_path / "odd.csv")), tmp_path / "odd"
             )
     for wrong in ({"silent": 1.0}, {"answered": 0.0}):
         with pytest.raises(UsageError):
-            RunCalibrationRequest(asked, no_answer=no_answer, **wrong)
+            RetrievalScoreCalibrationRequest(asked, no_answer=no_answer, **wrong)
     with pytest.raises(UsageError, match="--reranked"):
-        RunCalibrationRequest(asked, reranked=reranked)
+        RetrievalScoreCalibrationRequest(asked, reranked=reranked)
 
 
 def test_a_retriever_is_asked_both_sorts_of_questions(
@@ -226,14 +228,14 @@ def test_a_retriever_is_asked_both_sorts_of_questions(
     Path(no_answer).write_text(f"id,kind,text\n{texts}")
     options = CalibrationOptions(resamples=50)
     live = replace(asked, runs=(), retrievers=("both=asked_now:find",), queries=str(queries))
-    request = RunCalibrationRequest(live, options=options, no_answer=no_answer)
-    run = calibrate_run_scores(request, tmp_path / "live")
+    request = RetrievalScoreCalibrationRequest(live, options=options, no_answer=no_answer)
+    run = calibrate_run_scores_into_folder(request, tmp_path / "live")
     assert len(set(calls)) == 281
     assert len(calls) == 281 + 10
-    exported = calibrate_run_scores(
-        RunCalibrationRequest(asked, options=options, no_answer=no_answer), tmp_path / "file"
+    exported = calibrate_run_scores_into_folder(
+        RetrievalScoreCalibrationRequest(asked, options=options, no_answer=no_answer), tmp_path / "file"
     )
     assert silence_of(run.path) == silence_of(exported.path)
     assert RunFolder(run.path).read_results() == RunFolder(exported.path).read_results()
-    calibrate_run_scores(request, tmp_path / "live")
+    calibrate_run_scores_into_folder(request, tmp_path / "live")
     assert len(calls) == 281 + 10

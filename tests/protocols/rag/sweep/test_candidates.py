@@ -6,14 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import RankedCandidates
-from embassay.protocols.rag.sweep.collection import IndexedPassages
-from embassay.protocols.rag.sweep.parts import CandidatePostprocessing, WordSearch, list_found_passages
+from embassay.protocols.rag.sweep.collection import PassagesToIndex
+from embassay.protocols.rag.sweep.parts import (
+    CandidatePostprocessing,
+    WordSearch,
+    list_found_positions_and_scores,
+)
 from embassay.search.bm25 import WordSearchHit
 from embassay.search.fusion import FusionRule
 from embassay.systems.rerankers.overlap import OverlapReranker
 
 TEXTS = ("red fox runs", "blue fox sleeps", "red hen runs far", "red fox runs", "a whale sings")
-PASSAGES = IndexedPassages(tuple("abcde"), TEXTS, np.arange(5))
+PASSAGES = PassagesToIndex(tuple("abcde"), TEXTS, np.arange(5))
 WORDS = WordSearch.of(PASSAGES, depth=3, c=60)
 SCORE = OverlapReranker().score
 
@@ -51,7 +55,7 @@ def test_words_find_to_their_depth_and_score_any_passage():
 def test_places_that_are_not_there_are_left_out():
     """A list that is shorter ends in -1."""
     ranked = RankedCandidates(np.array([[2, 0, -1]]), np.array([[0.5, 0.25, -np.inf]]))
-    assert list_found_passages(ranked, 0) == ((2, 0), (0.5, 0.25))
+    assert list_found_positions_and_scores(ranked, 0) == ((2, 0), (0.5, 0.25))
 
 
 def test_copies_go_before_the_reranker_sees_them():

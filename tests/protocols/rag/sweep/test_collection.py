@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.sweep.collection import make_indexed_passages, read_retrieval_collection
+from embassay.protocols.rag.sweep.collection import cut_collection_into_passages, read_retrieval_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, LatencySettings, SweepRequest
-from embassay.protocols.rag.sweep.parts import ChunkedDatasetBench, OpenedSweepParts
+from embassay.protocols.rag.sweep.parts import ChunkedDatasetEvaluation, OpenedSweepParts
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -107,9 +107,9 @@ def test_queries_are_drawn_by_the_seed(tmp_path):
 def test_chunks_belong_to_their_documents(tmp_path):
     """Together they hold the text; a ranking of chunks is one of documents by the best chunk."""
     found = _read(_folder(tmp_path / "set", [("q", "d0", 1)]))
-    whole = make_indexed_passages(found, "none", open_tokenizer("words"))
+    whole = cut_collection_into_passages(found, "none", open_tokenizer("words"))
     assert whole.texts == found.texts
-    cut = make_indexed_passages(found, "8", open_tokenizer("words"))
+    cut = cut_collection_into_passages(found, "8", open_tokenizer("words"))
     assert len(cut) > len(whole)
     assert cut.ids[0] == "d0#1"
     for place, text in enumerate(found.texts):
@@ -117,10 +117,10 @@ def test_chunks_belong_to_their_documents(tmp_path):
         assert " ".join(own) == text
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
-    bench = ChunkedDatasetBench(
+    bench = ChunkedDatasetEvaluation(
         OpenedSweepParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none"
     )
-    assert bench.rank_judged_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
+    assert bench.convert_passage_ranking_to_judged_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
 
 
 @pytest.mark.parametrize("chunk", ["8?context=head", "langchain:recursive?size=8"])
@@ -129,7 +129,7 @@ def test_other_chunks_belong_to_their_documents_too(tmp_path, chunk):
     if chunk.startswith("langchain"):
         pytest.importorskip("langchain_text_splitters")
     collection = _read(_folder(tmp_path / "set", [("q", "d0", 1)]))
-    cut = make_indexed_passages(collection, chunk, open_tokenizer("words"))
+    cut = cut_collection_into_passages(collection, chunk, open_tokenizer("words"))
     assert len(cut) > len(collection.ids)
     assert cut.ids[0] == "d0#1"
     for place, text in zip(cut.documents.tolist(), cut.texts, strict=True):

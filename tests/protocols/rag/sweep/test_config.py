@@ -9,7 +9,7 @@ from embassay.protocols.rag.sweep.config import (
     LatencySettings,
     SweepRequest,
     parse_sweep_request,
-    read_sweep_config,
+    read_sweep_request_from_config,
 )
 from embassay.protocols.rag.sweep.grid import make_configuration_grid
 
@@ -24,7 +24,7 @@ def _written(tmp_path, text):
 
 def test_the_least_has_the_defaults_of_the_spec(tmp_path):
     """One value or a list; what is left out is as the spec has it."""
-    request = read_sweep_config(_written(tmp_path, LEAST))
+    request = read_sweep_request_from_config(_written(tmp_path, LEAST))
     assert request.encoder == ("wordllama",)
     assert (request.dims, request.index, request.k, request.reranker) == (
         (None,),
@@ -42,7 +42,10 @@ def test_the_least_has_the_defaults_of_the_spec(tmp_path):
 
 def test_weights_of_efficiency_are_the_operators(tmp_path):
     text = LEAST + "rules: {efficiency: {nDCG@10: 2, RA-nWG@10: 1}}\n"
-    assert read_sweep_config(_written(tmp_path, text)).rules.efficiency == {"nDCG@10": 2, "RA-nWG@10": 1}
+    assert read_sweep_request_from_config(_written(tmp_path, text)).rules.efficiency == {
+        "nDCG@10": 2,
+        "RA-nWG@10": 1,
+    }
 
 
 def test_values_are_as_yaml_has_them(tmp_path):
@@ -51,7 +54,7 @@ def test_values_are_as_yaml_has_them(tmp_path):
         LEAST
         + "dims: [64, full, 64]\nchunk: [none, 200, 430+70]\nreranker: [~, overlap]\nboost: none\nk: 20\n"
     )
-    request = read_sweep_config(_written(tmp_path, text))
+    request = read_sweep_request_from_config(_written(tmp_path, text))
     assert request.dims == (64, None)
     assert request.chunk == ("none", "200", "430+70")
     assert request.reranker == ("none", "overlap")
@@ -98,7 +101,7 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path, line, where, wrong, mend
     """The file, the line, what is wrong, and what was probably meant."""
     path = _written(tmp_path, LEAST + line + "\n")
     with pytest.raises(UsageError) as caught:
-        read_sweep_config(path)
+        read_sweep_request_from_config(path)
     assert caught.value.message.startswith(f"{path}:{where}: ")
     assert wrong in caught.value.message
     assert mend in caught.value.mend
@@ -108,13 +111,13 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path, line, where, wrong, mend
 def test_parameters_are_checked_by_name(tmp_path):
     """Before a model is opened."""
     with pytest.raises(UsageError, match="no parameter 'dim'"):
-        read_sweep_config(_written(tmp_path, "datasets: sample\nencoder: wordllama?dim=64\n"))
+        read_sweep_request_from_config(_written(tmp_path, "datasets: sample\nencoder: wordllama?dim=64\n"))
 
 
 def test_words_alone_are_no_encoder(tmp_path):
     """bm25 is the mode hybrid, not an encoder."""
     with pytest.raises(UsageError, match="makes no vectors") as caught:
-        read_sweep_config(_written(tmp_path, "datasets: sample\nencoder: bm25\n"))
+        read_sweep_request_from_config(_written(tmp_path, "datasets: sample\nencoder: bm25\n"))
     assert "hybrid" in caught.value.mend
 
 
@@ -130,24 +133,24 @@ def test_words_alone_are_no_encoder(tmp_path):
 def test_files_that_are_none(tmp_path, text, error, wrong):
     """Each is one error."""
     with pytest.raises(error, match=wrong):
-        read_sweep_config(_written(tmp_path, text))
+        read_sweep_request_from_config(_written(tmp_path, text))
 
 
 def test_a_file_that_is_not_there(tmp_path):
     """A usage error, not a traceback."""
     with pytest.raises(UsageError, match="no file"):
-        read_sweep_config(tmp_path / "none.yaml")
+        read_sweep_request_from_config(tmp_path / "none.yaml")
 
 
 def test_paths_start_at_the_config(tmp_path):
     """Datasets and folders of models; names and absolute paths stay."""
     from embassay.systems.rerankers import RERANKERS
 
-    request = read_sweep_config(_written(tmp_path, LEAST + "reranker: cross:./model\n"))
+    request = read_sweep_request_from_config(_written(tmp_path, LEAST + "reranker: cross:./model\n"))
     assert request.path("data/x.jsonl") == str(tmp_path / "data/x.jsonl")
     assert request.path("/data") == "/data"
-    assert request.resolve_spec_target("cross:./model", RERANKERS) == f"cross:{tmp_path}/model"
-    assert request.resolve_spec_target("overlap", RERANKERS) == "overlap"
+    assert request.resolve_path_in_spec_target("cross:./model", RERANKERS) == f"cross:{tmp_path}/model"
+    assert request.resolve_path_in_spec_target("overlap", RERANKERS) == "overlap"
     assert request.reranker == ("cross:./model",)
 
 
@@ -161,7 +164,7 @@ def test_rules_and_prices_are_no_arguments():
 def test_a_generator_is_timed_or_assumed(tmp_path):
     """Not both, not half of one; it is an argument of the run where there is one, and leaves no mark where not."""
     assert "generator" not in parse_sweep_request({"datasets": "sample", "encoder": "wordllama"}).as_dict()
-    found = read_sweep_config(
+    found = read_sweep_request_from_config(
         _written(tmp_path, LEAST + "generator: {ttft_ms: 400, tokens_per_second: 100, output_tokens: 201}\n")
     )
     assert found.generator is not None
@@ -172,28 +175,30 @@ def test_a_generator_is_timed_or_assumed(tmp_path):
         "{model: 'ollama:m', ttft_ms: 1, tokens_per_second: 1}",
     ):
         with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator needs either a model to time"):
-            read_sweep_config(_written(tmp_path, LEAST + f"generator: {wrong}\n"))
+            read_sweep_request_from_config(_written(tmp_path, LEAST + f"generator: {wrong}\n"))
 
 
 def test_quality_axes_are_measured(tmp_path):
     """Measures of either direction, of those that the sweep takes."""
-    found = read_sweep_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@10, Harm@10]}\n"))
+    found = read_sweep_request_from_config(
+        _written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@10, Harm@10]}\n")
+    )
     assert found.rules.quality_axes == ("RA-nWG@10", "Harm@10")
     with pytest.raises(UsageError, match="not measured"):
-        read_sweep_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@7]}\n"))
+        read_sweep_request_from_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@7]}\n"))
 
 
 def test_bundled_files_have_names(tmp_path, monkeypatch):
     """The paper's grid, planned without a file; a file of that name wins."""
     monkeypatch.chdir(tmp_path)
-    found = read_sweep_config(Path("paper"))
+    found = read_sweep_request_from_config(Path("paper"))
     assert found.k == (50, 100, 150, 200)
     assert found.dims == (512, 1024, 2048)
     assert found.base == Path()
     Path("paper").write_text(LEAST)
-    assert read_sweep_config(Path("paper")).k == (50,)
+    assert read_sweep_request_from_config(Path("paper")).k == (50,)
     with pytest.raises(UsageError, match="bundled one: paper"):
-        read_sweep_config(Path("papers"))
+        read_sweep_request_from_config(Path("papers"))
 
 
 def test_fusions_are_an_axis_of_the_hybrid_alone():

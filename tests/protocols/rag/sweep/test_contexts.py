@@ -15,7 +15,7 @@ from embassay.protocols.rag.sweep.config import parse_sweep_request
 from embassay.protocols.rag.sweep.contexts import build_context_messages, parse_context_answer
 from embassay.protocols.rag.sweep.forecasts import forecast_sweep
 from embassay.protocols.rag.sweep.protocol import read_sweep_measurements
-from embassay.systems.chat.answers import UnfitAnswer
+from embassay.systems.chat.answers import UnfitAnswerError
 from embassay.systems.remote import NoCallsLedger
 from embassay.text.splitters import DocumentChunk
 from protocols.rag.sweep.planted import MACHINES, plant_machines
@@ -133,9 +133,9 @@ def test_what_a_document_says_is_no_order(tmp_path: Path) -> None:
     "answer", ["", "A sentence.", '{"context": ""}', '{"context": 3}', '{"a": "b"}', "[1]"]
 )
 def test_what_is_no_context(answer: str) -> None:
-    with pytest.raises(UnfitAnswer):
+    with pytest.raises(UnfitAnswerError):
         parse_context_answer(answer)
-    with pytest.raises(UnfitAnswer, match="longer"):
+    with pytest.raises(UnfitAnswerError, match="longer"):
         parse_context_answer(json.dumps({"context": "long " * 200}))
 
 

@@ -11,10 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.collection import GradedEvidenceSpan, IndexedPassages, make_indexed_passages
+from embassay.protocols.rag.sweep.collection import (
+    GradedEvidenceSpan,
+    PassagesToIndex,
+    cut_collection_into_passages,
+)
 from embassay.protocols.rag.sweep.config import parse_sweep_request
 from embassay.protocols.rag.sweep.evidence import (
-    convert_ranking_to_evidence,
+    convert_passages_to_evidence_spans,
     name_ranked_units,
     open_judged_collection,
 )
@@ -28,18 +32,18 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def passages(*spans: tuple[int, int, int]) -> IndexedPassages:
+def passages(*spans: tuple[int, int, int]) -> PassagesToIndex:
     """Passages of documents at (document, start, end)."""
     rows = np.array(spans, dtype=np.int64)
     ids = [f"d#{i}" for i in range(len(rows))]
-    return IndexedPassages(ids, ids, rows[:, 0], rows[:, 1:])
+    return PassagesToIndex(ids, ids, rows[:, 0], rows[:, 1:])
 
 
 def units(
-    places: list[int], cut: IndexedPassages, *pieces: GradedEvidenceSpan, share: float = 0.8
+    places: list[int], cut: PassagesToIndex, *pieces: GradedEvidenceSpan, share: float = 0.8
 ) -> list[str]:
     """What a ranking of passages is by name."""
-    ranked, scores = convert_ranking_to_evidence(
+    ranked, scores = convert_passages_to_evidence_spans(
         places, [1.0 / (1 + i) for i in range(len(places))], cut, pieces, share
     )
     assert len(ranked) == len(scores)
@@ -151,7 +155,7 @@ def test_places_count_from_the_text_and_not_from_the_title(tmp_path: Path) -> No
         [evidence] = pieces
         assert collection.texts[evidence.document][evidence.start : evidence.end].startswith("It failed")
         assert evidence.grade == 5
-    cut = make_indexed_passages(collection, "9", open_tokenizer("words"))
+    cut = cut_collection_into_passages(collection, "9", open_tokenizer("words"))
     for text, document, (start, end) in zip(cut.texts, cut.documents, cut.spans, strict=True):
         assert collection.texts[document][start:end] == text
 
@@ -175,7 +179,7 @@ def test_a_folder_of_documents(tmp_path: Path) -> None:
     }
     collection = read(entry)
     assert collection.ids == ("shop.md", "yard.md")
-    cut = make_indexed_passages(collection, "6?context=title", open_tokenizer("words"))
+    cut = cut_collection_into_passages(collection, "6?context=title", open_tokenizer("words"))
     assert "The shop > Hours\nIt opens at nine." in " ".join(cut.texts).replace("# Hours\n\n", "")
 
 

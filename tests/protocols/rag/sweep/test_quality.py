@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from embassay.measures import n_recall, proc, ra_nwg
 from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.measurement import (
+    compute_margins_of_first_over_tenth,
     compute_pool_ceilings,
     compute_score_entropies,
-    compute_score_margins,
-    grade_ranked_documents,
+    make_graded_lists_and_pools,
     measure_index_recall,
     measure_list_quality,
 )
@@ -36,7 +36,7 @@ judgements = st.dictionaries(st.integers(0, 11), st.integers(1, 5), min_size=1, 
 def test_values_are_those_of_single_queries(cases):
     """The whole path by position gives what the measures give for one query by name; NaN where they give none."""
     collection = _collection([grades for grades, _, _ in cases])
-    seen = grade_ranked_documents(
+    seen = make_graded_lists_and_pools(
         collection, [ranked for _, ranked, _ in cases], [pool for *_, pool in cases]
     )
     values, tops = measure_list_quality(MEASURES, seen), compute_pool_ceilings(MEASURES, seen)
@@ -53,7 +53,7 @@ def test_values_are_those_of_single_queries(cases):
 @given(st.lists(st.tuples(judgements, lists), min_size=1, max_size=4))
 def test_nothing_is_above_its_ceiling(cases):
     """A list whose pool it comes from never beats that pool."""
-    seen = grade_ranked_documents(
+    seen = make_graded_lists_and_pools(
         _collection([grades for grades, _ in cases]), [own for _, own in cases], [own for _, own in cases]
     )
     values, tops = measure_list_quality(MEASURES, seen), compute_pool_ceilings(MEASURES, seen)
@@ -72,7 +72,7 @@ def test_entropy_is_the_spec_s_example():
 
 def test_margin_is_first_less_tenth():
     """NaN where there is no tenth."""
-    found = compute_score_margins([tuple(range(20, 0, -1)), (1.0, 0.5)])
+    found = compute_margins_of_first_over_tenth([tuple(range(20, 0, -1)), (1.0, 0.5)])
     assert found[0] == 9
     assert np.isnan(found[1])
 

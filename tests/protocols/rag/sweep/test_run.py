@@ -171,7 +171,7 @@ def test_a_reranker_reorders_its_candidates_only(done):
 
 def test_nothing_is_computed_twice(tmp_path):
     """Texts are embedded once for all dims and stacks, and no pair is scored twice for quality."""
-    opening._open_cache_file.cache_clear()
+    opening._open_embedding_cache.cache_clear()
     config = {**FREE, "reranker": "counted", "latency": {**QUICK, "queries": 1, "warmup": 0, "repeats": 1}}
     eb.rag.sweep(config, out=tmp_path / "a")
     counts = read_sweep_measurements(tmp_path / "a").counts
@@ -192,7 +192,7 @@ def test_nothing_is_computed_twice(tmp_path):
 def test_a_finished_sweep_is_read_only(done, monkeypatch):
     """The same call again computes nothing, and the same bytes stay, times too."""
     before = {path: path.read_bytes() for path in [*done.glob("timings/*"), *done.glob("stacks/*")]}
-    monkeypatch.setattr("embassay.protocols.rag.sweep.protocol.EncodedBench", None)
+    monkeypatch.setattr("embassay.protocols.rag.sweep.protocol.EncodedChunkedDataset", None)
     run = eb.rag.sweep(CONFIG, out=done)
     assert run.manifest["status"] == "finished"
     assert {path: path.read_bytes() for path in before} == before

@@ -14,7 +14,7 @@ from embassay.protocols.rag.sweep.findings.advice import (
 from embassay.protocols.rag.sweep.signals import (
     check_ablation_name,
     measure_name_margin_changes,
-    read_query_names,
+    read_author_names_by_query,
 )
 from embassay.systems.cosine import scale_rows_to_unit_length
 
@@ -50,15 +50,18 @@ def test_a_query_that_hangs_on_a_name_loses_it_under_gibberish():
 def test_files_of_names(tmp_path):
     """An author in one column or two, a topic or none; a query twice is an error with its line."""
     (tmp_path / "one.csv").write_text("query_id,author,topic\nq1,Ann Hill,tides\n7,Bea,\n")
-    assert read_query_names(tmp_path / "one.csv") == {"q1": (ANN, "tides"), "7": (AuthorName("", "Bea"), "")}
+    assert read_author_names_by_query(tmp_path / "one.csv") == {
+        "q1": (ANN, "tides"),
+        "7": (AuthorName("", "Bea"), ""),
+    }
     (tmp_path / "two.csv").write_text("query_id,given,family\nq1,Ann,Hill\n")
-    assert read_query_names(tmp_path / "two.csv") == {"q1": (ANN, "")}
+    assert read_author_names_by_query(tmp_path / "two.csv") == {"q1": (ANN, "")}
     (tmp_path / "twice.csv").write_text("query_id,author\nq1,Ann Hill\nq1,Bea Cole\n")
     with pytest.raises(DataError, match=r"twice.csv:3"):
-        read_query_names(tmp_path / "twice.csv")
+        read_author_names_by_query(tmp_path / "twice.csv")
     (tmp_path / "none.csv").write_text("query_id,name\nq1,Ann Hill\n")
     with pytest.raises(DataError, match="author"):
-        read_query_names(tmp_path / "none.csv")
+        read_author_names_by_query(tmp_path / "none.csv")
 
 
 def test_ablations_by_name():

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.protocols.rag.sweep import measurement as stopwatch
 from embassay.protocols.rag.sweep.config import LatencySettings
-from embassay.protocols.rag.sweep.measurement import Stopwatch
+from embassay.protocols.rag.sweep.measurement import QueryLatencyRecorder
 
 LATENCY = LatencySettings(queries=4, warmup=2, repeats=3, concurrency=2)
 
@@ -16,7 +16,7 @@ LATENCY = LatencySettings(queries=4, warmup=2, repeats=3, concurrency=2)
 def test_calls_and_samples(tmp_path):
     """Every session makes its warm-up calls and one call per query; only the latter are samples."""
     calls = []
-    watch = Stopwatch(tmp_path, LATENCY)
+    watch = QueryLatencyRecorder(tmp_path, LATENCY)
     name = watch.alone({"stage": "embed"}, [7, 3, 5, 1], calls.append)
     assert calls == [7, 3, 7, 3, 5, 1] * 3
     assert watch.read(name).shape == (3, 4)
@@ -38,14 +38,14 @@ def test_calls_are_timed_in_milliseconds_and_the_first_is_not(tmp_path, clock):
         clock[0] += 0.02 if seen else 0.2
         seen.append(query)
 
-    watch = Stopwatch(tmp_path, LatencySettings(queries=2, warmup=1, repeats=1))
+    watch = QueryLatencyRecorder(tmp_path, LatencySettings(queries=2, warmup=1, repeats=1))
     samples = watch.read(watch.alone({"stage": "x"}, [0, 1], do))
     assert samples.tolist() == [[pytest.approx(20), pytest.approx(20)]]
 
 
 def test_kept_samples_are_not_taken_again(tmp_path):
     """A resumed run has those of before; another stage has its own; damaged ones are taken anew."""
-    watch, calls = Stopwatch(tmp_path, LATENCY), []
+    watch, calls = QueryLatencyRecorder(tmp_path, LATENCY), []
     name = watch.alone({"stage": "a"}, [0, 1], calls.append)
     before = watch.read(name)
     n = len(calls)
@@ -63,7 +63,7 @@ def test_kept_samples_are_not_taken_again(tmp_path):
 def test_several_in_flight_overlap(tmp_path):
     """Each of six waits until all six are in flight, which one after another would never be."""
     watch, met = (
-        Stopwatch(tmp_path, LatencySettings(queries=6, warmup=0, repeats=1, concurrency=6)),
+        QueryLatencyRecorder(tmp_path, LatencySettings(queries=6, warmup=0, repeats=1, concurrency=6)),
         Barrier(6),
     )
     samples = watch.read(watch.together({"stage": "total"}, range(6), lambda _: met.wait(timeout=60)))
@@ -73,7 +73,7 @@ def test_several_in_flight_overlap(tmp_path):
 
 def test_how_busy_the_machine_was_is_kept_with_the_times(tmp_path, monkeypatch):
     """The highest by cores; nothing where no file says it, or the system does not."""
-    watch = Stopwatch(tmp_path, LATENCY)
+    watch = QueryLatencyRecorder(tmp_path, LATENCY)
     assert watch.load() == (None, 0)
     loads = iter([0.5, 7.25, 1.0, 2.0])
     monkeypatch.setattr(stopwatch.os, "getloadavg", lambda: (next(loads), 0.0, 0.0))

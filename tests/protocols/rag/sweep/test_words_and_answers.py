@@ -98,7 +98,7 @@ def test_what_is_assumed_of_answers_is_said_and_counted_apart(done):
 def test_several_axes_of_quality_are_objectives(done):
     """Less harm is better there: no stack of the frontier is beaten in price, time, quality and harm at once."""
     part = read_findings(done / "sweep.json").parts[0]
-    found = part.find_frontier("cost, latency, RA-nWG@10 and Harm@10")
+    found = part.find_frontier_by_name("cost, latency, RA-nWG@10 and Harm@10")
     assert found is not None
     kept = [part.stack(one) for one in found.stacks]
     for one in kept:
@@ -164,10 +164,12 @@ def test_a_width_that_finds_itself(tmp_path):
 
 def test_harm_is_turned_for_the_frontier():
     """So that a stack with less of it wins, all else equal."""
-    from embassay.protocols.rag.sweep.findings.conclusions import _negate_lower_is_better
+    from embassay.protocols.rag.sweep.findings.conclusions import _negate_lower_better_measures_of_stack
     from embassay.protocols.rag.tradeoffs import StackCostLatencyQuality
 
-    found = _negate_lower_is_better(StackCostLatencyQuality("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
+    found = _negate_lower_better_measures_of_stack(
+        StackCostLatencyQuality("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5})
+    )
     assert dict(found.quality) == {"Harm@10": -0.2, "RA-nWG@10": 0.5}
     assert np.isclose(found.cost, 1)
 

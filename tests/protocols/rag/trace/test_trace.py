@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from embassay.cli.main import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.trace.losses import (
-    PipelineTrace,
     RetrievalPipeline,
-    StageLists,
+    StageDocumentLists,
+    TracedPipelineLosses,
     trace_passage_losses,
 )
-from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.protocols.rag.trace.options import PipelineTraceRequest
 from embassay.protocols.rag.trace.pipeline import run_pipeline_trace
 from embassay.protocols.rag.trace.protocol import (
     ORDERS,
@@ -40,16 +40,16 @@ def _with_good(rank: int | None, n: int = 20) -> list[str]:
     return others if rank is None else [*others[: rank - 1], "good", *others[rank - 1 :]]
 
 
-def _every(name: str, ids: Sequence[str]) -> StageLists:
-    return StageLists(name, dict.fromkeys(QUERIES, ids))
+def _every(name: str, ids: Sequence[str]) -> StageDocumentLists:
+    return StageDocumentLists(name, dict.fromkeys(QUERIES, ids))
 
 
-def _traced(words: int | None, vectors: int | None, *stages: StageLists) -> PipelineTrace:
+def _traced(words: int | None, vectors: int | None, *stages: StageDocumentLists) -> TracedPipelineLosses:
     searches = (_every("words", _with_good(words)), _every("vectors", _with_good(vectors)))
     return trace_passage_losses(RetrievalPipeline(searches, stages, 5), NEEDED, resamples=200)
 
 
-def _lost(trace: PipelineTrace) -> dict[str, int]:
+def _lost(trace: TracedPipelineLosses) -> dict[str, int]:
     return {loss.stage: loss.lost for loss in trace.losses if not loss.tag and loss.lost}
 
 
@@ -108,7 +108,7 @@ def test_shares_are_by_question_and_tag() -> None:
     assert share.low == 0 < share.high < 0.7
     assert by["search", "long"].share.value == 0.75
     assert by["search", "short"].lost == 0
-    assert trace.prompt_passage_count == 8
+    assert trace.count_needed_passages_in_prompt == 8
 
 
 def test_a_passage_that_a_stage_adds_is_in_the_prompt() -> None:
@@ -147,15 +147,15 @@ def test_files_are_traced_from_the_command_line(tmp_path: Path) -> None:
 def test_a_dataset_is_traced_with_a_system() -> None:
     """The same lists as its parts make: a cut at five leaves the reranker no power."""
     trace = run_pipeline_trace(
-        TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=5, limit=6)
+        PipelineTraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=5, limit=6)
     )
     assert trace.names == ("words", "vectors", "fused", "cut", "reranked", "prompt")
     assert trace.effects[-1].is_powerless
     assert {row.lost for row in trace.rows} <= {"", "search", "cut"}
     deep = run_pipeline_trace(
-        TraceRequest(dataset="sample", encoder="jaccard", k=200, depth=200, passages=200, limit=6)
+        PipelineTraceRequest(dataset="sample", encoder="jaccard", k=200, depth=200, passages=200, limit=6)
     )
-    assert deep.prompt_passage_count == len(deep.rows)
+    assert deep.count_needed_passages_in_prompt == len(deep.rows)
 
 
 def test_mistakes_have_a_mend(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_mistakes_have_a_mend(tmp_path: Path) -> None:
         ({"searches": (words,), "qrels": str(qrels), "grades": "5=1"}, UsageError),
     ):
         with pytest.raises(error) as raised:
-            run_pipeline_trace(TraceRequest(**facts))  # type: ignore[arg-type]
+            run_pipeline_trace(PipelineTraceRequest(**facts))  # type: ignore[arg-type]
         assert raised.value.mend
 
 
@@ -187,7 +187,7 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
         return score(self, query, documents)
 
     monkeypatch.setattr(OverlapReranker, "score", counted)
-    request = TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=12, limit=6)
+    request = PipelineTraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=12, limit=6)
     out = tmp_path / "run"
     [*_, before] = describe_trace_plan(request, out)
     assert "72 pairs of 6 questions (already ordered: 0)" in before
@@ -203,10 +203,12 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
         for row in RunFolder(out).read_results()
         if row.dataset and not row.subset
     }
-    assert rows["in_prompt", ""].value == pytest.approx(trace.prompt_passage_count / len(trace.rows))
+    assert rows["in_prompt", ""].value == pytest.approx(
+        trace.count_needed_passages_in_prompt / len(trace.rows)
+    )
     stages = [row.value for (measure, _), row in rows.items() if measure == "lost"]
     assert sum(value or 0.0 for value in stages) + (rows["in_prompt", ""].value or 0.0) == pytest.approx(1.0)
     page = write_report(out).read_text("utf-8")
     assert trace.rows[0].passage in page
     with pytest.raises(UsageError, match="other arguments"):
-        trace_pipeline_into_folder(TraceRequest(dataset="sample", encoder="jaccard", limit=5), out)
+        trace_pipeline_into_folder(PipelineTraceRequest(dataset="sample", encoder="jaccard", limit=5), out)

@@ -9,9 +9,9 @@ from embassay.protocols.rag.tradeoffs import (
     StackLimits,
     average_weighted_measures,
     choose_stack,
-    compute_generation_cost,
     compute_hnsw_graph_bytes,
     compute_marginal_stack_gain,
+    compute_passage_reading_cost,
     compute_performance_per_second,
     compute_reranking_cost,
     compute_stored_vector_bytes,
@@ -76,7 +76,7 @@ def test_costs_of_reranking(usd: float, tokens: int, published: list[float]) -> 
     ("passages", "published"), [(10, [6.25, 1.25, 0.25]), (20, [12.5, 2.5, 0.5]), (30, [18.75, 3.75, 0.75])]
 )
 def test_costs_of_generating(passages: int, published: list[float]) -> None:
-    assert [compute_generation_cost(passages, 500, usd) for usd in (1.25, 0.25, 0.05)] == pytest.approx(
+    assert [compute_passage_reading_cost(passages, 500, usd) for usd in (1.25, 0.25, 0.05)] == pytest.approx(
         published
     )
 

@@ -16,7 +16,7 @@ from embassay.protocols.rag.tradeoffs import (
     compute_hnsw_graph_bytes,
     compute_marginal_stack_gain,
     compute_performance_per_second,
-    estimate_quantized_bytes,
+    estimate_product_quantized_bytes,
     find_undominated_stacks,
 )
 
@@ -123,9 +123,11 @@ def test_steps_within_jitter_and_free_ones() -> None:
 
 
 def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
-    assert estimate_quantized_bytes(10, 8, m=4) == 10 * 4 + 4 * 256 * 2 * 4
+    assert estimate_product_quantized_bytes(10, 8, m=4) == 10 * 4 + 4 * 256 * 2 * 4
     assert (
-        estimate_quantized_bytes(10, 8, m=4, rotated=True) - estimate_quantized_bytes(10, 8, m=4) == 8 * 8 * 4
+        estimate_product_quantized_bytes(10, 8, m=4, rotated=True)
+        - estimate_product_quantized_bytes(10, 8, m=4)
+        == 8 * 8 * 4
     )
 
 
@@ -138,7 +140,7 @@ def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
             [StackCostLatencyQuality("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"
         ),  # type: ignore[arg-type]
         lambda: find_undominated_stacks([StackCostLatencyQuality("a", 1, 1, {"Q": 1})], [], axes=[]),
-        lambda: estimate_quantized_bytes(10, 8, m=3),
+        lambda: estimate_product_quantized_bytes(10, 8, m=3),
         lambda: compute_hnsw_graph_bytes(10, m=1),
         lambda: compute_performance_per_second(0.8, 0),
     ],

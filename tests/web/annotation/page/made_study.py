@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.hume.study import (
-    GoldRow,
+    ItemGoldAnswer,
     LabelChoice,
     PracticeItem,
     RatingScale,
@@ -71,7 +71,7 @@ def write_made_study(path: Path, *names: str) -> Path:
     """The study with these tasks, all when none is named."""
     tasks = [(task, rows) for task, rows in _every_task() if not names or task.name in names]
     items = [row for _, rows in tasks for row, _ in rows]
-    gold = [GoldRow(id=row.id, gold=value) for _, rows in tasks for row, value in rows]
+    gold = [ItemGoldAnswer(id=row.id, gold=value) for _, rows in tasks for row, value in rows]
     study = StudyFile(
         name="spring study", seed=7, tasks=[task for task, _ in tasks], content=hash_items_and_gold(items, gold),
         guidelines="made",

@@ -146,7 +146,7 @@ def test_grading_by_keyboard(tmp_path: Path, visit: Callable[..., Any]) -> None:
         found["decided"] = _readable(ann.page)
         assert {place: one for place, one in found.items() if one} == {}
         assert hosts <= {"127.0.0.1"}
-        _, standing = serving.service.grading.compute_study_standing()
+        _, standing = serving.service.grading.update_labelling_study_state()
         assert (standing.why, standing.best) == ("decided", "good")
         values = {
             serving.service.grading.study.population.keys[int(item[1:])][1]: value

@@ -22,7 +22,7 @@ from embassay.web.annotation.page import (
     STATIC,
     bundle_script_modules,
     order_script_modules,
-    render_annotator_file,
+    render_annotator_html_page,
     render_annotator_page,
     write_annotator_file,
 )
@@ -35,9 +35,9 @@ REPORT_STYLE = Path(__file__).parents[4] / "src/embassay/report/assets/report.cs
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
     """A file is made of the study and the annotator only; another annotator gets another order."""
     study = read_study(write_made_study(tmp_path / "study"))
-    assert render_annotator_file(study, "ann") == render_annotator_file(study, "ann")
+    assert render_annotator_html_page(study, "ann") == render_annotator_html_page(study, "ann")
     orders = [
-        re.search(r'"items":(\[[^]]*\])', render_annotator_file(study, who)).group(1)  # type: ignore[union-attr]
+        re.search(r'"items":(\[[^]]*\])', render_annotator_html_page(study, who)).group(1)  # type: ignore[union-attr]
         for who in ("ann", "bob", "cleo")
     ]
     assert len(set(orders)) > 1
@@ -57,7 +57,7 @@ def test_text_of_the_study_cannot_end_its_script(tmp_path: Path) -> None:
     folder = write_made_study(tmp_path / "study", "emotion")
     lines = (folder / "items.jsonl").read_text("utf-8").replace("again", "</script><script>alert(1)//")
     (folder / "items.jsonl").write_text(lines, "utf-8")
-    text = render_annotator_file(read_study(folder), "ann")
+    text = render_annotator_html_page(read_study(folder), "ann")
     assert "alert(1)" in text
     assert len(re.findall("</script>", text)) == 2
 

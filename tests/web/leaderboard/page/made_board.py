@@ -14,13 +14,13 @@ from embassay.web.leaderboard.contract import (
     BoardList,
     BoardSystemRow,
     BoardVerdict,
-    ColumnStanding,
     Leaderboard,
     ListedRun,
     SystemComparison,
     SystemDifferenceRow,
     SystemFacts,
     SystemProfile,
+    SystemStandingInColumn,
 )
 from embassay.web.leaderboard.routes import find_board_changes
 from leaderboard_example import example_boards
@@ -209,7 +209,7 @@ class Made:
         index = self.names.index(name)
         part = self.part(tuple(self.values))
         stands = tuple(
-            ColumnStanding(
+            SystemStandingInColumn(
                 one,
                 part.cells[one.key][index],
                 part.ranks[one.key][index],

@@ -13,7 +13,7 @@ from embassay.protocols.hume.collection import (
     SKIPPED,
     AnswerFromFile,
     AnswersReadFromFile,
-    FileLocation,
+    LocationInFile,
     read_json_document,
 )
 from embassay.protocols.hume.study import AnnotationRow, RatingScale, StudyFolder, StudyItem, StudyTask
@@ -57,14 +57,14 @@ def read_argilla_answers(path: Path, folder: StudyFolder) -> AnswersReadFromFile
     users = _read_user_names(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(extract_argilla_records(document), start=1):
-        at = FileLocation(path, words=f"record {number} ({record.get('id', '-')})")
+        at = LocationInFile(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
         if not isinstance(item, str) or item not in items:
             raise at.make_data_error("its item is not in the study", found=repr(item)[:60], mend=MEND)
         task, payload = folder.task(items[item].task), items[item].payload
         responses = group_responses_by_user(record, at)
         if not responses:
-            taken.count_non_answer("records without a response")
+            taken.count_left_out_answer("records without a response")
         for user, response in responses.items():
             annotator = users.get(user, user)
             _collect_response_answer(task, payload, str(item), annotator, response, at, taken)
@@ -77,7 +77,7 @@ def _collect_response_answer(
     item: str,
     annotator: str,
     response: UserRecordResponse,
-    at: FileLocation,
+    at: LocationInFile,
     taken: AnswersReadFromFile,
 ) -> None:
     status = response.status or "submitted"
@@ -86,16 +86,16 @@ def _collect_response_answer(
     if status not in _STATUSES:
         raise at.make_data_error("unknown response status", expected=", ".join(_STATUSES), found=status[:60])
     if status == "draft":
-        taken.count_non_answer("drafts")
+        taken.count_left_out_answer("drafts")
         return
     value = (
-        _read_response_value(task, payload, response.said.get(_MAIN[task.family]), at)
+        _parse_argilla_response_value(task, payload, response.said.get(_MAIN[task.family]), at)
         if status == "submitted"
         else None
     )
     flag, comment = (str(response.said.get(name) or "") for name in (FLAG, COMMENT))
     if value is None and status == "submitted" and not flag and not comment:
-        taken.count_non_answer("responses without an answer")
+        taken.count_left_out_answer("responses without an answer")
         return
     if value is None and status == "discarded":
         flag = flag or SKIPPED
@@ -104,7 +104,9 @@ def _collect_response_answer(
     )
 
 
-def _read_response_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: FileLocation) -> Any:
+def _parse_argilla_response_value(
+    task: StudyTask, payload: Mapping[str, Any], answer: Any, at: LocationInFile
+) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
     names = [name_document_field(place) for place in range(len(payload["documents"]))]
@@ -156,7 +158,7 @@ def argilla_records(
             "fields": _record_fields(task, item),
             "metadata": {TASK: task.name},
             "suggestions": {},
-            "responses": _make_responses(task, by_item.get(item.id, [])),
+            "responses": _make_argilla_responses(task, by_item.get(item.id, [])),
             "vectors": {},
         }
         for item in items
@@ -179,18 +181,18 @@ def _record_fields(task: StudyTask, item: StudyItem) -> Plain:
     return {"query": payload["query"], **documents}
 
 
-def _make_responses(task: StudyTask, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
+def _make_argilla_responses(task: StudyTask, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
     responses: dict[str, list[Plain]] = {}
     for row in rows:
         status = "discarded" if row.value is None else "submitted"
-        for name, value in _list_question_answers(task, row):
+        for name, value in _list_argilla_responses(task, row):
             responses.setdefault(name, []).append(
                 {"value": value, "user_id": argilla_user_id(row.annotator_id), "status": status}
             )
     return responses
 
 
-def _list_question_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
+def _list_argilla_responses(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
     names: Mapping[str, str] = {
         "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
     }  # fmt: skip
@@ -206,7 +208,7 @@ def _format_response_value(task: StudyTask, value: Any) -> Any:
         return [name_document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
         # A rating question takes whole numbers; levels of other scales are labels, and so texts.
-        whole = fits_rating_question(task.scale or RatingScale()) and value == int(value)
+        whole = can_rating_question_hold_scale(task.scale or RatingScale()) and value == int(value)
         return int(value) if whole else f"{value:g}"
     return str(value)
 
@@ -222,22 +224,27 @@ def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Pla
     return {
         "guidelines": task.guidelines,
         "fields": list(_make_argilla_text_fields(task, most)),
-        "questions": [_make_task_question(task, most), _make_text_question(FLAG, "If it cannot be judged, why not?"),
-                      _make_text_question(COMMENT, "Comment")],
+        "questions": [
+            _make_argilla_task_question(task, most),
+            _make_text_question(FLAG, "If it cannot be judged, why not?"),
+            _make_text_question(COMMENT, "Comment"),
+        ],
         "vectors": [],
         "metadata": [
             {
-                "name": TASK, "title": TASK, "visible_for_annotators": False,
+                "name": TASK,
+                "title": TASK,
+                "visible_for_annotators": False,
                 "settings": {"type": "terms", "values": [task.name], "visible_for_annotators": False},
             }
         ],
         "allow_extra_metadata": True,
         "distribution": {"strategy": "overlap", "min_submitted": 1},
-        "mapping": None
-    }  # fmt: skip
+        "mapping": None,
+    }
 
 
-def fits_rating_question(scale: RatingScale) -> bool:
+def can_rating_question_hold_scale(scale: RatingScale) -> bool:
     """Whether a rating question can hold the scale: whole numbers from 0 to 10."""
     return (
         scale.step == 1 and scale.low == int(scale.low) and scale.low >= 0 and scale.high <= _MOST_LEVELS - 1
@@ -270,7 +277,7 @@ def _make_text_field(name: str, *, required: bool) -> Plain:
     }  # fmt: skip
 
 
-def _make_task_question(task: StudyTask, most: int) -> Plain:
+def _make_argilla_task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
         return _make_argilla_question(LABEL, task, "label_selection", _build_label_options(labels))
@@ -283,7 +290,7 @@ def _make_task_question(task: StudyTask, most: int) -> Plain:
             RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"}
         )
     scale = task.scale or RatingScale()
-    if fits_rating_question(scale):
+    if can_rating_question_hold_scale(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
         return _make_argilla_question(RATING, task, "rating", {"options": values})
     return _make_argilla_question(
@@ -351,10 +358,10 @@ class _UserAnswer(NamedTuple):
     ts: str = ""
 
 
-def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict[str, UserRecordResponse]:
+def group_responses_by_user(record: Mapping[str, Any], at: LocationInFile) -> dict[str, UserRecordResponse]:
     """What every user said, from whichever form the record is in."""
     responses: dict[str, UserRecordResponse] = {}
-    for said in _list_user_answers(record, at):
+    for said in _iterate_answers_in_argilla_record(record, at):
         response = responses.setdefault(said.user, UserRecordResponse())
         if said.question in response.said:
             raise at.make_data_error(
@@ -366,10 +373,12 @@ def group_responses_by_user(record: Mapping[str, Any], at: FileLocation) -> dict
     return responses
 
 
-def _list_user_answers(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _iterate_answers_in_argilla_record(
+    record: Mapping[str, Any], at: LocationInFile
+) -> Iterator[_UserAnswer]:
     responses = record.get("responses")
     if isinstance(responses, list):
-        yield from _list_server_responses(responses, at)
+        yield from _iterate_argilla_server_answers(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
             for row in _check_list_of_objects(answers, at):
@@ -380,10 +389,10 @@ def _list_user_answers(record: Mapping[str, Any], at: FileLocation) -> Iterator[
                     _read_entry_text(row, "status"),
                 )
     else:
-        yield from _list_flat_responses(record, at)
+        yield from _iterate_argilla_record_responses(record, at)
 
 
-def _list_server_responses(responses: Sequence[Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _iterate_argilla_server_answers(responses: Sequence[Any], at: LocationInFile) -> Iterator[_UserAnswer]:
     for row in _check_list_of_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
@@ -402,7 +411,7 @@ def _list_server_responses(responses: Sequence[Any], at: FileLocation) -> Iterat
             )
 
 
-def _list_flat_responses(record: Mapping[str, Any], at: FileLocation) -> Iterator[_UserAnswer]:
+def _iterate_argilla_record_responses(record: Mapping[str, Any], at: LocationInFile) -> Iterator[_UserAnswer]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -420,7 +429,7 @@ def _read_entry_text(entry: Mapping[str, Any], name: str) -> str:
     return str(entry.get(name) or "")
 
 
-def _check_list_of_objects(values: Any, at: FileLocation) -> list[Mapping[str, Any]]:
+def _check_list_of_objects(values: Any, at: LocationInFile) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
         raise at.make_data_error(
             "its responses are not a list of objects", found=repr(values)[:60], mend=MEND

@@ -17,9 +17,9 @@ from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.protocols.hume.collection import (
     AnswerFromFile,
     AnswersReadFromFile,
-    FileLocation,
-    make_annotation_from_row,
-    read_all_answer_rows,
+    LocationInFile,
+    make_annotation_from_file_row,
+    read_answers_of_files_and_store,
 )
 from embassay.protocols.hume.exchange.argilla import (
     USERS,
@@ -51,7 +51,12 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.mteb.protocol import add_language_script
-from embassay.protocols.mteb.survey import META, build_results_path, format_json, make_model_meta
+from embassay.protocols.mteb.survey import (
+    META,
+    build_model_results_folder_path,
+    format_ascii_json,
+    make_model_meta,
+)
 from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
@@ -102,7 +107,7 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
         header = [name.strip().lower() for name in next(reader, [])]
         _check_csv_header(header, path, taken)
         for cells in reader:
-            at = FileLocation(path, reader.line_num)
+            at = LocationInFile(path, reader.line_num)
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
@@ -110,7 +115,9 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
                     "the row and the header have different numbers of cells", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
-            _collect_answer_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
+            _parse_imported_answer_row(
+                dict(zip(header, map(_unescape_formula_cell, cells), strict=True)), at, taken
+            )
     except csv.Error as error:
         raise DataError(
             "The file is not valid CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
@@ -122,7 +129,7 @@ def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
     """Read the answers of a JSONL file; DataError, with the line, for what cannot be read."""
     taken = AnswersReadFromFile()
     for number, text in read_text_lines(path):
-        at = FileLocation(path, number)
+        at = LocationInFile(path, number)
         if not text.strip():
             continue
         try:
@@ -134,11 +141,13 @@ def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
             continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
             raise at.make_data_error("the line is not an annotation", found=text[:60], mend=_MEND)
-        _collect_answer_row(row, at, taken)
+        _parse_imported_answer_row(row, at, taken)
     return taken
 
 
-def _collect_answer_row(row: Mapping[str, Any], at: FileLocation, taken: AnswersReadFromFile) -> None:
+def _parse_imported_answer_row(
+    row: Mapping[str, Any], at: LocationInFile, taken: AnswersReadFromFile
+) -> None:
     value = row.get("value")
     flag, comment = _read_text_field(row, "flag", at), _read_text_field(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
@@ -146,10 +155,10 @@ def _collect_answer_row(row: Mapping[str, Any], at: FileLocation, taken: Answers
         raise at.make_data_error("the item_id is missing", mend=_MEND)
     value = None if isinstance(value, str) and not value.strip() else value
     if isinstance(value, Mapping) and "draft" in value:
-        taken.count_non_answer("started but not finished")
+        taken.count_left_out_answer("started but not finished")
         return
     if value is None and not flag and not comment:
-        taken.count_non_answer(OPEN)
+        taken.count_left_out_answer(OPEN)
         return
     kind: Who = "simulated" if (said := _read_text_field(row, "kind", at)) == "simulated" else "person"
     if said not in ("", *get_args(Kind)):
@@ -186,18 +195,18 @@ def _format_csv_cell(value: Any) -> str:
     return json.dumps(value)
 
 
-def _unquote_cell(cell: str) -> str:
+def _unescape_formula_cell(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:2] in (*_FORMULA, "'") and len(cell) > 1 else cell
 
 
-def _read_text_field(row: Mapping[str, Any], name: str, at: FileLocation) -> str:
+def _read_text_field(row: Mapping[str, Any], name: str, at: LocationInFile) -> str:
     value = row.get(name) or ""
     if not isinstance(value, str):
         raise at.make_data_error(f"{name} is not a text", found=repr(value)[:60], mend=_MEND)
     return value
 
 
-def _parse_seconds(value: Any, at: FileLocation) -> float | None:
+def _parse_seconds(value: Any, at: LocationInFile) -> float | None:
     if value is None or value == "":
         return None
     try:
@@ -213,7 +222,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True)
-class ExportedAnswers:
+class AnswerExportFiles:
     """The answers that were exported: `files`, and how many of how many annotators."""
 
     files: tuple[Path, ...]
@@ -231,7 +240,7 @@ def export(
     profiles: bool = False,
     revision: str = "1",
     exposed: bool = False,
-) -> ExportedAnswers:
+) -> AnswerExportFiles:
     """Write a study's answers to the file `out` (csv, jsonl), its tasks for another tool to the folder `out`, or
     people's scores as MTEB results there (`revision` of the baseline `Human`).
 
@@ -247,18 +256,18 @@ def export(
         check_annotators_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     wanted = {item.id for task in chosen for item in folder.select_task_items(task.name)}
-    rows = [row for row in read_all_answer_rows(folder) if row.item_id in wanted]
+    rows = [row for row in read_answers_of_files_and_store(folder) if row.item_id in wanted]
     if form in ("label-studio", "argilla"):
         rows = rows if answers else []
         files = _write_tool_files(folder, form, chosen, rows, out)
-        return ExportedAnswers(tuple(files), len(rows), _list_annotators(rows))
+        return AnswerExportFiles(tuple(files), len(rows), _list_annotator_ids_of_rows(rows))
     if not rows:
         raise UsageError(f"Nobody has answered {study} yet.", mend="Serve the study, or import annotations.")
     if form == "mteb":
-        return ExportedAnswers(
+        return AnswerExportFiles(
             tuple(write_mteb_human_results(folder, chosen, rows, out, revision)),
             len(rows),
-            _list_annotators(rows),
+            _list_annotator_ids_of_rows(rows),
         )
     if form not in ("csv", "jsonl"):
         raise UsageError(f"Unknown format: {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
@@ -269,14 +278,14 @@ def export(
         out,
         format_annotations_as_csv(rows, said) if form == "csv" else format_annotations_as_jsonl(rows, said),
     )
-    return ExportedAnswers((out,), len(rows), _list_annotators(rows))
+    return AnswerExportFiles((out,), len(rows), _list_annotator_ids_of_rows(rows))
 
 
 def _collect_annotator_profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
     """Collect the profiles of the annotators whose answers are written."""
     if not folder.study.profile:
         raise UsageError("The study asks no questions about the annotators.", mend="Leave --profiles out.")
-    names = set(_list_annotators(rows))
+    names = set(_list_annotator_ids_of_rows(rows))
     return {name: profile for name, profile in read_annotator_profiles(folder).items() if name in names}
 
 
@@ -291,7 +300,7 @@ def _write_tool_files(
             folder, task, rows
         )
     if form == "argilla" and rows:
-        users = {argilla_user_id(name): name for name in _list_annotators(rows)}
+        users = {argilla_user_id(name): name for name in _list_annotator_ids_of_rows(rows)}
         files[USERS] = format_value_as_json(users, indent=1) + "\n"
     for name, text in files.items():
         write_file_atomically(out / name, text)
@@ -320,7 +329,7 @@ def _render_argilla_files(
     }
 
 
-def _list_annotators(rows: Sequence[AnnotationRow]) -> tuple[str, ...]:
+def _list_annotator_ids_of_rows(rows: Sequence[AnnotationRow]) -> tuple[str, ...]:
     return tuple(sorted({row.annotator_id for row in rows}))
 
 
@@ -357,7 +366,7 @@ def make_mteb_human_entry(
 
     Source: spec hume 4 ("result file shape"); the published files give the two lists only for a first language.
     """
-    everybody = answers_by_annotator(task.spec, gold, map(make_annotation_from_row, rows))
+    everybody = answers_by_annotator(task.spec, gold, map(make_annotation_from_file_row, rows))
     answers = keep_annotators_by_coverage(everybody)
     if not answers:
         return None
@@ -375,7 +384,7 @@ def make_mteb_human_entry(
             }
             for name, annotator in people.annotators.items()
         ],
-        "agreement": _compute_mteb_agreement(task.family, answers),
+        "agreement": _make_agreement_in_mteb_format(task.family, answers),
         "simulated": any(row.kind == "simulated" for row in rows),
         "hf_subset": subset,
         "languages": [add_language_script(task.lang)],
@@ -392,7 +401,7 @@ def _rename_measures_for_mteb(scores: Mapping[str, float]) -> Plain:
     return {_MEASURES.get(name, name): value for name, value in scores.items()}
 
 
-def _compute_mteb_agreement(family: Family, answers: Answers) -> Plain:
+def _make_agreement_in_mteb_format(family: Family, answers: Answers) -> Plain:
     agreement = people_agreement(family, answers)
     extras = {
         name: _replace_nan_by_none(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()
@@ -432,14 +441,14 @@ def write_mteb_human_results(
     `out`; return the files. Raises UsageError for a revision that is no plain name."""
     if slugify_name(revision) != revision or not revision:
         raise UsageError(f"The revision is {revision!r}.", mend="Use only letters, digits, dots and dashes.")
-    place = out / build_results_path(MODEL, revision)
+    place = out / build_model_results_folder_path(MODEL, revision)
     files: dict[Path, Plain] = {}
     for dataset, of_dataset in _group_tasks_by_dataset(folder, tasks).items():
         if (result := _make_mteb_result(folder, dataset, of_dataset, rows)) is not None:
             files[place / f"{slugify_name(dataset)}.json"] = result
     files[place / META] = make_model_meta(MODEL, revision, [add_language_script(task.lang) for task in tasks])
     for path, document in files.items():
-        write_file_atomically(path, format_json(document, indent=2) + "\n")
+        write_file_atomically(path, format_ascii_json(document, indent=2) + "\n")
     return list(files)
 
 

@@ -18,13 +18,13 @@ from embassay.protocols.hume.collection import (
     Format,
     Key,
     read_annotation_files,
-    read_decided_store_answers,
+    read_final_answers_from_store,
 )
 from embassay.protocols.hume.exchange.argilla import is_argilla_export, read_argilla_answers
 from embassay.protocols.hume.exchange.export import read_csv_answers, read_jsonl_answers
 from embassay.protocols.hume.exchange.label_studio import is_label_studio_export, read_label_studio_answers
 from embassay.protocols.hume.profiles import (
-    check_profile_answers,
+    check_annotator_profile_answers,
     read_profiles_file,
     write_annotator_profiles,
 )
@@ -32,7 +32,7 @@ from embassay.protocols.hume.store import (
     AnswerStore,
     RefusedAnswer,
     SubmittedAnswer,
-    check_answer_value,
+    convert_answer_for_storage,
     open_answer_store,
 )
 from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
@@ -50,7 +50,7 @@ class AnnotatorNameRules:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse_name_options(cls, given: Sequence[str]) -> AnnotatorNameRules:
+    def parse_annotator_name_options(cls, given: Sequence[str]) -> AnnotatorNameRules:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
@@ -66,7 +66,7 @@ class AnnotatorNameRules:
         return self.renamed.get(one.annotator_id, one.annotator_id) or self.only
 
 
-def check_imported_answers(
+def convert_imported_answers_to_rows(
     folder: StudyFolder, answers: Iterable[AnswerFromFile], names: AnnotatorNameRules
 ) -> list[AnnotationRow]:
     """The answers as rows of the study. Raises DataError for the first that cannot be one, saying how many cannot: an
@@ -76,7 +76,7 @@ def check_imported_answers(
     items = {item.id: item for item in folder.items}
     for answer in answers:
         try:
-            row = _check_imported_answer(folder, items, answer, names)
+            row = _convert_imported_answer_to_row(folder, items, answer, names)
             key = row.annotator_id, row.item_id
             if key in rows:
                 first = rows[key][1].at
@@ -90,11 +90,11 @@ def check_imported_answers(
         except DataError as error:
             faults.append(error)
     if faults:
-        raise _join_faults(faults)
+        raise _merge_faults_into_one_error(faults)
     return [row for row, _ in rows.values()]
 
 
-def _check_imported_answer(
+def _convert_imported_answer_to_row(
     folder: StudyFolder, items: Mapping[str, Any], answer: AnswerFromFile, names: AnnotatorNameRules
 ) -> AnnotationRow:
     annotator = names.of(answer)
@@ -112,7 +112,7 @@ def _check_imported_answer(
     item = items[answer.item_id]
     task = folder.task(item.task)
     try:
-        value = check_answer_value(
+        value = convert_answer_for_storage(
             task, item.payload, _parse_marks(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
@@ -133,7 +133,7 @@ def _parse_marks(value: Any) -> Any:
     return [int(sign) for sign in value if sign in "01"]
 
 
-def _join_faults(faults: Sequence[DataError]) -> DataError:
+def _merge_faults_into_one_error(faults: Sequence[DataError]) -> DataError:
     first, more = faults[0], len(faults) - 1
     if not more:
         return first
@@ -143,7 +143,7 @@ def _join_faults(faults: Sequence[DataError]) -> DataError:
     )  # fmt: skip
 
 
-def check_imported_profiles(
+def collect_checked_profiles(
     folder: StudyFolder, taken: Iterable[AnswersReadFromFile], names: AnnotatorNameRules
 ) -> dict[str, dict[str, str]]:
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
@@ -153,14 +153,14 @@ def check_imported_profiles(
         for annotator, profile, at in file.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
-                file.count_non_answer("profiles that the study does not ask for")
+                file.count_left_out_answer("profiles that the study does not ask for")
                 continue
             if not name:
                 raise at.make_data_error(
                     "no annotator is named", mend="Name the annotator: --annotator NAME."
                 )
             try:
-                profiles.setdefault(name, {}).update(check_profile_answers(folder.study, profile))
+                profiles.setdefault(name, {}).update(check_annotator_profile_answers(folder.study, profile))
             except DataError as error:
                 raise at.make_data_error(error.what.rstrip("."), mend=error.mend) from None
     return profiles
@@ -170,7 +170,7 @@ def count_overwritten_rows(folder: StudyFolder, rows: Sequence[AnnotationRow], *
     """How many of the rows take the place of one that is there. Raises UsageError where any would and `replace` is not
     set, and always for answers in the store of `hume serve`, which belong to its annotators."""
     new = {(row.annotator_id, row.item_id) for row in rows}
-    stored = {(row.annotator_id, row.item_id) for row in read_decided_store_answers(folder)} & new
+    stored = {(row.annotator_id, row.item_id) for row in read_final_answers_from_store(folder)} & new
     if stored:
         who = ", ".join(sorted({annotator for annotator, _ in stored}))
         raise UsageError(
@@ -239,19 +239,19 @@ def store_adjudicator_decisions(folder: StudyFolder, rows: Sequence[AnnotationRo
                 mend="Pass --replace to overwrite those decisions.",
             )
         for row in rows:
-            _store_file_answer(store, row, tasks[row.item_id])
+            _store_adjudicator_decision(store, row, tasks[row.item_id])
     finally:
         store.close()
     return len(again)
 
 
-def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
+def _store_adjudicator_decision(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     before = store.answers(row.annotator_id).get(row.item_id)
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
     # Taken from a page that may be open: the import writes, whoever holds the right.
-    store.take_write_lease(row.annotator_id, "import", take=True)
-    seq = store.find_last_sequence_number(row.annotator_id) + 1
+    store.try_to_take_write_lease(row.annotator_id, "import", take=True)
+    seq = store.find_last_change_number_of_annotator(row.annotator_id) + 1
     draft = SubmittedAnswer(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
     if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
         raise UsageError(
@@ -263,7 +263,7 @@ def _store_file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> Non
 def guess_answer_file_format(path: Path) -> Format:
     """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
-    _check_importable_file(path)
+    _require_existing_annotation_file(path)
     content = read_bounded_file(path)
     # A byte order mark and blank lines come before the first sign of what it is.
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -288,7 +288,7 @@ def guess_answer_file_format(path: Path) -> Format:
     )  # fmt: skip
 
 
-def _check_importable_file(path: Path) -> None:
+def _require_existing_annotation_file(path: Path) -> None:
     if not path.is_file():
         raise DataError("There is no such file", path=path, mend="Pass a file with annotations.")
 
@@ -354,23 +354,27 @@ def import_files(
         raise UsageError(f"Unknown format: {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
     if not files:
         raise UsageError("No files were given.", mend="Pass one or more files with annotations.")
-    folder, names = read_study(study), AnnotatorNameRules.parse_name_options(annotator)
+    folder, names = read_study(study), AnnotatorNameRules.parse_annotator_name_options(annotator)
     kinds = [(path, form or guess_answer_file_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
     if not answers:
         why = "; ".join(f"{count} {what}" for what, count in _count_left_out_answers(taken).items())
         raise DataError("No answers to import", path=files[0], found=why, mend="Pass files with answers.")
-    rows = check_imported_answers(folder, [answer for answer in answers if not answer.decides], names)
-    decided = check_imported_answers(folder, [answer for answer in answers if answer.decides], names)
-    said = check_imported_profiles(folder, taken, names)
+    rows = convert_imported_answers_to_rows(
+        folder, [answer for answer in answers if not answer.decides], names
+    )
+    decided = convert_imported_answers_to_rows(
+        folder, [answer for answer in answers if answer.decides], names
+    )
+    said = collect_checked_profiles(folder, taken, names)
     with RunFolder(
         study / ANNOTATIONS / ".import"
     ).hold_folder_lock():  # two at once would miss each other's answers
         before = _list_study_annotator_ids(folder)
         written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
-            written = [*written, _add_annotator_profiles(folder, said)]
+            written = [*written, _add_profiles_to_study_file(folder, said)]
     counted = _count_annotator_task_answers(folder, rows)
     return AnswerImportResult(
         files=tuple((path.name, kind) for path, kind in kinds),
@@ -383,7 +387,7 @@ def import_files(
         left_out=dict(_count_left_out_answers(taken)),
         remarks=(
             *dict.fromkeys(remark for file in taken for remark in file.remarks),
-            *_unused_annotator_names(names, answers),
+            *_describe_unused_annotator_names(names, answers),
         ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
         open={key: len(folder.select_task_items(key[1])) - n for key, n in counted.items()},
@@ -395,7 +399,7 @@ def _count_left_out_answers(taken: Iterable[AnswersReadFromFile]) -> Counter[str
     return sum((Counter(file.left_out) for file in taken), Counter[str]())
 
 
-def _add_annotator_profiles(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
+def _add_profiles_to_study_file(folder: StudyFolder, said: Mapping[str, Mapping[str, str]]) -> Path:
     """Keep what annotators said of themselves beside what is there; where that is."""
     held = read_profiles_file(folder)
     for name, profile in said.items():
@@ -432,12 +436,14 @@ def _count_annotator_task_answers(
 def _list_study_annotator_ids(folder: StudyFolder) -> set[str]:
     rows = [
         *(row for held in read_annotation_files(folder).values() for row in held),
-        *read_decided_store_answers(folder),
+        *read_final_answers_from_store(folder),
     ]
     return {row.annotator_id for row in rows}
 
 
-def _unused_annotator_names(names: AnnotatorNameRules, answers: Sequence[AnswerFromFile]) -> list[str]:
+def _describe_unused_annotator_names(
+    names: AnnotatorNameRules, answers: Sequence[AnswerFromFile]
+) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
     notes = [f"no file contains the annotator {old}" for old in names.renamed if old not in seen]

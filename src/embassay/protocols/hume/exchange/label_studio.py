@@ -15,7 +15,7 @@ from embassay.protocols.hume.collection import (
     SKIPPED,
     AnswerFromFile,
     AnswersReadFromFile,
-    FileLocation,
+    LocationInFile,
     read_json_document,
 )
 from embassay.protocols.hume.study import AnnotationRow, RatingScale, StudyFolder, StudyItem, StudyTask
@@ -58,10 +58,10 @@ def label_studio_config(task: StudyTask) -> str:
     return ET.tostring(view, encoding="unicode") + "\n"
 
 
-def scale_button_labels(scale: RatingScale) -> list[str]:
+def list_rating_scale_labels(scale: RatingScale) -> list[str]:
     """The levels of a scale as texts: "0", "0.5" ...; none where there are too many for buttons.
 
-    >>> scale_button_labels(RatingScale(high=2)), scale_button_labels(RatingScale(step=0.1))
+    >>> list_rating_scale_labels(RatingScale(high=2)), list_rating_scale_labels(RatingScale(step=0.1))
     (['0', '1', '2'], [])
     """
     count = round((scale.high - scale.low) / scale.step) + 1
@@ -89,7 +89,7 @@ def _fill_sts_view(view: ET.Element, task: StudyTask) -> str:
     scale = task.scale or RatingScale()
     _add_text_tag(view, "text1")
     _add_text_tag(view, "text2")
-    if not (every := scale_button_labels(scale)):
+    if not (every := list_rating_scale_labels(scale)):
         ends = {"min": f"{scale.low:g}", "max": f"{scale.high:g}", "step": f"{scale.step:g}"}
         _add_xml_tag(view, "Number", name=RATING, toName="text1", required="true", **ends)
         return "text1"
@@ -166,7 +166,7 @@ def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFro
         raise DataError("The file is not a Label Studio JSON export", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, entry in enumerate(document, start=1):
-        at = FileLocation(path, words=f"task {number} (id {entry.get('id', '-')})")
+        at = LocationInFile(path, words=f"task {number} (id {entry.get('id', '-')})")
         item = entry["data"].get(ITEM) if isinstance(entry["data"], dict) else None
         if not isinstance(item, str) or item not in items:
             raise at.make_data_error(
@@ -176,17 +176,19 @@ def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFro
                 mend=_MEND,
             )
         if entry.get("predictions"):
-            taken.count_non_answer("predictions of a model")
-        _read_task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
+            taken.count_left_out_answer("predictions of a model")
+        _collect_answers_of_task_annotations(
+            entry, folder.task(items[item].task), items[item].payload, item, at, taken
+        )
     return taken
 
 
-def _read_task_annotations(
+def _collect_answers_of_task_annotations(
     entry: Mapping[str, Any],
     task: StudyTask,
     payload: Mapping[str, Any],
     item: str,
-    at: FileLocation,
+    at: LocationInFile,
     taken: AnswersReadFromFile,
 ) -> None:
     # `completions` is what versions before 1.0 called them.
@@ -194,18 +196,18 @@ def _read_task_annotations(
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
         raise at.make_data_error("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
-        taken.count_non_answer("tasks without an annotation")
+        taken.count_left_out_answer("tasks without an annotation")
     latest: dict[str, tuple[datetime | None, AnswerFromFile]] = {}
     for number, annotation in enumerate(annotations, start=1):
-        where = FileLocation(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
-        answer = _read_annotation(annotation, task, payload, item, where)
+        where = LocationInFile(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
+        answer = _read_answer_from_annotation(annotation, task, payload, item, where)
         if answer is None:
-            taken.count_non_answer("annotations without an answer")
+            taken.count_left_out_answer("annotations without an answer")
             continue
         moment = parse_export_time(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
-            taken.count_non_answer("earlier annotations by the same person")
+            taken.count_left_out_answer("earlier annotations by the same person")
         # Of equal moments, and where one is not known, the later in the file counts.
         if before is None or moment is None or before[0] is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
@@ -228,13 +230,15 @@ def parse_export_time(written: Any) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _read_annotation(
-    annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: FileLocation
+def _read_answer_from_annotation(
+    annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: LocationInFile
 ) -> AnswerFromFile | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.make_data_error("its result is not a list of objects", mend=_MEND)
-    answers = {str(result.get("from_name")): _read_tag_value(result, at) for result in results}
+    answers = {
+        str(result.get("from_name")): _read_label_studio_answer_value(result, at) for result in results
+    }
     meta: Mapping[str, Any] = next(
         (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
     )
@@ -245,13 +249,13 @@ def _read_annotation(
         return None
     return AnswerFromFile(
         item, str(meta.get("annotator") or _label_studio_user_name(annotation.get("completed_by"))), value, at,
-        ts=str(annotation.get("created_at") or ""), seconds=_parse_lead_seconds(annotation.get("lead_time")),
+        ts=str(annotation.get("created_at") or ""), seconds=_parse_annotation_seconds(annotation.get("lead_time")),
         kind="simulated" if meta.get("kind") == "simulated" else "person",
         flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment
     )  # fmt: skip
 
 
-def _read_tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
+def _read_label_studio_answer_value(result: Mapping[str, Any], at: LocationInFile) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
@@ -267,7 +271,7 @@ def _read_tag_value(result: Mapping[str, Any], at: FileLocation) -> Any:
 
 
 def _read_answer_value(
-    task: StudyTask, payload: Mapping[str, Any], answers: Mapping[str, Any], at: FileLocation
+    task: StudyTask, payload: Mapping[str, Any], answers: Mapping[str, Any], at: LocationInFile
 ) -> Any:
     if task.family == "reranking":
         return _read_document_marks(len(payload["documents"]), answers, at)
@@ -284,7 +288,7 @@ def _read_answer_value(
     return value
 
 
-def _read_document_marks(n: int, answers: Mapping[str, Any], at: FileLocation) -> list[int] | None:
+def _read_document_marks(n: int, answers: Mapping[str, Any], at: LocationInFile) -> list[int] | None:
     places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
@@ -309,7 +313,7 @@ def _label_studio_user_name(completed_by: Any) -> str:
     return "" if completed_by in (None, "") else str(completed_by)
 
 
-def _parse_lead_seconds(value: Any) -> float | None:
+def _parse_annotation_seconds(value: Any) -> float | None:
     good = (
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     )
@@ -333,7 +337,7 @@ def label_studio_tasks(
     return [
         {
             "data": _make_label_studio_data(task, item),
-            **_make_task_annotations(task, by_item.get(item.id, []), with_answers=bool(rows)),
+            **_make_label_studio_annotations(task, by_item.get(item.id, []), with_answers=bool(rows)),
         }
         for item in items
     ]
@@ -346,13 +350,15 @@ def _make_label_studio_data(task: StudyTask, item: StudyItem) -> Plain:
     return {ITEM: item.id, TASK: task.name, **payload}
 
 
-def _make_task_annotations(task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
+def _make_label_studio_annotations(
+    task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool
+) -> Plain:
     return {"annotations": [_build_annotation(task, row) for row in rows]} if with_answers else {}
 
 
 def _build_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
-    for name, shown, kind, value in _list_label_studio_results(task, row):
+    for name, shown, kind, value in _convert_annotation_to_label_studio(task, row):
         key = digest_json([row.item_id, row.annotator_id, name])[:10]
         annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
@@ -365,19 +371,19 @@ def _build_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     return annotation
 
 
-def _list_label_studio_results(
+def _convert_annotation_to_label_studio(
     task: StudyTask, row: AnnotationRow
 ) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     """Tag, what it is about, its type and value."""
     first = {"reranking": "query", "sts": "text1"}.get(task.family, "text")
     if row.value is not None:
-        yield from _convert_value_to_results(task, row.value)
+        yield from _convert_answer_to_label_studio_results(task, row.value)
     for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
         if text:
             yield name, first, "textarea", {"text": [text]}
 
 
-def _convert_value_to_results(
+def _convert_answer_to_label_studio_results(
     task: StudyTask, value: Any
 ) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     if task.family == "classification":
@@ -385,7 +391,7 @@ def _convert_value_to_results(
     elif task.family == "clustering":
         yield GROUP, "text", "textarea", {"text": [str(value)]}
     elif task.family == "sts":
-        choice = f"{value:g}" in scale_button_labels(task.scale or RatingScale())
+        choice = f"{value:g}" in list_rating_scale_labels(task.scale or RatingScale())
         told = {"choices": [f"{value:g}"]} if choice else {"number": value}
         yield RATING, "text1", "choices" if choice else "number", told
     else:

@@ -164,7 +164,10 @@ class LlmAnnotator:
     def question(self, ask: ItemAnnotationRequest) -> ChatQuestion:
         """Build the first question to the model about an item."""
         return self._build_question(
-            ask, build_item_messages(ask.task, self.mode, ask.item.payload), 0, self._choose_answer_form(ask)
+            ask,
+            build_item_messages(ask.task, self.mode, ask.item.payload),
+            0,
+            self._build_answer_format_of_item(ask),
         )
 
     def answers(
@@ -192,7 +195,7 @@ class LlmAnnotator:
         self, ask: ItemAnnotationRequest, attempt: int, tried: _AnnotationAttempts
     ) -> LlmAnswerRow | None:
         """Ask the model once about an item; its row, or None where it must be asked again."""
-        shape, begun = self._choose_answer_form(ask), perf_counter()
+        shape, begun = self._build_answer_format_of_item(ask), perf_counter()
         try:
             answer = await self._ask_chat_model(self._build_question(ask, tried.talk, attempt, shape))
         except AnswerNeverFitSchema as error:
@@ -208,25 +211,27 @@ class LlmAnnotator:
             self._hope.answered()
             return self._make_llm_answer_row(ask, tried, "failed", reason=error.message)
         except ModelError as error:
-            if self._hope.note_failed_call(begun):
+            if self._hope.is_model_lost_after_failure(begun):
                 raise
             return self._make_llm_answer_row(ask, tried, "failed", reason=error.message)
         tried.hear(answer)
-        return self._parse_answer(ask, shape, tried)
+        return self._make_row_from_answer_or_reject(ask, shape, tried)
 
-    def _parse_answer(
+    def _make_row_from_answer_or_reject(
         self, ask: ItemAnnotationRequest, shape: LlmAnswerFormat, tried: _AnnotationAttempts
     ) -> LlmAnswerRow | None:
         try:
             read = shape.read(tried.text)
-        except UnreadableLlmAnswer as error:
-            tried.reject_answer(str(error), str(error))
+        except UnreadableLlmAnswerError as error:
+            tried.add_rejection_to_conversation(str(error), str(error))
             return None
         if not read.lacking:
             return self._make_llm_answer_row(ask, tried, "ok", read.value)
         # The first order that lacks documents is kept: the retry may bring one that lacks more.
         tried.best = tried.best or read
-        tried.reject_answer(read.lacking, f"of the letters {read.lacking}; give each exactly once")
+        tried.add_rejection_to_conversation(
+            read.lacking, f"of the letters {read.lacking}; give each exactly once"
+        )
         return None
 
     def _make_row_after_giving_up(
@@ -244,8 +249,8 @@ class LlmAnnotator:
         self.models.add(answer.model)
         return answer
 
-    def _choose_answer_form(self, ask: ItemAnnotationRequest) -> LlmAnswerFormat:
-        return build_answer_form(ask.task, self.mode, ask.item.payload)
+    def _build_answer_format_of_item(self, ask: ItemAnnotationRequest) -> LlmAnswerFormat:
+        return make_llm_answer_format(ask.task, self.mode, ask.item.payload)
 
     def _build_question(
         self, ask: ItemAnnotationRequest, talk: Sequence[ChatMessage], attempt: int, shape: LlmAnswerFormat
@@ -267,7 +272,9 @@ class LlmAnnotator:
         reason: str = "",
     ) -> LlmAnswerRow:
         used = tried.usage
-        usd = None if self.token_price is None else self.token_price.usd(used.input_tokens, used.output_tokens)
+        usd = (
+            None if self.token_price is None else self.token_price.usd(used.input_tokens, used.output_tokens)
+        )
         return LlmAnswerRow(
             model=self.name, item_id=ask.item.id, task=ask.task.name, run=ask.run, mode=self.mode, status=status,
             value=value, text=tried.text, prompt=task_prompt(ask.task, self.mode).identity, reason=reason, usd=usd,
@@ -291,7 +298,7 @@ class _AnnotationAttempts:
         self.text = answer.text
         self.usage = self.usage + answer.usage
 
-    def reject_answer(self, reason: str, told: str) -> None:
+    def add_rejection_to_conversation(self, reason: str, told: str) -> None:
         """Note that an answer was rejected, and tell the model why in the conversation."""
         self.reason = reason
         ask = f"That answer cannot be used: {told}. Answer again, in the form that was asked for, with nothing else."
@@ -317,28 +324,32 @@ class LlmAnswerFormat:
     read: Callable[[str], ParsedLlmAnswer]
 
 
-def build_answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> LlmAnswerFormat:
+def make_llm_answer_format(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> LlmAnswerFormat:
     """The form of the answer to an item of a task."""
     kind = choose_answer_kind(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return LlmAnswerFormat(_make_answer_schema(LABEL, str, named), partial(_parse_label_answer, task))
+        return LlmAnswerFormat(
+            _make_answer_model_class(LABEL, str, named), partial(_parse_label_answer, task)
+        )
     if kind == "sts":
         scale = task.scale or RatingScale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return LlmAnswerFormat(_make_answer_schema(RATING, float, ends), partial(_parse_rating_answer, scale))
+        return LlmAnswerFormat(
+            _make_answer_model_class(RATING, float, ends), partial(_parse_rating_answer, scale)
+        )
     names = make_letter_labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
         return LlmAnswerFormat(
-            _make_answer_schema(RANKING, list[str], listed), partial(_parse_document_order, names)
+            _make_answer_model_class(RANKING, list[str], listed), partial(_parse_document_order, names)
         )
     return LlmAnswerFormat(
-        _make_answer_schema(RELEVANT, list[str], listed), partial(_parse_relevance_marks, names)
+        _make_answer_model_class(RELEVANT, list[str], listed), partial(_parse_relevance_marks, names)
     )
 
 
-def _make_answer_schema(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
+def _make_answer_model_class(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
     """A server hears also which values there are (`told`); whether an answer keeps to them is for `read` to say, which
     knows what can still be used of one that does not."""
     field = Field(json_schema_extra=told)
@@ -375,7 +386,7 @@ LABEL, RATING, RANKING, RELEVANT = "label", "rating", "ranking", "relevant"
 _SHOWN = 80
 
 
-class UnreadableLlmAnswer(ValueError):
+class UnreadableLlmAnswerError(ValueError):
     """An answer that is none; says what is wrong with it, for the model too."""
 
 
@@ -396,16 +407,16 @@ def read_label_from_answer(text: str, labels: Sequence[LabelChoice]) -> Label:
     ... [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
     1
     """
-    said = _only_field_value(text, LABEL)
+    said = _parse_only_field_of_llm_answer(text, LABEL)
     if isinstance(said, bool) or not isinstance(said, str | int):
-        raise UnreadableLlmAnswer(f"the label is {_shorten_json(said)}, not a name")
+        raise UnreadableLlmAnswerError(f"the label is {_shorten_json(said)}, not a name")
     wanted = str(said).strip()
     exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
     same = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
     same = same or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
     if len(same) != 1:
-        raise UnreadableLlmAnswer(
+        raise UnreadableLlmAnswerError(
             f"{_shorten_json(said)} is not one of {', '.join(label.name for label in labels)}"
         )
     return same[0]
@@ -417,13 +428,13 @@ def read_rating_from_answer(text: str, scale: RatingScale) -> float:
     >>> read_rating_from_answer('{"rating": 3.5}', RatingScale()), read_rating_from_answer("4", RatingScale())
     (3.5, 4.0)
     """
-    rating = _only_field_value(text, RATING)
+    rating = _parse_only_field_of_llm_answer(text, RATING)
     if isinstance(rating, str):
         rating = _parse_number_or_text(rating)
     if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
-        raise UnreadableLlmAnswer(f"the rating is {_shorten_json(rating)}, not a number")
+        raise UnreadableLlmAnswerError(f"the rating is {_shorten_json(rating)}, not a number")
     if not scale.low <= rating <= scale.high:
-        raise UnreadableLlmAnswer(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
+        raise UnreadableLlmAnswerError(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
     return float(rating)
 
 
@@ -433,11 +444,11 @@ def read_document_order(text: str, names: Sequence[str]) -> DocumentOrder:
     >>> read_document_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
     DocumentOrder(places=(2, 0, 1), missing=2, unknown=1)
     """
-    said = _parse_document_names(text, RANKING)
+    said = _parse_document_letters_from_answer(text, RANKING)
     places = {name: place for place, name in enumerate(names)}
     order = list(dict.fromkeys(places[name] for name in said if name in places))
     if not order:
-        raise UnreadableLlmAnswer(f"the ranking names none of {', '.join(names)}")
+        raise UnreadableLlmAnswerError(f"the ranking names none of {', '.join(names)}")
     missing = [place for place in range(len(names)) if place not in order]
     return DocumentOrder((*order, *missing), len(missing), len(said) - len(order))
 
@@ -448,37 +459,37 @@ def read_relevance_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     >>> read_relevance_marks('{"relevant": ["C"]}', ["A", "B", "C"])
     (0, 0, 1)
     """
-    said = _parse_document_names(text, RELEVANT)
+    said = _parse_document_letters_from_answer(text, RELEVANT)
     if unknown := [name for name in said if name not in names]:
-        raise UnreadableLlmAnswer(
+        raise UnreadableLlmAnswerError(
             f"{_shorten_json(unknown[0])} is not a document: they are {', '.join(names)}"
         )
     return tuple(int(name in said) for name in names)
 
 
-def _parse_document_names(text: str, key: str) -> list[str]:
-    names = _only_field_value(text, key)
+def _parse_document_letters_from_answer(text: str, key: str) -> list[str]:
+    names = _parse_only_field_of_llm_answer(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UnreadableLlmAnswer(f"{key} is {_shorten_json(names)}, not a list of letters")
+        raise UnreadableLlmAnswerError(f"{key} is {_shorten_json(names)}, not a list of letters")
     # Letters name documents, and models write them small or with blanks.
     return [name.strip().upper() for name in names]
 
 
-def _only_field_value(text: str, key: str) -> Any:
+def _parse_only_field_of_llm_answer(text: str, key: str) -> Any:
     """The value of the object's only field, or the whole answer where it is bare."""
     text = strip_code_fence(text)
     if not text:
-        raise UnreadableLlmAnswer("it is empty")
+        raise UnreadableLlmAnswerError("it is empty")
     try:
         parsed = parse_bounded_json(text)
     except ValueError:
         # A bare word or number can be meant; half a list or an object that breaks off cannot.
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
-            raise UnreadableLlmAnswer(f"it is not JSON: {truncate_to_one_line(text, _SHOWN)}") from None
+            raise UnreadableLlmAnswerError(f"it is not JSON: {truncate_to_one_line(text, _SHOWN)}") from None
         return text.strip("\"'.")
     if isinstance(parsed, dict):
         if list(parsed) != [key]:
-            raise UnreadableLlmAnswer(
+            raise UnreadableLlmAnswerError(
                 f'it must have the field "{key}" and no other, and has {_shorten_json(list(parsed))}'
             )
         return parsed[key]

@@ -16,7 +16,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.scoring import (
     MAIN,
-    MeasureScores,
+    ScoresByMeasure,
     average_precision_of_marks,
     classification_scores,
     reranking_scores,
@@ -60,7 +60,7 @@ class LlmAnswerRow(BaseModel):
 
 
 @dataclass(frozen=True)
-class LlmAnswers:
+class AnswersOfOneLlm:
     """All answers of one model in one mode; `prompt` is the hash of the prompts' version."""
 
     model: str
@@ -72,7 +72,7 @@ class LlmAnswers:
         return tuple(row for row in self.rows if row.task == task)
 
 
-def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[LlmAnswers, ...]:
+def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[AnswersOfOneLlm, ...]:
     """The answers of all models that annotated the study, by the names of their files.
 
     Raises DataError for a file of several models or modes, and for an item that the study has not.
@@ -94,7 +94,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
                 "The file contains answers from several models or modes", path=path, mend="Split the file."
             )
         if rows:
-            tables.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
+            tables.append(AnswersOfOneLlm(rows[0].model, rows[0].mode, tuple(rows)))
     return tuple(tables)
 
 
@@ -136,7 +136,7 @@ class LlmAnswerFile:
             os.close(handle)
         self.rows[row.item_id, row.run] = row
 
-    def write_rows_in_order(self) -> None:
+    def write_llm_answers_in_study_order(self) -> None:
         """Write all rows by run and by the order of the study's items, each once."""
         rows = sorted(self.rows.values(), key=lambda row: (row.run, self._order[row.item_id]))
         if rows:
@@ -184,7 +184,7 @@ _UNREAD = "\0"
 
 
 @dataclass(frozen=True)
-class ScoredLlm:
+class LlmTaskScores:
     """A language model on a task: `runs` in their order, and in `scores` the mean of every measure over them (empty
     where there is none, and `reason` says why).
 
@@ -195,7 +195,7 @@ class ScoredLlm:
 
     family: Family
     mode: Mode
-    runs: tuple[MeasureScores, ...]
+    runs: tuple[ScoresByMeasure, ...]
     scores: Mapping[str, float]
     answers: tuple[Mapping[str, Any], ...]
     values: Mapping[str, float]
@@ -215,8 +215,9 @@ class ScoredLlm:
         return self.statuses.get("unparsed", 0) + self.statuses.get("failed", 0) + self.missing
 
 
-def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> ScoredLlm:
-    """Score a model's answers to a task, `rows` of one mode as `read_llm_answers` gives them, `gold` as `gold_values`.
+def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) -> LlmTaskScores:
+    """Score a model's answers to a task, `rows` of one mode as `read_llm_answers` gives them, `gold` as
+    `map_items_to_gold_values`.
 
     Accuracy and F1s, Spearman and Pearson over the items with a rating, MAP of a ranking or (mode binary) of marks with
     people's tie-aware rule. Source: spec hume 8.1. Raises UsageError for clustering, no rows, or rows of several modes;
@@ -227,23 +228,23 @@ def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) 
     >>> score_llm_answers(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
-    mode = _find_common_answer_mode(task, rows)
+    mode = _find_mode_shared_by_answers(task, rows)
     by_run = _group_rows_by_run(task, rows)
-    answers = tuple(_collect_run_answers(task, gold, mode, own) for own in by_run)
+    answers = tuple(_collect_scored_answers_of_run(task, gold, mode, own) for own in by_run)
     missing = sum(len(gold) - len(own) for own in by_run)
     statuses = Counter(row.status for row in rows)
-    runs = tuple(_score_run_answers(task.family, gold, own) for own in answers)
+    runs = tuple(_score_answers_of_llm_run(task.family, gold, own) for own in answers)
     left_out = statuses["failed"] + missing
     reason = _explain_missing_score(task, left_out, len(gold) * len(by_run), runs)
-    return ScoredLlm(
+    return LlmTaskScores(
         task.family, mode, runs,
         {} if reason else _average_scores_by_measure([run.scores for run in runs if run.items]), answers,
-        {} if task.family == "sts" else _average_item_scores(task.family, gold, answers), len(gold), statuses,
+        {} if task.family == "sts" else _average_scores_by_item(task.family, gold, answers), len(gold), statuses,
         missing, reason
     )  # fmt: skip
 
 
-def _find_common_answer_mode(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
+def _find_mode_shared_by_answers(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -269,7 +270,7 @@ def _group_rows_by_run(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> list[dic
     return [runs[run] for run in sorted(runs)]
 
 
-def _collect_run_answers(
+def _collect_scored_answers_of_run(
     task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmAnswerRow]
 ) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
@@ -281,11 +282,11 @@ def _collect_run_answers(
             )
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
-        by_run[item] = _convert_row_to_answer(task, gold[item], mode, row)
+        by_run[item] = _convert_llm_answer_row_to_value(task, gold[item], mode, row)
     return by_run
 
 
-def _convert_row_to_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
+def _convert_llm_answer_row_to_value(task: TaskSpec, gold: Any, mode: Mode, row: LlmAnswerRow) -> Any:
     where = f"The answer by {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
         return _score_documents_by_order(row, len(gold), where)
@@ -308,15 +309,15 @@ def _score_documents_by_order(row: LlmAnswerRow, n: int, where: str) -> tuple[in
     return tuple(n - places[place] for place in range(n))
 
 
-def _score_run_answers(family: Family, gold: Gold, answers: Mapping[str, Any]) -> MeasureScores:
+def _score_answers_of_llm_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> ScoresByMeasure:
     if not answers:
-        return MeasureScores({}, 0)
+        return ScoresByMeasure({}, 0)
     true = [gold[item] for item in answers]
     values = list(answers.values())
     if family == "classification":
-        return MeasureScores(_score_llm_labels(true, values), len(values))
+        return ScoresByMeasure(_score_llm_labels(true, values), len(values))
     scores = sts_scores(true, values) if family == "sts" else reranking_scores(true, values)
-    return MeasureScores(scores, len(values))
+    return ScoresByMeasure(scores, len(values))
 
 
 def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
@@ -332,7 +333,7 @@ def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     }
 
 
-def _average_item_scores(
+def _average_scores_by_item(
     family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     items = sorted({item for run in answers for item in run})
@@ -347,7 +348,7 @@ def _score_single_answer(family: Family, gold: Any, answer: Any) -> float:
     return float(answer == gold) if family == "classification" else average_precision_of_marks(gold, answer)
 
 
-def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
+def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence[ScoresByMeasure]) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer (limit: {MOST_LEFT_OUT:.0%})"
     if task.family == "sts" and any(run.items < 2 for run in runs):

@@ -28,8 +28,8 @@ from embassay.protocols.hume.llms.annotator import (
 from embassay.protocols.hume.llms.answers import (
     LLM,
     LLM_FAMILIES,
+    AnswersOfOneLlm,
     LlmAnswerFile,
-    LlmAnswers,
     Status,
     llm_answer_path,
     read_llm_answers,
@@ -42,7 +42,7 @@ from embassay.protocols.hume.results.contestants import AnsweredTask, read_answe
 from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
-from embassay.protocols.kernel.outcome import current_utc_time, describe_spending
+from embassay.protocols.kernel.outcome import format_current_utc_time, summarise_run_spending
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically, write_json
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
@@ -50,7 +50,7 @@ from embassay.runs.spending import RunSpendingJournal
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
-from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
+from embassay.systems.chat import fit_chat_without_thinking_to_context, open_chat_with_options
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import estimate_server_tokens
 
@@ -82,7 +82,7 @@ class HybridTaskDivision:
         return sum(why != "agreed" for why in self.why.values()) / len(self.why) if self.why else math.nan
 
     @property
-    def items_people_need_not_answer(self) -> int:
+    def count_items_people_can_skip(self) -> int:
         """The items that nobody needs to answer."""
         return sum(why == "agreed" for why in self.why.values())
 
@@ -111,7 +111,7 @@ def divide_task_items(
             mend="Request more answers: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
     why: dict[str, Why] = {
-        item: _decide_by_repeated_answers(family, drawn, options) for item, drawn in draws.items()
+        item: _find_agreement_of_repeated_answers(family, drawn, options) for item, drawn in draws.items()
     }
     agreed = [item for item, state in why.items() if state == "agreed"]
     size = (
@@ -119,7 +119,7 @@ def divide_task_items(
     )
     for place in seeded_order(agreed, options.seed, "hybrid", task)[:size]:
         why[agreed[place]] = "check"
-    contradicted = _estimate_contradiction_share(
+    contradicted = _estimate_llm_people_contradiction_share(
         family, draws, people, [i for i, w in why.items() if w == "check"], options
     )
     # Bias is what the interval says, not the share of a few items.
@@ -161,7 +161,8 @@ def divide_study_tasks(
     tasks = []
     for task in people:
         draws = next(
-            (drawn for llm_answers in every if (drawn := group_repeated_answers(llm_answers, task))), {}
+            (drawn for llm_answers in every if (drawn := group_answers_of_runs_by_item(llm_answers, task))),
+            {},
         )
         if draws and task.task.family in FAMILIES:
             done = divide_task_items(task.task.name, task.task.family, draws, people_consensus(task), options)
@@ -200,7 +201,7 @@ class TaskOwnership:
     reason: str
 
     @property
-    def is_agreement_decided(self) -> bool:
+    def is_agreement_level_certain(self) -> bool:
         """Whether the interval lies on one side of where agreement becomes high."""
         if self.low is None or self.high is None:
             return False
@@ -221,7 +222,7 @@ def decide_task_owners(folder: StudyFolder, llm: str = "") -> tuple[TaskOwnershi
     return owned
 
 
-def _decide_task_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> TaskOwnership:
+def _decide_task_owner(task: AnsweredTask, models: Sequence[AnswersOfOneLlm]) -> TaskOwnership:
     persons = {worker.id for worker in task.workers if worker.kind == "person"}
     answers = {name: given for name, given in task.answers.items() if name in persons and given}
     family, name = task.task.family, task.task.name
@@ -236,11 +237,11 @@ def _decide_task_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> Task
     return TaskOwnership(
         name, family, owner, trust, value, interval.low, interval.high, 0 if value is None else agreement.items,
         len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
-        _explain_task_owner(trust, len(answers), bool(read))
+        _explain_who_answers_task(trust, len(answers), bool(read))
     )  # fmt: skip
 
 
-def _explain_task_owner(trust: Trust | None, people: int, has_model: bool) -> str:
+def _explain_who_answers_task(trust: Trust | None, people: int, has_model: bool) -> str:
     if trust is None:
         few = (
             "nobody has answered"
@@ -255,7 +256,9 @@ def _explain_task_owner(trust: Trust | None, people: int, has_model: bool) -> st
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def make_divided_task_records(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
+def make_records_of_tasks_divided_with_llm(
+    tasks: Sequence[HybridTaskDivision],
+) -> tuple[TaskDividedWithLlm, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         TaskDividedWithLlm(
@@ -285,7 +288,7 @@ def write_hybrid_answers(path: Path, tasks: Sequence[HybridTaskDivision]) -> Non
     write_file_atomically(path, "".join(lines))
 
 
-def group_repeated_answers(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
+def group_answers_of_runs_by_item(answers: AnswersOfOneLlm, task: AnsweredTask) -> dict[str, list[Any]]:
     """Item -> the answers of every run, None for one that was not read; items nobody asked about have no entry."""
     draws: dict[str, list[Any]] = {}
     for row in sorted(answers.of(task.task.name), key=lambda row: row.run):
@@ -318,7 +321,7 @@ def pool_item_answers(family: Family, values: Sequence[Any]) -> Any:
     return min(counts, key=lambda count: (-counts[count], count))
 
 
-def _decide_by_repeated_answers(
+def _find_agreement_of_repeated_answers(
     family: Family, draws: Sequence[Any], options: LlmAnswerAcceptanceOptions
 ) -> Why:
     if any(draw is None for draw in draws):
@@ -330,7 +333,7 @@ def _decide_by_repeated_answers(
     return "agreed" if len(set(map(str, draws))) == 1 else "disagree"
 
 
-def _estimate_contradiction_share(
+def _estimate_llm_people_contradiction_share(
     family: Family,
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
@@ -374,7 +377,7 @@ class LlmTaskAnswerCounts:
 
 
 @dataclass(frozen=True)
-class AnnotationSessionOutcome:
+class LlmAnnotationSessionTotals:
     """What a session has come to, model by model and task by task; `spent` as manifests have it, over all sessions;
     `left_out` are tasks that language models do not annotate."""
 
@@ -397,7 +400,7 @@ def annotate(
     listener: SilentListener | None = None,
     max_usd: float | None = None,
     replace: bool = False,
-) -> AnnotationSessionOutcome:
+) -> LlmAnnotationSessionTotals:
     """Have language models answer the items of the study in the folder `study`; answers go to its `llm/`.
 
     What is answered already is not asked again; calls that failed are. `replace` discards earlier answers of these
@@ -407,7 +410,7 @@ def annotate(
     """
     work = plan_annotation_work(read_study(study), request)
     with (
-        _open_spending_and_ledger(study, max_usd) as (spending, ledger),
+        _hold_study_spending_and_ledger(study, max_usd) as (spending, ledger),
         closing(ChatAnswerCache.open(cache)) as answers,
     ):
         annotators = open_llm_annotators(work, ledger, answers)
@@ -418,23 +421,23 @@ def annotate(
                 _ask_missing_answers(work, annotator, files[annotator.name], listener or SilentListener())
         finally:
             for annotator in annotators:
-                files[annotator.name].write_rows_in_order()
+                files[annotator.name].write_llm_answers_in_study_order()
             spending.close()
             for annotator in annotators:
                 _write_answer_settings(work, annotator, files[annotator.name])
         rows = tuple(row for who in annotators for row in _count_llm_task_answers(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
-        return AnnotationSessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
+        return LlmAnnotationSessionTotals(study, rows, summarise_run_spending(spending, max_usd), left_out)
 
 
 @contextmanager
-def _open_spending_and_ledger(
+def _hold_study_spending_and_ledger(
     study: Path, max_usd: float | None
 ) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
     """Open the study's record of spending and its ledger, held by one process at a time."""
     folder = RunFolder(study / LLM / ACCOUNTS)
     with folder.hold_folder_lock():
-        spending = RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))
+        spending = RunSpendingJournal(folder.spending_path, format_current_utc_time("milliseconds"))
         with closing(spending):
             yield (
                 spending,
@@ -449,7 +452,7 @@ def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, f
     if not fresh and path.exists() and held.exists():
         before = json.loads(held.read_text("utf-8"))["settings"]
         # By way of JSON, so that tuples compare as the lists that the file has.
-        now = json.loads(format_value_as_json(work.collect_answer_settings(annotator)))
+        now = json.loads(format_value_as_json(work.collect_llm_answer_settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
                 f"{path} contains answers made with different settings: {', '.join(differing)} was "
@@ -501,7 +504,7 @@ def _write_answer_settings(work: LlmAnnotationWork, annotator: LlmAnnotator, fil
     left_out = getattr(annotator.chat.model, "left_out", ())
     settings = {
         "embassay": __version__,
-        "settings": work.collect_answer_settings(annotator),
+        "settings": work.collect_llm_answer_settings(annotator),
         "prompts": {
             task.name: task_prompt(task, work.request.mode).as_dict()
             for task in work.folder.study.tasks
@@ -550,7 +553,7 @@ class LlmAnnotationWork:
             for ask in self.list_annotation_requests(task)
         )
 
-    def collect_answer_settings(self, annotator: LlmAnnotator) -> dict[str, Any]:
+    def collect_llm_answer_settings(self, annotator: LlmAnnotator) -> dict[str, Any]:
         """All that a model's answers depend on: answers by other settings are never mixed with these."""
         mode = self.request.mode
         return {
@@ -597,7 +600,7 @@ def open_llm_annotators(
         chat, options, whole = open_chat_with_options(spec, LlmAnnotatorOptions, {}, ledger=ledger)
         name = chat.name if options == LlmAnnotatorOptions() else whole
         # Tokenizers of language models make a token of two bytes or more, whatever the language.
-        chat = fit_chat_model_to_context(chat, work.longest_question_bytes // 2 + _ANSWER)
+        chat = fit_chat_without_thinking_to_context(chat, work.longest_question_bytes // 2 + _ANSWER)
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
             raise make_unknown_price_error(chat.name)
         annotators[name] = LlmAnnotator(
@@ -630,12 +633,12 @@ def forecast_annotation(
             tuple(
                 cell
                 for annotator in annotators
-                for cell in _forecast_annotation_cells(work, annotator, replace=replace)
+                for cell in _forecast_llm_annotation_cells(work, annotator, replace=replace)
             )
         )
 
 
-def _forecast_annotation_cells(
+def _forecast_llm_annotation_cells(
     work: LlmAnnotationWork, annotator: LlmAnnotator, *, replace: bool
 ) -> list[CellForecast]:
     path = llm_answer_path(work.folder.path, annotator.name, work.request.mode)

@@ -13,12 +13,12 @@ from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
 from embassay.protocols.hume.published.paper import (
-    EmbeddingModel,
     PaperDataset,
-    PaperDatasetLanguagePair,
+    PaperDatasetInOneLanguage,
+    PaperEmbeddingModel,
     PublishedEvaluation,
     PublishedStudy,
-    select_human_evaluations,
+    select_human_evaluations_by_revision,
 )
 from embassay.protocols.hume.published.standings import (
     ADVICE,
@@ -28,7 +28,7 @@ from embassay.protocols.hume.published.standings import (
     build_score_matrix,
     index_evaluations_by_pair,
     list_systems_outside_study,
-    pair_difficulty,
+    name_pair_difficulty_for_people,
     percent_of_human,
 )
 from embassay.protocols.hume.record import (
@@ -43,7 +43,7 @@ from embassay.protocols.hume.results.conclusions import (
     has_score_on_every_pair,
     keep_pairs_with_human_score,
 )
-from embassay.protocols.hume.results.contestants import simplify_estimate
+from embassay.protocols.hume.results.contestants import convert_estimate_for_record
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_score_interval
 from embassay.protocols.hume.study import Family, Who
 from embassay.stats.intervals import Estimate
@@ -58,7 +58,7 @@ _EXTRAS = {
 """What result files call the further coefficients -> their names here."""
 
 
-def convert_results_to_pairs(
+def convert_results_to_dataset_records(
     evaluations: Sequence[PublishedEvaluation],
     study: PublishedStudy,
     llms: ModelAndPeopleScores | None = None,
@@ -68,19 +68,22 @@ def convert_results_to_pairs(
 ) -> tuple[DatasetLanguageRecord, ...]:
     """Every pair of the study, in its order. DataError as `build_score_matrix`, UsageError as
     `replace_human_scores_by_rule`."""
-    files = index_evaluations_by_pair(select_human_evaluations(evaluations, study))
+    files = index_evaluations_by_pair(select_human_evaluations_by_revision(evaluations, study))
     matrix = build_score_matrix(replace_human_scores_by_rule(evaluations, study, aggregation), study)
-    of_models, of_llms = _scores_by_pair(matrix), _scores_by_pair(llms) if llms else {}
+    of_models, of_llms = (
+        _map_scores_by_dataset_language(matrix),
+        _map_scores_by_dataset_language(llms) if llms else {},
+    )
     records = []
     for pair, human in zip(study.pairs, matrix.human.tolist(), strict=True):
         key = pair.dataset, pair.lang
-        people = _make_pair_record(study, pair, files[key], human, one_annotator)
+        people = _make_dataset_language_record(study, pair, files[key], human, one_annotator)
         # Language models may lack a pair, models never do: the paper has none on clustering.
-        records.append(_add_system_scores(people, of_models[key], of_llms.get(key, {})))
+        records.append(_add_system_scores_to_human_record(people, of_models[key], of_llms.get(key, {})))
     return tuple(records)
 
 
-def _scores_by_pair(matrix: ModelAndPeopleScores) -> dict[tuple[str, str], dict[str, float]]:
+def _map_scores_by_dataset_language(matrix: ModelAndPeopleScores) -> dict[tuple[str, str], dict[str, float]]:
     """The score of every system, by dataset and language."""
     columns = zip(matrix.pairs, matrix.values.T.tolist(), strict=True)
     return {
@@ -88,9 +91,9 @@ def _scores_by_pair(matrix: ModelAndPeopleScores) -> dict[tuple[str, str], dict[
     }
 
 
-def _make_pair_record(
+def _make_dataset_language_record(
     study: PublishedStudy,
-    pair: PaperDatasetLanguagePair,
+    pair: PaperDatasetInOneLanguage,
     file: PublishedEvaluation,
     human: float,
     one_annotator: OneAnnotator,
@@ -113,11 +116,11 @@ def _make_pair_record(
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=simplify_estimate(_estimate_people_interval(pair, human, scores, one_annotator)),
+        human=convert_estimate_for_record(_estimate_people_interval(pair, human, scores, one_annotator)),
         annotators=annotators,
-        conventions=_list_scores_by_convention(pair.family, file.main_score, scores),
-        agreement=_read_published_agreement(pair, file, len(scores)),
-        difficulty=pair_difficulty(human),
+        conventions=_compute_human_score_by_each_rule(pair.family, file.main_score, scores),
+        agreement=_make_published_annotator_agreement(pair, file, len(scores)),
+        difficulty=name_pair_difficulty_for_people(human),
         trust=trust,
         flags=pair.flags,
         advice=ADVICE if trust == "low" else "",
@@ -125,14 +128,14 @@ def _make_pair_record(
 
 
 def _estimate_people_interval(
-    pair: PaperDatasetLanguagePair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
+    pair: PaperDatasetInOneLanguage, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
 ) -> Estimate:
     if pair.n_items < 1:
         return Estimate(human, method="none: the number of items is unknown")
     return human_score_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
-def _list_scores_by_convention(
+def _compute_human_score_by_each_rule(
     family: Family, paper: float, annotators: Sequence[float]
 ) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
@@ -142,8 +145,8 @@ def _list_scores_by_convention(
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": annotators[0]}
 
 
-def _read_published_agreement(
-    pair: PaperDatasetLanguagePair, file: PublishedEvaluation, annotators: int
+def _make_published_annotator_agreement(
+    pair: PaperDatasetInOneLanguage, file: PublishedEvaluation, annotators: int
 ) -> AnnotatorAgreement | None:
     agreement, coefficient = file.headline_agreement, COEFFICIENT[pair.family]
     if agreement is None:
@@ -159,7 +162,7 @@ def _read_published_agreement(
     )
 
 
-def _add_system_scores(
+def _add_system_scores_to_human_record(
     record: DatasetLanguageRecord, models: Mapping[str, float], llms: Mapping[str, float]
 ) -> DatasetLanguageRecord:
     """The record of people with the scores of the systems. Where agreement is low and the best model is above the
@@ -190,7 +193,7 @@ def _make_published_scores(
 _MEND = "Pass the HUME results from the MTEB results repository, including those of baseline/Human."
 
 
-def select_present_pairs(
+def narrow_study_to_available_pairs(
     evaluations: Sequence[PublishedEvaluation], study: PublishedStudy, models: Models = "study"
 ) -> tuple[PublishedStudy, tuple[str, ...]]:
     """The study with the pairs that people have and the models that have all of these, and a note of what is left out.
@@ -200,7 +203,9 @@ def select_present_pairs(
     """
     human = {
         key
-        for key, evaluation in index_evaluations_by_pair(select_human_evaluations(evaluations, study)).items()
+        for key, evaluation in index_evaluations_by_pair(
+            select_human_evaluations_by_revision(evaluations, study)
+        ).items()
         if _has_main_score(evaluation)
     }
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
@@ -208,13 +213,13 @@ def select_present_pairs(
         revision = f", revision {study.human_revision}" if study.human_revision else ""
         raise DataError(
             f"The results contain no human scores ({study.human}{revision})",
-            found=_describe_human_revision(evaluations, study),
+            found=_describe_human_revision_or_systems(evaluations, study),
             mend=_MEND,
         )
     known = list(study.models)
     if models == "all":
-        known += [EmbeddingModel(name) for name in list_systems_outside_study(evaluations, study)]
-    lacking = {model.name: _count_missing_pairs(evaluations, model, pairs) for model in known}
+        known += [PaperEmbeddingModel(name) for name in list_systems_outside_study(evaluations, study)]
+    lacking = {model.name: _count_pairs_without_model_score(evaluations, model, pairs) for model in known}
     kept = tuple(model for model in known if not lacking[model.name])
     if not kept:
         raise DataError("No model in the results covers all pairs that people annotated", mend=_MEND)
@@ -248,7 +253,7 @@ def replace_human_scores_by_rule(
             mend=f"Use paper (which pools {families}), mean or first.",
         )
     # By identity: people of another revision are the same in every other respect.
-    people = {id(evaluation) for evaluation in select_human_evaluations(evaluations, study)}
+    people = {id(evaluation) for evaluation in select_human_evaluations_by_revision(evaluations, study)}
     return tuple(
         _rescore_people_by_rule(row, aggregation) if id(row) in people else row for row in evaluations
     )
@@ -263,7 +268,7 @@ def _rescore_people_by_rule(evaluation: PublishedEvaluation, aggregation: Aggreg
     )
 
 
-def _check_unique_model_names(models: Sequence[EmbeddingModel]) -> None:
+def _check_unique_model_names(models: Sequence[PaperEmbeddingModel]) -> None:
     """DataError for two models that tables would call the same."""
     for name, count in Counter(model.short for model in models).items():
         if count > 1:
@@ -277,8 +282,8 @@ def _has_main_score(evaluation: PublishedEvaluation) -> bool:
     return not math.isnan(evaluation.main_score)
 
 
-def _count_missing_pairs(
-    evaluations: Sequence[PublishedEvaluation], model: EmbeddingModel, pairs: set[tuple[str, str]]
+def _count_pairs_without_model_score(
+    evaluations: Sequence[PublishedEvaluation], model: PaperEmbeddingModel, pairs: set[tuple[str, str]]
 ) -> int:
     mine = index_evaluations_by_pair(
         row for row in evaluations if row.system == model.name and _has_main_score(row)
@@ -292,7 +297,9 @@ def _explain_left_out_model(name: str, missing: int, pairs: int) -> str:
     return f"{name} is left out because it lacks {missing} of {pairs} pairs, so its mean is not comparable."
 
 
-def _describe_human_revision(evaluations: Sequence[PublishedEvaluation], study: PublishedStudy) -> str:
+def _describe_human_revision_or_systems(
+    evaluations: Sequence[PublishedEvaluation], study: PublishedStudy
+) -> str:
     revisions = sorted(
         {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
     )
@@ -327,16 +334,16 @@ def convert_pairs_to_study(
         for name, own in by_dataset.items()
     )
     models = tuple(
-        EmbeddingModel(contender.system, contender.parameters_millions)
+        PaperEmbeddingModel(contender.system, contender.parameters_millions)
         for contender in contenders
         if contender.kind != "llm" and has_score_on_every_pair(pairs, contender.system)
     )
     return PublishedStudy(datasets, models, HUMAN, "", "this study")
 
 
-def _convert_to_paper_pair(record: DatasetLanguageRecord) -> PaperDatasetLanguagePair:
+def _convert_to_paper_pair(record: DatasetLanguageRecord) -> PaperDatasetInOneLanguage:
     """A pair of the record as result files have it."""
-    return PaperDatasetLanguagePair(
+    return PaperDatasetInOneLanguage(
         record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
     )  # fmt: skip
 
@@ -354,7 +361,7 @@ def convert_pairs_to_evaluations(pairs: Sequence[DatasetLanguageRecord]) -> tupl
     return tuple(evaluations)
 
 
-def llm_score_matrix(
+def make_llm_and_people_score_matrix(
     pairs: Sequence[DatasetLanguageRecord], contenders: Sequence[ComparedSystem]
 ) -> ModelAndPeopleScores | None:
     """Language models on the pairs that people and every one of them have a score on; None where there are none."""

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 from embassay.errors import DataError
 from embassay.protocols.hume.study import Family
 from embassay.protocols.mteb.survey import MAIN as MAIN_SCORE
-from embassay.protocols.mteb.survey import MEND, find_results_owner, list_result_files, read_json_file
+from embassay.protocols.mteb.survey import (
+    MEND,
+    find_model_of_results_folder,
+    list_result_files,
+    read_json_file,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +30,7 @@ MULTILINGUAL, ENGLISH_ONLY = "multilingual datasets", "English-only datasets"
 
 
 @dataclass(frozen=True)
-class PaperDatasetLanguagePair:
+class PaperDatasetInOneLanguage:
     """A dataset in one language, the unit of all means: `n_items` were annotated, by `n_annotators` people each.
 
     `group` says whether the dataset has other languages than English; the English part of one that has counts as
@@ -54,12 +59,12 @@ class PaperDataset:
     task: str
     family: Family
     metrics: tuple[str, ...]
-    pairs: tuple[PaperDatasetLanguagePair, ...]
+    pairs: tuple[PaperDatasetInOneLanguage, ...]
     aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class EmbeddingModel:
+class PaperEmbeddingModel:
     """An embedding model by its full name; parameters in millions, None where the paper does not say. `label` is what
     tables call it, by default its name without the owner."""
 
@@ -78,13 +83,13 @@ class PublishedStudy:
     """A published study as a whole; `human` is the people's name in result files."""
 
     datasets: tuple[PaperDataset, ...]
-    models: tuple[EmbeddingModel, ...]
+    models: tuple[PaperEmbeddingModel, ...]
     human: str
     human_revision: str
     source: str
 
     @property
-    def pairs(self) -> tuple[PaperDatasetLanguagePair, ...]:
+    def pairs(self) -> tuple[PaperDatasetInOneLanguage, ...]:
         """The study's 26 pairs of dataset and language, in the order of table 8."""
         return tuple(pair for dataset in self.datasets for pair in dataset.pairs)
 
@@ -92,7 +97,7 @@ class PublishedStudy:
         """The dataset of this name, task name or alias, in any case; None where the study has no such one."""
         return _index_datasets_by_name(self).get(name.strip().lower())
 
-    def pair(self, name: str, lang: str) -> PaperDatasetLanguagePair | None:
+    def pair(self, name: str, lang: str) -> PaperDatasetInOneLanguage | None:
         """Find the pair of a dataset (by any of its names) and a language (ISO 639-3)."""
         dataset = self.dataset(name)
         return next((pair for pair in dataset.pairs if pair.lang == lang), None) if dataset else None
@@ -111,7 +116,7 @@ def load_hume_paper_study() -> PublishedStudy:
     table = tomllib.loads(text)
     return PublishedStudy(
         datasets=tuple(_read_paper_dataset(row) for row in table["dataset"]),
-        models=tuple(EmbeddingModel(**row) for row in table["model"]),
+        models=tuple(PaperEmbeddingModel(**row) for row in table["model"]),
         human=table["human"],
         human_revision=table["human_revision"],
         source=table["source"],
@@ -129,7 +134,7 @@ def _read_paper_dataset(row: Mapping[str, object]) -> PaperDataset:
         metrics=tuple(cast(list[str], row["metrics"])),
         # Two people read every English item, one every other: spec hume, section 3.
         pairs=tuple(
-            PaperDatasetLanguagePair(
+            PaperDatasetInOneLanguage(
                 name, lang, family, n, 2 if lang == "eng" else 1, group, _read_pair_flags(row, lang)
             )
             for lang, n in sorted(items.items())
@@ -187,10 +192,10 @@ def round_fraction_first(score: float) -> float:
     return float(f"{round(score, 4) * 100:.1f}")
 
 
-def round_percent_first(score: float) -> float:
+def round_points_to_two_then_one_decimal(score: float) -> float:
     """Round a score's points to two decimals, then half up to one (table 8).
 
-    >>> round_percent_first(0.67545), round_percent_first(0.8125)
+    >>> round_points_to_two_then_one_decimal(0.67545), round_points_to_two_then_one_decimal(0.8125)
     (67.6, 81.3)
     """
     points = Decimal(str(round(score * 100, 2)))
@@ -222,7 +227,7 @@ def _read_file_evaluations(path: Path, study: PublishedStudy) -> Iterator[Publis
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
     elif isinstance(document, dict) and isinstance(document.get("scores"), dict):
-        entries = _convert_task_to_entries(document, path)
+        entries = _convert_result_file_to_entries(document, path)
     else:
         raise DataError("The file does not contain MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
@@ -232,23 +237,23 @@ def _read_file_evaluations(path: Path, study: PublishedStudy) -> Iterator[Publis
             yield _read_entry_evaluation(entry, path, number, study)
 
 
-def _convert_task_to_entries(document: Mapping[str, Any], path: Path) -> list[Any]:
+def _convert_result_file_to_entries(document: Mapping[str, Any], path: Path) -> list[Any]:
     """A file of one task as entries of a collection; the folders say which system it is of."""
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
         raise DataError("The test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     # By the path alone, whatever a `model_meta.json` beside it says.
-    model, revision, _ = find_results_owner(path.resolve().parent, None)
+    model, revision, _ = find_model_of_results_folder(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
-        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_select_entry_fields(entry)}
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_select_published_score_fields(entry)}
         if isinstance(entry, dict)
         else entry
         for entry in entries
     ]
 
 
-def _select_entry_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _select_published_score_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
 
 
@@ -357,7 +362,7 @@ class PublishedEvaluation:
         return tuple(value for value in scores if value is not None)
 
 
-def select_human_evaluations(
+def select_human_evaluations_by_revision(
     evaluations: Iterable[PublishedEvaluation], study: PublishedStudy
 ) -> list[PublishedEvaluation]:
     """The evaluations of people in the revision that the paper used."""

@@ -11,16 +11,16 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.conversion import (
     METRICS,
-    convert_results_to_pairs,
+    convert_results_to_dataset_records,
+    narrow_study_to_available_pairs,
     replace_human_scores_by_rule,
-    select_present_pairs,
 )
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
-    EmbeddingModel,
     PaperDataset,
-    PaperDatasetLanguagePair,
+    PaperDatasetInOneLanguage,
+    PaperEmbeddingModel,
     PublishedEvaluation,
     PublishedStudy,
     load_hume_paper_study,
@@ -43,7 +43,7 @@ from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     ComparedSystem,
     build_human_score_matrix,
-    convert_correlation_to_estimate,
+    convert_spearman_to_estimate_or_reason,
     correlate_agreement_with_gap,
     count_people_wins,
     rank_systems_by_mean,
@@ -96,7 +96,7 @@ def write_published_run(
     folder = RunFolder(out)
     check_same_run_arguments(folder, request)
     published = (
-        add_evaluated_systems(read_published_results(request), own)
+        add_evaluated_systems_to_published(read_published_results(request), own)
         if own
         else read_published_results(request)
     )
@@ -123,15 +123,17 @@ def read_published_results(request: PublishedRequest) -> PublishedResults:
         evaluations = _read_requested_evaluations(request, study)
     else:
         study = derive_study_from_results(evaluations, study.human)
-    held, notes = select_present_pairs(evaluations, study, request.models)
-    llms = read_llm_scores(_find_llm_score_tables(request.llm_scores), held) if request.llm_scores else None
+    held, notes = narrow_study_to_available_pairs(evaluations, study, request.models)
+    llms = (
+        read_llm_scores(_list_llm_score_table_paths(request.llm_scores), held) if request.llm_scores else None
+    )
     more = list_systems_outside_study(evaluations, held) if request.models == "study" else []
     if more:
         notes = (*notes, f"Omitted from all tables because they are not in the study: {', '.join(more)}.")
     return PublishedResults(held, evaluations, llms, notes)
 
 
-def add_evaluated_systems(found: PublishedResults, own: EvaluatedSystems) -> PublishedResults:
+def add_evaluated_systems_to_published(found: PublishedResults, own: EvaluatedSystems) -> PublishedResults:
     """Add the systems evaluated here to published results, on the pairs that have people.
 
     UsageError for results of another study: its items are not at hand.
@@ -163,26 +165,34 @@ def _read_requested_evaluations(
 
 def published_summary(found: PublishedResults, request: PublishedRequest) -> Summary:
     """The record of published results."""
-    pairs = convert_results_to_pairs(
+    pairs = convert_results_to_dataset_records(
         found.evaluations, found.study, found.llms,
         aggregation=request.aggregation, one_annotator=request.one_annotator
     )  # fmt: skip
-    entered = list_published_contenders(found)
+    entered = list_published_models_and_llms(found)
     matrix = build_human_score_matrix(pairs, entered)
     gap = correlate_agreement_with_gap(matrix)
-    pairs = tuple(_add_evaluated_scores(pair, found.own) for pair in pairs)
+    pairs = tuple(_add_system_scores_to_dataset_record(pair, found.own) for pair in pairs)
     models = [
         ComparedSystem(name, kind, None, kind != "classical", APART if kind == "classical" else "")
         for name, (kind, _) in found.own.systems.items()
     ]
     return Summary(
-        title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=rank_systems_by_mean(pairs, (*entered, *models), request.seed), wins=count_people_wins(matrix),
-        agreement_against_gap=convert_correlation_to_estimate(gap), agreement_against_gap_p=gap.p, notes=found.notes
-    )  # fmt: skip
+        title=TITLE,
+        source="published",
+        seed=request.seed,
+        pairs=pairs,
+        places=rank_systems_by_mean(pairs, (*entered, *models), request.seed),
+        wins=count_people_wins(matrix),
+        agreement_against_gap=convert_spearman_to_estimate_or_reason(gap),
+        agreement_against_gap_p=gap.p,
+        notes=found.notes,
+    )
 
 
-def _add_evaluated_scores(pair: DatasetLanguageRecord, own: EvaluatedSystems) -> DatasetLanguageRecord:
+def _add_system_scores_to_dataset_record(
+    pair: DatasetLanguageRecord, own: EvaluatedSystems
+) -> DatasetLanguageRecord:
     """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
     human = pair.human.value
     scores = [
@@ -198,7 +208,7 @@ def _add_evaluated_scores(pair: DatasetLanguageRecord, own: EvaluatedSystems) ->
     return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
-def list_published_contenders(found: PublishedResults) -> tuple[ComparedSystem, ...]:
+def list_published_models_and_llms(found: PublishedResults) -> tuple[ComparedSystem, ...]:
     """The models, and language models, which have no scores on clustering."""
     models = [
         ComparedSystem(model.short, "embedding", model.parameters_millions) for model in found.study.models
@@ -212,7 +222,7 @@ def _make_published_tables(
 ) -> Iterable[ColumnTable]:
     """The paper's for its own study, those of any study for others."""
     if published.study.source == SOURCE:
-        yield from study_tables(summary, list_published_contenders(published))
+        yield from study_tables(summary, list_published_models_and_llms(published))
         return
     scored = replace_human_scores_by_rule(published.evaluations, published.study, request.aggregation)
     yield from build_all_paper_tables(
@@ -226,7 +236,7 @@ def _make_published_tables(
     yield from make_figure_tables(summary)
 
 
-def _find_llm_score_tables(given: Sequence[str]) -> list[Path]:
+def _list_llm_score_table_paths(given: Sequence[str]) -> list[Path]:
     """Find the tables with LLM scores: files as they are, and in a folder by their columns."""
     files: list[Path] = []
     for entry in map(Path, given):
@@ -237,7 +247,9 @@ def _find_llm_score_tables(given: Sequence[str]) -> list[Path]:
                 mend=f"Pass a CSV file that begins with {_HEADER}...",
             )
         of_path = (
-            sorted(path for path in entry.glob("*.csv") if _is_llm_table(path)) if entry.is_dir() else [entry]
+            sorted(path for path in entry.glob("*.csv") if _has_llm_table_header(path))
+            if entry.is_dir()
+            else [entry]
         )
         if not of_path:
             raise DataError(
@@ -250,7 +262,7 @@ def _find_llm_score_tables(given: Sequence[str]) -> list[Path]:
     return files
 
 
-def _is_llm_table(path: Path) -> bool:
+def _has_llm_table_header(path: Path) -> bool:
     with path.open("rb") as file:
         return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
 
@@ -306,7 +318,7 @@ def derive_study_from_results(evaluations: Sequence[PublishedEvaluation], human:
     )
     systems = dict.fromkeys(evaluation.system for evaluation in evaluations if evaluation.system != human)
     return PublishedStudy(
-        datasets, tuple(EmbeddingModel(name) for name in systems), human, "".join(revisions), SOURCE
+        datasets, tuple(PaperEmbeddingModel(name) for name in systems), human, "".join(revisions), SOURCE
     )
 
 
@@ -314,7 +326,7 @@ def _derive_paper_dataset(name: str, evaluations: Sequence[PublishedEvaluation])
     family = _find_dataset_family(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
-        PaperDatasetLanguagePair(
+        PaperDatasetInOneLanguage(
             name,
             evaluation.lang,
             family,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import (
-    PaperDatasetLanguagePair,
+    PaperDatasetInOneLanguage,
     PublishedEvaluation,
     PublishedStudy,
     load_hume_paper_study,
-    select_human_evaluations,
+    select_human_evaluations_by_revision,
 )
 from embassay.protocols.hume.record import (
     By,
@@ -29,7 +29,7 @@ from embassay.protocols.hume.record import (
 )
 from embassay.protocols.hume.study import Family
 
-AnyPair = PaperDatasetLanguagePair | DatasetLanguageRecord
+AnyPair = PaperDatasetInOneLanguage | DatasetLanguageRecord
 """A dataset in one language, as result files or as a record have it."""
 REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
 Weighting = Literal["pairs", "datasets"]
@@ -40,7 +40,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class PeopleRank:
+class PeopleAmongModelsOnPair:
     """People beside the models on one pair, all fractions. `best_model` is the first of equals in the study's order,
     `rank` is 1 + the models strictly above; `sd` is the models' standard deviation (population)."""
 
@@ -80,8 +80,8 @@ class PeopleRank:
 
     @property
     def people_difficulty(self) -> Difficulty:
-        """How hard the pair is for people, by `pair_difficulty`."""
-        return pair_difficulty(self.human)
+        """How hard the pair is for people, by `name_pair_difficulty_for_people`."""
+        return name_pair_difficulty_for_people(self.human)
 
     @property
     def people_agreement(self) -> float | None:
@@ -98,7 +98,7 @@ class SystemRankByMean:
     rank: int
 
 
-def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ...]:
+def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleAmongModelsOnPair, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
         raise UsageError(
@@ -111,10 +111,10 @@ def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleRank,
     )
 
 
-def rank_people_on_pair(pair: AnyPair, human: float, scores: Mapping[str, float]) -> PeopleRank:
+def rank_people_on_pair(pair: AnyPair, human: float, scores: Mapping[str, float]) -> PeopleAmongModelsOnPair:
     """People beside the `scores` of the models on a pair."""
     x = np.array(list(scores.values()))
-    return PeopleRank(
+    return PeopleAmongModelsOnPair(
         pair=pair, human=human, best=float(x.max()),
         # `max` takes the first of equals, which is in the study's order.
         best_model=max(scores, key=scores.__getitem__), median=float(np.median(x)), mean=float(x.mean()),
@@ -123,37 +123,43 @@ def rank_people_on_pair(pair: AnyPair, human: float, scores: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class PairStanding:
+class PairWithPeopleRank:
     """A pair of the record and people among its models; `standing` is None where people or all models lack a score."""
 
     pair: DatasetLanguageRecord
-    standing: PeopleRank | None
+    standing: PeopleAmongModelsOnPair | None
 
 
-def compare_people_with_models(summary: Summary) -> tuple[PairStanding, ...]:
+def compare_people_with_models(summary: Summary) -> tuple[PairWithPeopleRank, ...]:
     """Compare people with the models on every pair, in the order of the record.
 
     The models are those that have a rank among the places of the record, which are also those that its wins are
     counted against; all of a pair where the record ranks none.
     """
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(PairStanding(pair, _rank_people_on_record(pair, ranked)) for pair in summary.pairs)
+    return tuple(PairWithPeopleRank(pair, _rank_people_among_models(pair, ranked)) for pair in summary.pairs)
 
 
-def _rank_people_on_record(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PeopleRank | None:
+def _rank_people_among_models(
+    pair: DatasetLanguageRecord, ranked: Collection[str]
+) -> PeopleAmongModelsOnPair | None:
     # Who has no rank stands beside: people are not held against it.
-    entered = [row for row in pair.system_scores if row.system in ranked] if ranked else pair.models
+    entered = (
+        [row for row in pair.list_model_and_llm_scores if row.system in ranked] if ranked else pair.models
+    )
     scores = {row.system: row.score.value for row in entered if row.score.value is not None}
     human = pair.human.value
     return rank_people_on_pair(pair, human, scores) if scores and human is not None else None
 
 
-def count_people_wins_by_group(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[PeopleWinCount, ...]:
+def count_people_wins_by_group(
+    ranks: Sequence[PeopleAmongModelsOnPair], by: By = "all"
+) -> tuple[PeopleWinCount, ...]:
     """Wins against best, median and mean in every group of the pairs, groups as first met.
 
     Source: spec hume, section 8; figure 12.
     """
-    groups: dict[str, list[PeopleRank]] = {}
+    groups: dict[str, list[PeopleAmongModelsOnPair]] = {}
     for rank in ranks:
         groups.setdefault("all" if by == "all" else getattr(rank.pair, by), []).append(rank)
     rates = []
@@ -172,7 +178,11 @@ def rank_models_by_mean_score(
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
     Source: spec hume, section 8 and ambiguity 14.
     """
-    means = matrix.average_scores_over_pairs() if weighting == "pairs" else _average_dataset_means(matrix)
+    means = (
+        matrix.average_scores_over_pairs()
+        if weighting == "pairs"
+        else _average_dataset_means_by_system(matrix)
+    )
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
         SystemRankByMean(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
@@ -180,7 +190,7 @@ def rank_models_by_mean_score(
     )
 
 
-def _average_dataset_means(matrix: ModelAndPeopleScores) -> dict[str, float]:
+def _average_dataset_means_by_system(matrix: ModelAndPeopleScores) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
     by_dataset = [matrix.average_scores_over_pairs(_make_dataset_filter(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
@@ -190,11 +200,11 @@ def _make_dataset_filter(name: str) -> Callable[[AnyPair], bool]:
     return lambda pair: pair.dataset == name
 
 
-def pair_difficulty(human: float) -> Difficulty:
+def name_pair_difficulty_for_people(human: float) -> Difficulty:
     """Name a pair's difficulty for people: easy from 0.7, hard below 0.5, else moderate.
 
-    >>> pair_difficulty(0.7), pair_difficulty(0.5), pair_difficulty(0.49)
-    ('easy', 'moderate', 'hard')
+    >>> name_pair_difficulty_for_people(0.7), name_pair_difficulty_for_people(0.5),
+    name_pair_difficulty_for_people(0.49) ('easy', 'moderate', 'hard')
     """
     return "easy" if human >= EASY else "moderate" if human >= HARD else "hard"
 
@@ -224,7 +234,9 @@ class ModelAndPeopleScores:
         """The positions of the pairs that a condition selects."""
         return np.array([i for i, pair in enumerate(self.pairs) if wanted(pair)], dtype=np.int64)
 
-    def average_scores_over_pairs(self, wanted: Callable[[AnyPair], bool] = lambda _: True) -> dict[str, float]:
+    def average_scores_over_pairs(
+        self, wanted: Callable[[AnyPair], bool] = lambda _: True
+    ) -> dict[str, float]:
         """Average every model's and last people's scores over the wanted pairs; NaN over none."""
         # A mean over no pair is not 0.
         at = self.where(wanted)
@@ -233,7 +245,7 @@ class ModelAndPeopleScores:
         every = np.vstack([self.values, self.human])[:, at].mean(axis=1)
         return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
 
-    def add_model_scores(self, rows: Mapping[str, Sequence[float]]) -> ModelAndPeopleScores:
+    def add_models_to_score_matrix(self, rows: Mapping[str, Sequence[float]]) -> ModelAndPeopleScores:
         """Add the scores of further models to the matrix."""
         values = np.vstack([self.values, *(np.array([row]) for row in rows.values())])
         return replace(self, models=(*self.models, *rows), values=values)
@@ -252,8 +264,8 @@ def build_score_matrix(
         model.short: [evaluation for evaluation in every if evaluation.system == model.name]
         for model in study.models
     }
-    groups[HUMAN] = select_human_evaluations(every, study)
-    rows = {name: _list_scores_on_all_pairs(name, own, study.pairs) for name, own in groups.items()}
+    groups[HUMAN] = select_human_evaluations_by_revision(every, study)
+    rows = {name: _list_system_scores_on_all_pairs(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
     values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
     return ModelAndPeopleScores(study.pairs, tuple(rows), values, np.array(human))
@@ -284,8 +296,8 @@ def index_evaluations_by_pair(
     return pairs
 
 
-def _list_scores_on_all_pairs(
-    name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperDatasetLanguagePair]
+def _list_system_scores_on_all_pairs(
+    name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperDatasetInOneLanguage]
 ) -> list[float]:
     scores = {
         key: evaluation.main_score for key, evaluation in index_evaluations_by_pair(evaluations).items()
@@ -309,12 +321,12 @@ class SpearmanCorrelation:
     n: int
 
 
-def correlate_series(
+def compute_spearman_correlation(
     x: Sequence[float] | NDArray[np.float64], y: Sequence[float] | NDArray[np.float64]
 ) -> SpearmanCorrelation:
     """Spearman's correlation of two series of equal length, ties sharing the mean of their ranks.
 
-    >>> correlate_series([1, 2, 3, 4], [2, 4, 6, 9]).rho
+    >>> compute_spearman_correlation([1, 2, 3, 4], [2, 4, 6, 9]).rho
     1.0
     """
     # Imported here, because scipy.stats is slow to load; it has the p that `measures.spearman` does not.
@@ -326,13 +338,13 @@ def correlate_series(
     return SpearmanCorrelation(float(test.statistic), float(test.pvalue), len(x))
 
 
-def agreement_against_gap(ranks: Sequence[PeopleRank]) -> SpearmanCorrelation:
+def agreement_against_gap(ranks: Sequence[PeopleAmongModelsOnPair]) -> SpearmanCorrelation:
     """Spearman's correlation of people's agreement with best model minus people, over pairs.
 
     Below 0: models are above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
     known = [(rank.people_agreement, -rank.gap()) for rank in ranks if rank.people_agreement is not None]
-    return correlate_series([agreement for agreement, _ in known], [lead for _, lead in known])
+    return compute_spearman_correlation([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
 AGREEMENT_METRIC: dict[Family, str] = {

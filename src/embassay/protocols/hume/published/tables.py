@@ -20,27 +20,27 @@ import numpy as np
 from embassay.errors import DataError
 from embassay.limits import read_bounded_file
 from embassay.protocols.hume.options import OneAnnotator
-from embassay.protocols.hume.published.conversion import convert_results_to_pairs
+from embassay.protocols.hume.published.conversion import convert_results_to_dataset_records
 from embassay.protocols.hume.published.paper import (
-    EmbeddingModel,
     PaperDataset,
-    PaperDatasetLanguagePair,
+    PaperDatasetInOneLanguage,
+    PaperEmbeddingModel,
     PublishedEvaluation,
     PublishedStudy,
     convert_to_iso_639_3,
     load_hume_paper_study,
     round_fraction_first,
-    select_human_evaluations,
+    select_human_evaluations_by_revision,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     REFERENCES,
     AnyPair,
     ModelAndPeopleScores,
-    PeopleRank,
+    PeopleAmongModelsOnPair,
     SpearmanCorrelation,
     build_score_matrix,
-    correlate_series,
+    compute_spearman_correlation,
     count_people_wins_by_group,
     index_evaluations_by_pair,
     rank_models_by_mean_score,
@@ -48,13 +48,18 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import OF_PAIR, OwnScores, pair_quality_table, printed_people_table
+from embassay.protocols.hume.tables import (
+    OF_PAIR,
+    OwnScores,
+    make_pair_trust_flags_table,
+    printed_people_table,
+)
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     Value,
+    make_percentage_point_column,
     number_column,
-    points_column,
     text,
     whole_number_column,
 )
@@ -72,7 +77,7 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
     """
     study = study or load_hume_paper_study()
     header: list[str] | None = None
-    rows: dict[PaperDatasetLanguagePair, list[float]] = {}
+    rows: dict[PaperDatasetInOneLanguage, list[float]] = {}
     for path in paths:
         pairs, body = _parse_llm_score_table(path)
         if header is not None and pairs != header:
@@ -114,7 +119,7 @@ def _parse_llm_score_table(path: Path) -> tuple[list[str], Iterable[tuple[int, l
 
 def _find_pair_of_row(
     cells: Sequence[str], study: PublishedStudy, path: Path, line: int
-) -> PaperDatasetLanguagePair:
+) -> PaperDatasetInOneLanguage:
     pair = study.pair(cells[0], convert_to_iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
@@ -154,7 +159,7 @@ class PeopleLlmCorrelation:
     correlation: SpearmanCorrelation
 
 
-def correlate_llm_difficulty(
+def correlate_people_with_each_llm(
     llms: ModelAndPeopleScores, own: Sequence[str] = ()
 ) -> tuple[PeopleLlmCorrelation, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
@@ -166,13 +171,16 @@ def correlate_llm_difficulty(
     theirs = [place for place, name in enumerate(llms.models) if name not in own]
     mean = llms.values[theirs].mean(axis=0)
     series = [*zip(llms.models, llms.values, strict=True), (AVERAGE_LLM, mean)]
-    return tuple(PeopleLlmCorrelation(name, correlate_series(llms.human, values)) for name, values in series)
+    return tuple(
+        PeopleLlmCorrelation(name, compute_spearman_correlation(llms.human, values))
+        for name, values in series
+    )
 
 
-def llm_difficulty_table(llms: ModelAndPeopleScores, own: Sequence[str] = ()) -> ColumnTable:
+def make_people_llm_correlation_table(llms: ModelAndPeopleScores, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13: how the scores of people and of LLMs correlate over pairs."""
     return ColumnTable.of(
-        "hume_table13", "HUME table 13: pair difficulty for people and LLMs", correlate_llm_difficulty(llms, own),
+        "hume_table13", "HUME table 13: pair difficulty for people and LLMs", correlate_people_with_each_llm(llms, own),
         text("llm"),
         number_column("spearman_rho", "correlation.rho"),
         number_column("p_value", "correlation.p", style="p"),
@@ -198,7 +206,7 @@ def _people_and_llm_columns(llms: ModelAndPeopleScores) -> Iterator[ComputedColu
 
 
 def _make_score_column(heading: str, system: str) -> ComputedColumn:
-    return points_column(heading, lambda row: row.scores.get(system))
+    return make_percentage_point_column(heading, lambda row: row.scores.get(system))
 
 
 def family_scores_table(
@@ -211,18 +219,23 @@ def family_scores_table(
     present = {pair.family for pair in llms.pairs}
     rows = [
         PeopleAndLlmScoreRow(
-            family, llms.average_scores_over_pairs(_make_family_filter(family)), best=best_embedding_model(matrix, family)
+            family,
+            llms.average_scores_over_pairs(_make_family_filter(family)),
+            best=best_embedding_model(matrix, family),
         )
         for family in FAMILIES
         if family in present
     ]
     return ColumnTable.of(
-        "hume_table2", "HUME table 2: people and LLMs", [*rows, PeopleAndLlmScoreRow(AVERAGE, llms.average_scores_over_pairs())],
-        text("category", "name"), *_people_and_llm_columns(llms),
+        "hume_table2",
+        "HUME table 2: people and LLMs",
+        [*rows, PeopleAndLlmScoreRow(AVERAGE, llms.average_scores_over_pairs())],
+        text("category", "name"),
+        *_people_and_llm_columns(llms),
         number_column("best_embedding_score", lambda row: row.best[0], 1),
         text("best_embedding_model", lambda row: row.best[1]),
         note="The average is the mean over all pairs, not over families. People marked documents; LLMs ranked them.",
-    )  # fmt: skip
+    )
 
 
 def pair_score_table(llms: ModelAndPeopleScores, family: Family) -> ColumnTable:
@@ -235,7 +248,11 @@ def pair_score_table(llms: ModelAndPeopleScores, family: Family) -> ColumnTable:
         if pair.family == family
     ]
     # A family without a pair has no mean, not one of 0.
-    rows.append(PeopleAndLlmScoreRow(AVERAGE, llms.average_scores_over_pairs(_make_family_filter(family)) if rows else {}))
+    rows.append(
+        PeopleAndLlmScoreRow(
+            AVERAGE, llms.average_scores_over_pairs(_make_family_filter(family)) if rows else {}
+        )
+    )
     table = LLM_TABLES[family]
     name = f"hume_table{table}" if table else f"hume_llm_{family}"
     title = f"HUME table {table}: LLMs on {family}" if table else f"LLMs on {family}"
@@ -273,7 +290,8 @@ def family_language_table(matrix: ModelAndPeopleScores, *, rounded: bool = True)
     or exact."""
     show = round_fraction_first if rounded else _convert_to_exact_points
     columns = {
-        name: _make_means_column(matrix, wanted, show) for name, wanted in make_column_filters(matrix).items()
+        name: _make_column_of_system_means(matrix, wanted, show)
+        for name, wanted in make_pair_filters_by_column(matrix).items()
     }
     note = "overall is the mean over all dataset-language pairs."
     note += " Fractions were first rounded to four decimals." if rounded else ""
@@ -287,7 +305,7 @@ def _convert_to_exact_points(score: float) -> float:
     return 100 * score
 
 
-def _make_means_column(
+def _make_column_of_system_means(
     matrix: ModelAndPeopleScores, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     # A count is a text, so that it has no decimals in a column of scores.
@@ -295,7 +313,7 @@ def _make_means_column(
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 
-def make_column_filters(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
+def make_pair_filters_by_column(matrix: ModelAndPeopleScores) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
@@ -333,7 +351,7 @@ def dataset_scores_table(
         for name, scores in own.items()
         if name not in systems and any(_has_all_dataset_languages(scores, dataset) for dataset in datasets)
     }
-    systems[HUMAN] = select_human_evaluations(every, study)
+    systems[HUMAN] = select_human_evaluations_by_revision(every, study)
     table = DATASET_TABLES[family]
     name = f"hume_table{table}" if every_subset else f"hume_table{table}_study_languages"
     title = f"HUME table {table}: {family}" + ("" if every_subset else ", study languages only")
@@ -409,7 +427,7 @@ def build_all_paper_tables(
     """
     study = study or load_hume_paper_study()
     matrix, scores = build_score_matrix(evaluations, study), group_scores_by_system(own)
-    every, entered = (*evaluations, *own), add_complete_systems(study, scores, apart)
+    every, entered = (*evaluations, *own), add_complete_systems_to_study(study, scores, apart)
     wider = build_score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
     columns = _add_own_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
@@ -421,19 +439,19 @@ def build_all_paper_tables(
     for family in DATASET_TABLES:
         yield dataset_scores_table(family, every, entered, every_subset=True, own=with_people)
         yield dataset_scores_table(family, every, entered, every_subset=False, own=with_people)
-    records = convert_results_to_pairs(evaluations, study, one_annotator=one_annotator)
+    records = convert_results_to_dataset_records(evaluations, study, one_annotator=one_annotator)
     yield printed_people_table(records, matrix.models, scores)
     yield model_sizes_table(entered)
     if columns:
         present = {pair.family for pair in columns.pairs}
         yield from (pair_score_table(columns, family) for family in FAMILIES if family in present)
-        yield llm_difficulty_table(columns, beside)
+        yield make_people_llm_correlation_table(columns, beside)
     ranked = rank_people_on_every_pair(matrix)
     yield from (
-        overall_means_table(wider),
-        pair_gaps_and_ranks_table(ranked),
+        make_system_mean_score_table(wider),
+        make_human_gap_and_rank_table(ranked),
         people_wins_table(ranked),
-        pair_quality_table(records),
+        make_pair_trust_flags_table(records),
     )
 
 
@@ -445,13 +463,13 @@ def group_scores_by_system(own: Iterable[PublishedEvaluation]) -> OwnScores:
     return of
 
 
-def add_complete_systems(
+def add_complete_systems_to_study(
     study: PublishedStudy, own: OwnScores, apart: Collection[str] = ()
 ) -> PublishedStudy:
     """The study with the systems that have a score on all of its pairs, and are not `apart`, as further models."""
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs}
     complete = tuple(
-        EmbeddingModel(name, label=name)
+        PaperEmbeddingModel(name, label=name)
         for name, scores in own.items()
         if name not in apart and pairs <= scores.keys()
     )
@@ -461,43 +479,60 @@ def add_complete_systems(
 def _add_own_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
-    return llms.add_model_scores({name: [scores[key] for key in keys] for name, scores in own.items()})
+    return llms.add_models_to_score_matrix(
+        {name: [scores[key] for key in keys] for name, scores in own.items()}
+    )
 
 
-def overall_means_table(matrix: ModelAndPeopleScores) -> ColumnTable:
+def make_system_mean_score_table(matrix: ModelAndPeopleScores) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
     by_dataset = {place.system: place for place in rank_models_by_mean_score(matrix, "datasets")}
     return ColumnTable.of(
         "hume_overall", "HUME: overall", rank_models_by_mean_score(matrix), whole_number_column("rank"),
-        text("system"), points_column("overall"),
+        text("system"), make_percentage_point_column("overall"),
         whole_number_column("rank_by_dataset", lambda place: by_dataset[place.system].rank),
-        points_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
+        make_percentage_point_column("overall_by_dataset", lambda place: by_dataset[place.system].overall),
         note=f"overall is the mean over {len(matrix.pairs)} pairs; overall_by_dataset weights every dataset equally.",
     )  # fmt: skip
 
 
-def pair_gaps_and_ranks_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def make_human_gap_and_rank_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
     return ColumnTable.of(
-        "hume_pairs", "HUME: people ranked among the models, by pair", ranks, *OF_PAIR,
-        *map(points_column, ("human", "best", "median", "mean", "worst")), text("best_model"),
-        *(points_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
-        whole_number_column("human_rank", "rank"), number_column("position"),
+        "hume_pairs",
+        "HUME: people ranked among the models, by pair",
+        ranks,
+        *OF_PAIR,
+        *map(make_percentage_point_column, ("human", "best", "median", "mean", "worst")),
+        text("best_model"),
+        *(
+            make_percentage_point_column(f"gap_{name}", methodcaller("gap", name), "signed")
+            for name in REFERENCES
+        ),
+        whole_number_column("human_rank", "rank"),
+        number_column("position"),
         number_column("best_percent_of_human", decimals=1),
-        points_column("model_range", "spread"), points_column("model_sd", "sd"), text("difficulty"),
+        make_percentage_point_column("model_range", "spread"),
+        make_percentage_point_column("model_sd", "sd"),
+        text("difficulty", "people_difficulty"),
         note="Gaps are Human minus the model. Position is 0 for the worst model and 1 for the best.",
-    )  # fmt: skip
+    )
 
 
 _KINDS: dict[By, str] = {"all": "all", "family": "family", "group": "datasets", "lang": "language"}
 
 
-def people_wins_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
+def people_wins_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> ColumnTable:
     """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
     return ColumnTable.of(
-        "hume_win_rates", "HUME: pairs won by people",
+        "hume_win_rates",
+        "HUME: pairs won by people",
         [wins for by in _KINDS for wins in count_people_wins_by_group(ranks, by)],
-        text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"),
+        text("by", lambda wins: _KINDS[wins.by]),
+        text("group"),
+        text("against", "reference"),
         whole_number_column("wins"),
-        whole_number_column("pairs"), points_column("win_rate", "rate"), note="A tie does not count as a win.",
-    )  # fmt: skip
+        whole_number_column("pairs"),
+        make_percentage_point_column("win_rate", "share_won"),
+        note="A tie does not count as a win.",
+    )

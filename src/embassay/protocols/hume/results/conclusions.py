@@ -12,15 +12,21 @@ import numpy as np
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     ModelAndPeopleScores,
-    PeopleRank,
+    PeopleAmongModelsOnPair,
     SpearmanCorrelation,
     agreement_against_gap,
     count_people_wins_by_group,
     rank_people_on_every_pair,
 )
 from embassay.protocols.hume.published.standings import rank_models_by_mean_score as ranked_places
-from embassay.protocols.hume.record import By, DatasetLanguageRecord, PeopleWinCount, SystemKind, SystemPlace
-from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_estimate
+from embassay.protocols.hume.record import (
+    By,
+    DatasetLanguageRecord,
+    PeopleWinCount,
+    SystemKind,
+    SystemMeanAndRank,
+)
+from embassay.protocols.hume.results.contestants import StudyEvaluationPlan, make_empty_estimate
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel.comparisons import (
@@ -33,7 +39,7 @@ from embassay.protocols.kernel.comparisons import (
     SystemHeadlineValue,
     SystemStanding,
     average_headline_components,
-    compare_headlines,
+    compare_headlines_of_all_systems,
 )
 from embassay.runs.folder import CellRecord
 from embassay.stats import Estimate, bootstrap_ci
@@ -41,7 +47,7 @@ from embassay.stats import Estimate, bootstrap_ci
 __all__ = [
     "ComparedSystem",
     "build_human_score_matrix",
-    "convert_correlation_to_estimate",
+    "convert_spearman_to_estimate_or_reason",
     "correlate_agreement_with_gap",
     "count_people_wins",
     "has_score_on_every_pair",
@@ -92,7 +98,7 @@ def build_human_score_matrix(
 
 def rank_systems_by_mean(
     pairs: Sequence[DatasetLanguageRecord], contenders: Sequence[ComparedSystem], seed: int
-) -> tuple[SystemPlace, ...]:
+) -> tuple[SystemMeanAndRank, ...]:
     """People and systems by their mean over the pairs with a human score, best first; then the others, unranked."""
     held = keep_pairs_with_human_score(pairs)
     if not held:
@@ -101,9 +107,9 @@ def rank_systems_by_mean(
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
     by_name = {contender.system: contender for contender in contenders}
     first = [
-        SystemPlace(
+        SystemMeanAndRank(
             system=place.system, kind=by_name[place.system].kind if place.system in by_name else "human",
-            mean=_estimate_mean_score(rows[place.system].tolist(), seed), rank=place.rank,
+            mean=_estimate_mean_with_interval(rows[place.system].tolist(), seed), rank=place.rank,
             parameters_millions=by_name[place.system].parameters_millions if place.system in by_name else None,
         )
         for place in ranked_places(matrix)
@@ -130,11 +136,11 @@ def correlate_agreement_with_gap(matrix: ModelAndPeopleScores) -> SpearmanCorrel
     return agreement_against_gap(_rank_people_if_models(matrix))
 
 
-def _rank_people_if_models(matrix: ModelAndPeopleScores) -> tuple[PeopleRank, ...]:
+def _rank_people_if_models(matrix: ModelAndPeopleScores) -> tuple[PeopleAmongModelsOnPair, ...]:
     return rank_people_on_every_pair(matrix) if matrix.models else ()
 
 
-def convert_correlation_to_estimate(correlation: SpearmanCorrelation) -> Estimate:
+def convert_spearman_to_estimate_or_reason(correlation: SpearmanCorrelation) -> Estimate:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have both an agreement value and a model"
@@ -146,7 +152,7 @@ def convert_correlation_to_estimate(correlation: SpearmanCorrelation) -> Estimat
     )
 
 
-def _estimate_mean_score(values: Sequence[float], seed: int) -> Estimate:
+def _estimate_mean_with_interval(values: Sequence[float], seed: int) -> Estimate:
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_PAIRS:
         return Estimate(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
@@ -160,7 +166,7 @@ def _estimate_mean_score(values: Sequence[float], seed: int) -> Estimate:
 
 def _make_unranked_place(
     held: Sequence[DatasetLanguageRecord], contender: ComparedSystem, seed: int
-) -> SystemPlace:
+) -> SystemMeanAndRank:
     values = [
         value for value in (_find_score_on_pair(pair, contender.system) for pair in held) if value is not None
     ]
@@ -169,9 +175,9 @@ def _make_unranked_place(
     mean = (
         make_empty_estimate(reason, len(values))
         if lacking
-        else replace(_estimate_mean_score(values, seed), reason=reason)
+        else replace(_estimate_mean_with_interval(values, seed), reason=reason)
     )
-    return SystemPlace(
+    return SystemMeanAndRank(
         system=contender.system,
         kind=contender.kind,
         mean=mean,
@@ -185,12 +191,14 @@ def _find_score_on_pair(pair: DatasetLanguageRecord, system: str) -> float | Non
     return None if row is None else row.score.value
 
 
-def system_standings(
-    plan: StudyPlan, records: Sequence[CellRecord], contenders: Sequence[ComparedSystem]
+def list_system_headlines_per_task(
+    plan: StudyEvaluationPlan, records: Sequence[CellRecord], contenders: Sequence[ComparedSystem]
 ) -> tuple[SystemStanding, ...]:
     """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
     return tuple(
-        _family_standings(plan, records, [contender for contender in contenders if contender.kind != "llm"])
+        _list_headlines_by_family(
+            plan, records, [contender for contender in contenders if contender.kind != "llm"]
+        )
     )
 
 
@@ -206,27 +214,27 @@ def compare_systems(every: Sequence[SystemStanding]) -> dict[str, Any]:
             scopes.setdefault(name, []).append(standing.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
-        "scopes": {name: compare_headlines(headlines) for name, headlines in scopes.items()}
+        "scopes": {name: compare_headlines_of_all_systems(headlines) for name, headlines in scopes.items()}
     }  # fmt: skip
 
 
-def _family_standings(
-    plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[ComparedSystem]
+def _list_headlines_by_family(
+    plan: StudyEvaluationPlan, records: Sequence[CellRecord], systems: Sequence[ComparedSystem]
 ) -> Iterator[SystemStanding]:
     held = {(record.dataset, record.system): record for record in records}
     tasks = [task.task for task in plan.answered if any(task.answers.values())]
     for system in systems:
         group = RANKED if system.ranked else CLASSICAL
         held_ = {
-            task.name: _make_cell_headline(held.get((task.name, system.system)), system.system)
+            task.name: _make_headline_value_of_cell(held.get((task.name, system.system)), system.system)
             for task in tasks
         }
-        yield SystemStanding(OVERALL, "", OVERALL, _average_headlines(system.system, held_), group)
+        yield SystemStanding(OVERALL, "", OVERALL, _average_headlines_over_tasks(system.system, held_), group)
         for family in FAMILIES:
             of_family = {task.name: held_[task.name] for task in tasks if task.family == family}
             if of_family:
                 yield SystemStanding(
-                    family, "", MAIN[family], _average_headlines(system.system, of_family), group
+                    family, "", MAIN[family], _average_headlines_over_tasks(system.system, of_family), group
                 )
             if len(of_family) > 1:
                 yield from (
@@ -235,7 +243,7 @@ def _family_standings(
                 )
 
 
-def _make_cell_headline(record: CellRecord | None, system: str) -> SystemHeadlineValue:
+def _make_headline_value_of_cell(record: CellRecord | None, system: str) -> SystemHeadlineValue:
     if record is None or not record.done:
         return SystemHeadlineValue.none(system, (record.reason if record else "") or "not run yet")
     headline = record.scores[0]
@@ -245,7 +253,9 @@ def _make_cell_headline(record: CellRecord | None, system: str) -> SystemHeadlin
     return SystemHeadlineValue.of(system, component, headline.method)
 
 
-def _average_headlines(system: str, headlines: Mapping[str, SystemHeadlineValue]) -> SystemHeadlineValue:
+def _average_headlines_over_tasks(
+    system: str, headlines: Mapping[str, SystemHeadlineValue]
+) -> SystemHeadlineValue:
     """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
     if not headlines:
         return SystemHeadlineValue.none(system, "no task was answered by a person")

@@ -21,15 +21,15 @@ from embassay.protocols.hume.ceiling import (
     SystemMinusPeople,
     SystemValues,
     compare_with_people,
-    score_against_all_but_one,
-    score_against_random_annotator,
+    score_system_against_all_but_one,
+    score_system_against_random_annotator,
     share_of_people_below,
 )
 from embassay.protocols.hume.collection import collect_study_annotations
 from embassay.protocols.hume.llms.answers import (
     LLM_FAMILIES,
-    LlmAnswers,
-    ScoredLlm,
+    AnswersOfOneLlm,
+    LlmTaskScores,
     read_llm_answers,
     score_llm_answers,
 )
@@ -37,10 +37,10 @@ from embassay.protocols.hume.models import (
     CORRECT,
     LABEL,
     SCORE,
-    EvaluationSettings,
-    collect_seen_texts,
+    StudyTaskEvaluationSettings,
     estimate_cell_memory,
     fingerprint_training_data,
+    list_texts_encoded_by_system,
 )
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
@@ -54,11 +54,11 @@ from embassay.protocols.hume.resampling import (
     arrange_people_rows,
     make_value_without_interval,
     resample_statistics,
-    score_row_per_resample,
+    score_answer_row_per_resample,
 )
 from embassay.protocols.hume.scoring import (
-    MeasureScores,
     PeopleScores,
+    ScoresByMeasure,
     human_score_interval,
     keep_annotators_by_coverage,
     score_people_answers,
@@ -75,7 +75,7 @@ from embassay.protocols.hume.study import (
     read_study,
 )
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort
+from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskWorkloadForForecast
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, plan_systems
 from embassay.protocols.kernel.request import convert_tuples_to_lists
 from embassay.runs.folder import CellRecord, RunCell, RunFolder, digest_json
@@ -86,7 +86,7 @@ from embassay.text import open_tokenizer
 
 
 @dataclass(frozen=True)
-class AnnotatorWork:
+class AnnotatorWorkStatistics:
     """What is known of one annotator's work on a task: how many items were answered and flagged, and the median of the
     seconds an item took."""
 
@@ -105,7 +105,7 @@ class AnsweredTask:
     items: tuple[str, ...]
     gold: dict[str, Any]
     answers: Answers
-    workers: tuple[AnnotatorWork, ...]
+    workers: tuple[AnnotatorWorkStatistics, ...]
     words: float | None = None
     """Of an item, in the mean."""
 
@@ -161,13 +161,15 @@ def answers_fingerprint(every: Iterable[AnsweredTask]) -> str:
     )
 
 
-def _list_annotator_work(annotations: Sequence[Annotation], answers: Answers) -> Iterator[AnnotatorWork]:
+def _list_annotator_work(
+    annotations: Sequence[Annotation], answers: Answers
+) -> Iterator[AnnotatorWorkStatistics]:
     for name, given in answers.items():
         rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
         # Someone of whom a single answer is simulated is no person.
         kind: Who = "simulated" if any(row.kind == "simulated" for row in rows) else "person"
-        yield AnnotatorWork(
+        yield AnnotatorWorkStatistics(
             name, kind, len(given), sum(bool(row.flag) for row in rows), median(times) if times else None
         )
 
@@ -182,7 +184,7 @@ class TaskWithCountedAnswers:
     @property
     def aggregation_rule(self) -> Aggregation:
         """How several people make one score here."""
-        return choose_aggregation(self.of.task.family, self.request.aggregation)
+        return choose_aggregation_for_task_family(self.of.task.family, self.request.aggregation)
 
     @property
     def draws(self) -> ResamplingSettings:
@@ -195,7 +197,7 @@ class TaskWithCountedAnswers:
         return keep_annotators_by_coverage(self.of.answers, self.request.min_answered)
 
     @cached_property
-    def all_counted_people(self) -> PeopleAnswers:
+    def collect_all_counted_answers(self) -> PeopleAnswers:
         """All who answered enough."""
         of = self.of
         return PeopleAnswers(
@@ -205,11 +207,11 @@ class TaskWithCountedAnswers:
     @cached_property
     def counted(self) -> PeopleAnswers:
         """Those whose answers make the human score: by the rule of the first annotator no others."""
-        first = dict(list(self.all_counted_people.active_annotators.items())[:1])
+        first = dict(list(self.collect_all_counted_answers.active_annotators.items())[:1])
         return (
-            replace(self.all_counted_people, answers=first)
+            replace(self.collect_all_counted_answers, answers=first)
             if self.aggregation_rule == "first"
-            else self.all_counted_people
+            else self.collect_all_counted_answers
         )
 
     @property
@@ -236,7 +238,7 @@ class TaskWithCountedAnswers:
         return self._score_answers(self.answers, mode)
 
     @cached_property
-    def left_out(self) -> Mapping[str, MeasureScores]:
+    def left_out(self) -> Mapping[str, ScoresByMeasure]:
         """The scores of the annotators who answered too few items."""
         few = {name: given for name, given in self.of.answers.items() if given and name not in self.answers}
         return self._score_answers(few, self.request.human_ap_mode).annotators if few else {}
@@ -245,7 +247,7 @@ class TaskWithCountedAnswers:
         return score_people_answers(self.of.task.spec, self.of.gold, answers, human_ap_mode=mode)
 
 
-def choose_aggregation(family: Family, aggregation: Aggregation) -> Aggregation:
+def choose_aggregation_for_task_family(family: Family, aggregation: Aggregation) -> Aggregation:
     """The rule that a family follows: groups of several people cannot be pooled, so their scores are averaged."""
     return "mean" if family == "clustering" and aggregation == "pooled" else aggregation
 
@@ -270,7 +272,7 @@ class SystemWithScore:
     notes: tuple[str, ...] = ()
 
 
-def make_system_contestant(
+def make_system_with_score_from_cell(
     record: CellRecord, kind: SystemKind, of: AnsweredTask, folder: RunFolder
 ) -> SystemWithScore:
     """A system by the record and the items of its cell."""
@@ -286,14 +288,14 @@ def make_system_contestant(
         return SystemWithScore(record.system, kind, score, failed=failed, notes=notes)
     # The items file holds what each item counts, so that differences are paired without asking the system again.
     path = folder.locate_cell_items(record.task, record.dataset, record.system)
-    rows = _read_item_values(path)
+    rows = _read_item_values_by_measure(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
     return SystemWithScore(
-        record.system, kind, score, values, _read_system_answers(of, rows, values), failed, notes
+        record.system, kind, score, values, _convert_rows_to_system_answers(of, rows, values), failed, notes
     )
 
 
-def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> SystemWithScore | None:
+def make_llm_with_score_from_answers(answers: AnswersOfOneLlm, of: AnsweredTask) -> SystemWithScore | None:
     """A language model by its answers to a task; None where it was not asked."""
     rows = answers.of(of.task.name)
     if not rows or of.task.family not in LLM_FAMILIES:
@@ -303,7 +305,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> SystemWithScor
     n = max((run.items for run in llm.runs), default=0)
     if llm.reason:
         return SystemWithScore(name, "llm", make_empty_estimate(llm.reason, n), failed=llm.failed)
-    given = _average_ratings_over_runs(llm) if of.task.family == "sts" else dict(llm.answers[0])
+    given = _average_llm_ratings_per_item(llm) if of.task.family == "sts" else dict(llm.answers[0])
     values = given if of.task.family == "sts" else dict(llm.values)
     runs = len(llm.runs)
     method = "answers" + (f", mean of {runs} runs" if runs > 1 else "")
@@ -323,16 +325,16 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> SystemWithScor
     )
 
 
-def llm_display_name(answers: LlmAnswers) -> str:
+def llm_display_name(answers: AnswersOfOneLlm) -> str:
     """What a language model is called: one that marked documents instead of ranking them says so."""
     return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
 
 
-def _read_system_answers(
+def _convert_rows_to_system_answers(
     of: AnsweredTask, rows: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     if of.task.family == "classification":
-        labels = ordered_labels(of)
+        labels = order_labels_of_classification_task(of)
         # A label that only training texts have is nobody's answer here.
         return {
             item: labels[int(value)] if int(value) < len(labels) else f"\0{int(value)}"
@@ -352,17 +354,17 @@ def _read_system_answers(
     return dict(values)
 
 
-def ordered_labels(of: AnsweredTask) -> tuple[Any, ...]:
+def order_labels_of_classification_task(of: AnsweredTask) -> tuple[Any, ...]:
     """The labels of a classification in the order by which its items files count them."""
     return of.task.spec.labels or tuple(sorted(set(of.gold.values()), key=str))
 
 
-def _average_ratings_over_runs(llm: ScoredLlm) -> dict[str, float]:
+def _average_llm_ratings_per_item(llm: LlmTaskScores) -> dict[str, float]:
     items = sorted({item for run in llm.answers for item in run})
     return {item: float(np.mean([run[item] for run in llm.answers if item in run])) for item in items}
 
 
-def _describe_failed_answers(llm: ScoredLlm) -> tuple[str, ...]:
+def _describe_failed_answers(llm: LlmTaskScores) -> tuple[str, ...]:
     statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
     parts = [f"{n} answers {name}" for name, n in statuses.items()]
     return (*parts, *([f"{llm.missing} items not answered"] if llm.missing else []))
@@ -372,7 +374,7 @@ def _list_cell_warnings(record: CellRecord) -> tuple[str, ...]:
     return (*record.warnings, *(f"{skip.count} {skip.reason}" for skip in record.skipped))
 
 
-def _read_item_values(path: Any) -> dict[str, list[tuple[str, str, float]]]:
+def _read_item_values_by_measure(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     """Measure -> item, variant and value of every row that has a value."""
     by_item: dict[str, list[tuple[str, str, float]]] = {}
     for row in read_parquet(path).iter_rows(named=True):
@@ -381,7 +383,7 @@ def _read_item_values(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     return by_item
 
 
-def select_contestants_with_values(
+def select_systems_with_item_values(
     contestants: Sequence[SystemWithScore], items: Sequence[str]
 ) -> list[SystemWithScore]:
     """Those that have a value on any of these items."""
@@ -394,11 +396,11 @@ def compare_systems_with_people(
 ) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
-    able = select_contestants_with_values(contestants, counting.counted.items)
+    able = select_systems_with_item_values(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
     compared = compare_with_people(counting.counted, values, counting.draws)
     return [
-        _make_score_beside_people(counting, contestant, compared.get(contestant.system))
+        _make_system_score_compared_to_people(counting, contestant, compared.get(contestant.system))
         for contestant in contestants
     ]
 
@@ -414,10 +416,10 @@ def make_score_without_people(contestant: SystemWithScore) -> SystemScore:
     )
 
 
-def _make_score_beside_people(
+def _make_system_score_compared_to_people(
     counting: TaskWithCountedAnswers, contestant: SystemWithScore, compared: SystemMinusPeople | None
 ) -> SystemScore:
-    score = _score_counted_items(counting, contestant)
+    score = _score_contestant_on_counted_items(counting, contestant)
     if score.value is None or compared is None:
         return make_score_without_people(contestant).model_copy(update={"score": score})
     people = counting.people.main_score_per_annotator()
@@ -426,22 +428,26 @@ def _make_score_beside_people(
             "score": score,
             "outside": counting.human.excludes(score.value),
             "percent_of_human": percent_of_human(score.value, counting.human.point),
-            "difference": simplify_estimate(compared.difference),
+            "difference": convert_estimate_for_record(compared.difference),
             "p": nan_to_none(compared.difference.p),
             "among_people": share_of_people_below(score.value, people).point,
-            "against_people": simplify_estimate(
-                score_against_all_but_one(counting.all_counted_people, contestant.answers, counting.draws)
+            "against_people": convert_estimate_for_record(
+                score_system_against_all_but_one(
+                    counting.collect_all_counted_answers, contestant.answers, counting.draws
+                )
             ),
-            "soft": simplify_estimate(
-                score_against_random_annotator(
-                    counting.all_counted_people, contestant.answers, counting.draws
+            "soft": convert_estimate_for_record(
+                score_system_against_random_annotator(
+                    counting.collect_all_counted_answers, contestant.answers, counting.draws
                 )
             ),
         }
     )
 
 
-def _score_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWithScore) -> Estimate:
+def _score_contestant_on_counted_items(
+    counting: TaskWithCountedAnswers, contestant: SystemWithScore
+) -> Estimate:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
     if contestant.score.value is None or (contestant.kind != "llm" and not counting.has_uncounted_items):
         return contestant.score
@@ -452,7 +458,7 @@ def _score_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWit
     row = [contestant.values[item] for item in items]
 
     def score(counts: Floats) -> Floats:
-        return score_row_per_resample(spec, gold, row, counts)
+        return score_answer_row_per_resample(spec, gold, row, counts)
 
     if spec.family == "clustering":
         estimate = make_value_without_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
@@ -468,11 +474,11 @@ def _score_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWit
     return Estimate(value, estimate.low, estimate.high, len(items), method, reason)
 
 
-def simplify_estimate(estimate: Estimate) -> Estimate:
+def convert_estimate_for_record(estimate: Estimate) -> Estimate:
     """What a record keeps of an estimate; no value says why in `reason`.
 
     >>> from embassay.stats import wilson
-    >>> simplify_estimate(wilson(0.5, 10)).method
+    >>> convert_estimate_for_record(wilson(0.5, 10)).method
     '95% Wilson'
     """
     reason = estimate.reason
@@ -492,13 +498,13 @@ def nan_to_none(value: float | None) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyPlan(planning.Plan):
+class StudyEvaluationPlan(planning.Plan):
     """The cells of a study, and what people and language models answered."""
 
     request: StudyRequest
     folder: StudyFolder
     answered: tuple[AnsweredTask, ...]
-    llms: tuple[LlmAnswers, ...]
+    llms: tuple[AnswersOfOneLlm, ...]
 
     @property
     def manifest_settings(self) -> dict[str, Any]:
@@ -519,7 +525,7 @@ class StudyPlan(planning.Plan):
 
 def make_plan(
     request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None, *, people: bool = True
-) -> StudyPlan:
+) -> StudyEvaluationPlan:
     """Read the study and all answers to it, and open every system: before any work is done. Without `people`, systems
     alone.
 
@@ -536,8 +542,8 @@ def make_plan(
         read_answered_tasks(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
     )
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = _plan_systems(request, tokenizer, ledger)
-    settings = EvaluationSettings(request.samples_per_label, request.repeats, request.give_k)
+    systems = _plan_systems_beside_people(request, tokenizer, ledger)
+    settings = StudyTaskEvaluationSettings(request.samples_per_label, request.repeats, request.give_k)
     datasets, cells = [], []
     for task in tasks:
         data = (
@@ -545,7 +551,7 @@ def make_plan(
             if systems
             else None
         )
-        texts = collect_seen_texts(data) if systems else []
+        texts = list_texts_encoded_by_system(data) if systems else []
         datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
             job = models.StudyCellJob(
@@ -559,7 +565,7 @@ def make_plan(
                     task.family, task.name, system.name, key, units, job, remote=system.remote is not None
                 )
             )
-    return StudyPlan(
+    return StudyEvaluationPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=answers, llms=llms
     )  # fmt: skip
@@ -571,7 +577,7 @@ def _requested_tasks(folder: StudyFolder, request: StudyRequest) -> list[StudyTa
     return [task for task in folder.study.tasks if not wanted or task.name in wanted]
 
 
-def _plan_systems(
+def _plan_systems_beside_people(
     request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None
 ) -> tuple[PlannedSystem, ...]:
     """The systems that were named: people stand here in place of reference rows."""
@@ -617,21 +623,21 @@ TIMED = 4_000
 """Texts of a run from which its systems are timed before it begins: to time a system takes as long as a small run."""
 
 
-def forecast_cells(plan: StudyPlan, *, measure: bool = True) -> RunForecast:
+def forecast_study_cell_costs(plan: StudyEvaluationPlan, *, measure: bool = True) -> RunForecast:
     """The cost of every cell. With `measure`, systems on this machine are timed on a few texts, for which they are
     loaded here."""
-    return RunForecast(tuple(_cell_forecasts(plan, measure=measure)) if plan.systems else ())
+    return RunForecast(tuple(_iterate_study_cell_forecasts(plan, measure=measure)) if plan.systems else ())
 
 
-def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[CellForecast]:
+def _iterate_study_cell_forecasts(plan: StudyEvaluationPlan, *, measure: bool) -> Iterator[CellForecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = TaskCostForecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
         job: models.StudyCellJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
         data, family = models.load_task_data(job.study, job.content, job.task, job.settings)
-        texts = collect_seen_texts(data)
+        texts = list_texts_encoded_by_system(data)
         tokens, _ = count_tokens_by_sample(texts, tokenizer)
-        wanted = TaskEffort(
+        wanted = TaskWorkloadForForecast(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens,
             partial(models.rehearse_cell_encoder_calls, job), texts,
             kind="distances" if family == "clustering" else "pairs",

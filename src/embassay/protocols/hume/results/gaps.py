@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
+from embassay.protocols.hume.published.standings import PairWithPeopleRank, compare_people_with_models
 from embassay.protocols.hume.record import DatasetLanguageRecord, Summary
 from embassay.protocols.hume.resource import language_resource_class
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     format_noun_count,
-    points_column,
+    make_percentage_point_column,
     text,
     whole_number_column,
 )
@@ -37,7 +37,7 @@ class GapProperty(NamedTuple):
     find: Callable[[DatasetLanguageRecord], float | None]
 
 
-def _find_agreement_in_tenths(pair: DatasetLanguageRecord) -> float | None:
+def _compute_ten_times_agreement(pair: DatasetLanguageRecord) -> float | None:
     value = pair.agreement.value.value if pair.agreement else None
     return None if value is None else 10 * value
 
@@ -48,7 +48,7 @@ def _has_leak_flag(pair: DatasetLanguageRecord) -> float:
 
 PROPERTIES = (
     GapProperty("length", "10 words an item", lambda pair: None if pair.words is None else pair.words / 10),
-    GapProperty("agreement", "0.1", _find_agreement_in_tenths),
+    GapProperty("agreement", "0.1", _compute_ten_times_agreement),
     GapProperty("language resources", "1 class", lambda pair: language_resource_class(pair.lang)),
     GapProperty("train and test overlap", "yes", _has_leak_flag),
 )
@@ -75,33 +75,39 @@ def gap_slopes_table(summary: Summary) -> ColumnTable:
         else ""
     )
     return ColumnTable.of(
-        "hume_gaps", "HUME: properties associated with people minus the median model", _list_gap_slopes(models),
-        text("property", "of.name"), text("per", "of.step"), whole_number_column("pairs"),
-        *_make_slope_columns("alone", ""), *_make_slope_columns("joint", "joint_"), text("reason"),
+        "hume_gaps",
+        "HUME: properties associated with people minus the median model",
+        _iterate_people_model_gap_slopes(models),
+        text("property", "of.name"),
+        text("per", "of.step"),
+        whole_number_column("pairs"),
+        *_make_slope_columns("alone", ""),
+        *_make_slope_columns("joint", "joint_"),
+        text("reason"),
         note="Slopes are in points per step, with HC3 intervals over pairs; joint slopes control for the other "
-            f"properties. A property associated with the gap does not necessarily cause it.{warning}",
-    )  # fmt: skip
+        f"properties. A property associated with the gap does not necessarily cause it.{warning}",
+    )
 
 
 def _make_slope_columns(find: str, prefix: str) -> Iterator[ComputedColumn]:
     for name, end in (("slope", "value"), ("low", "low"), ("high", "high")):
-        yield points_column(f"{prefix}{name}", f"{find}.{end}", "signed")
+        yield make_percentage_point_column(f"{prefix}{name}", f"{find}.{end}", "signed")
 
 
 @dataclass(frozen=True)
-class GapSlopes:
+class HumanGapRegressionSlopes:
     """Slopes of columns, or why there are none."""
 
     slopes: tuple[Estimate, ...] = ()
     reason: str = ""
 
 
-def _list_gap_slopes(models: Sequence[PairStanding]) -> Iterator[PeopleModelGapSlope]:
+def _iterate_people_model_gap_slopes(models: Sequence[PairWithPeopleRank]) -> Iterator[PeopleModelGapSlope]:
     values = {of: [of.find(beside.pair) for beside in models] for of in PROPERTIES}
     gaps = [beside.standing.gap("median") for beside in models if beside.standing]
-    alone = {of: _fit_gap_slopes(gaps, [values[of]]) for of in PROPERTIES}
+    alone = {of: _fit_model_people_gap_slopes(gaps, [values[of]]) for of in PROPERTIES}
     fitted = [of for of in PROPERTIES if alone[of].slopes]
-    together = _fit_gap_slopes(gaps, [values[of] for of in fitted])
+    together = _fit_model_people_gap_slopes(gaps, [values[of] for of in fitted])
     # Empty where the properties together have no fit.
     joint = dict(zip(fitted, together.slopes, strict=False))
     for of in PROPERTIES:
@@ -110,15 +116,17 @@ def _list_gap_slopes(models: Sequence[PairStanding]) -> Iterator[PeopleModelGapS
         yield PeopleModelGapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
 
 
-def _fit_gap_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> GapSlopes:
+def _fit_model_people_gap_slopes(
+    gaps: Sequence[float], columns: Sequence[Sequence[float | None]]
+) -> HumanGapRegressionSlopes:
     """Over the pairs of which all columns are known."""
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
-        return GapSlopes(
+        return HumanGapRegressionSlopes(
             reason=f"{len(rows)} pairs are too few to fit {format_noun_count(len(columns), 'slope')}"
         )
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
-        return GapSlopes(estimate_least_squares_slopes(x, np.array([gaps[i] for i in rows])))
+        return HumanGapRegressionSlopes(estimate_least_squares_slopes(x, np.array([gaps[i] for i in rows])))
     except UsageError as error:
-        return GapSlopes(reason=error.message.rstrip(".").lower())
+        return HumanGapRegressionSlopes(reason=error.message.rstrip(".").lower())

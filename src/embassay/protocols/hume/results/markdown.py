@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
+from embassay.protocols.hume.published.standings import PairWithPeopleRank, compare_people_with_models
 from embassay.protocols.hume.record import DatasetLanguageRecord, SeparationSampleSize, Summary
 from embassay.protocols.hume.tables import name_annotator_kind
 from embassay.protocols.kernel import tables as numbers
@@ -32,7 +32,10 @@ def render_markdown_report(summary: Summary) -> str:
         _format_pairs_table(summary),
         _explain_table_columns(summary),
     ]
-    for title, lines in (("## Flags", [*_flag_lines(summary)]), ("## What to do", [*_advice_lines(summary)])):
+    for title, lines in (
+        ("## Flags", [*_list_annotation_flag_sentences(summary)]),
+        ("## What to do", [*_advice_lines(summary)]),
+    ):
         if lines:
             parts += [title, "\n".join(f"- {escape_markdown(line)}" for line in lines)]
     return "\n\n".join(parts) + "\n"
@@ -64,12 +67,12 @@ def _warn_of_simulated_annotators(summary: Summary) -> Iterator[str]:
 
 
 def _format_pairs_table(summary: Summary) -> str:
-    headings = ("pair", "n", name_answerers(summary), "agreement", "best model", "gap", "ceiling")
+    headings = ("pair", "n", describe_kind_of_answerers(summary), "agreement", "best model", "gap", "ceiling")
     rows = [headings, _ALIGNED, *(_format_pair_row(model) for model in compare_people_with_models(summary))]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _format_pair_row(beside: PairStanding) -> tuple[str, ...]:
+def _format_pair_row(beside: PairWithPeopleRank) -> tuple[str, ...]:
     pair, standing = beside.pair, beside.standing
     best, gap = numbers.NONE, numbers.NONE
     if standing:
@@ -77,17 +80,21 @@ def _format_pair_row(beside: PairStanding) -> tuple[str, ...]:
         best = f"{escape_markdown(standing.best_model)} {POINTS.text(standing.best)}{mark}"
         gap = POINTS.change(standing.gap())
     return (
-        escape_markdown(pair.name), str(pair.n), _format_score(pair.human), escape_markdown(_format_agreement(pair)),
-        best, gap,
-        _format_score(pair.ceiling) if pair.ceiling else numbers.NONE
-    )  # fmt: skip
+        escape_markdown(pair.name),
+        str(pair.n),
+        _format_score_with_interval(pair.human),
+        escape_markdown(_format_agreement(pair)),
+        best,
+        gap,
+        _format_score_with_interval(pair.ceiling) if pair.ceiling else numbers.NONE,
+    )
 
 
 def _is_outside_people_interval(pair: DatasetLanguageRecord, system: str) -> bool:
-    return any(score.outside for score in pair.system_scores if score.system == system)
+    return any(score.outside for score in pair.list_model_and_llm_scores if score.system == system)
 
 
-def _format_score(bar: Estimate) -> str:
+def _format_score_with_interval(bar: Estimate) -> str:
     if bar.value is None:
         return "n/a"
     return POINTS.text(bar.value) + ("" if bar.low is None else f" ({POINTS.interval(*bar.ends)})")
@@ -104,13 +111,13 @@ def _format_agreement(pair: DatasetLanguageRecord) -> str:
 
 def _explain_table_columns(summary: Summary) -> str:
     methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
-    who = name_answerers(summary)
+    who = describe_kind_of_answerers(summary)
     sentences = f"Scores are x 100. Gap is {who} minus the best model. \\* marks scores outside the interval of {who}."
     sentences += " Ceiling: one annotator scored against the others."
     return sentences + (f" Intervals: {escape_markdown('; '.join(methods))}." if methods else "")
 
 
-def _flag_lines(summary: Summary) -> Iterator[str]:
+def _list_annotation_flag_sentences(summary: Summary) -> Iterator[str]:
     for pair in summary.pairs:
         yield from (f"{pair.name}: {flag.rstrip('.')}." for flag in pair.flags)
     yield from summary.notes
@@ -121,15 +128,15 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
         names = ", ".join(pair.name for pair in summary.pairs if pair.advice == advice)
         yield f"{names}: {advice}"
     for pair in summary.pairs:
-        if pair.need and (sentence := _describe_separation_need(pair, pair.need)):
+        if pair.need and (sentence := _describe_items_needed_to_separate(pair, pair.need)):
             yield f"{pair.name}: {sentence}"
 
 
-def _describe_separation_need(pair: DatasetLanguageRecord, need: SeparationSampleSize) -> str:
+def _describe_items_needed_to_separate(pair: DatasetLanguageRecord, need: SeparationSampleSize) -> str:
     if need.items is not None and need.items <= pair.n:
         return (
             f"{numbers.format_noun_count(pair.n, 'item')} are enough to distinguish {need.system} from "
-            f"{name_answerers(pair)}."
+            f"{describe_kind_of_answerers(pair)}."
         )
     ways = []
     if need.items is not None:
@@ -160,25 +167,25 @@ class PeopleFinding:
 
 def list_verdict_findings(summary: Summary) -> Iterator[PeopleFinding]:
     """The verdict: places, models beyond the interval of people, how people agree, and wins."""
-    every, who = compare_people_with_models(summary), name_answerers(summary)
+    every, who = compare_people_with_models(summary), describe_kind_of_answerers(summary)
     if not summary.pairs:
         yield PeopleFinding("The run has no dataset-language pairs.")
         return
-    yield from _overall_findings(summary, who)
-    yield from _list_models_beyond_people(every, who)
+    yield from _iterate_overall_people_findings(summary, who)
+    yield from _list_findings_on_models_beyond_people(every, who)
     yield from _agreement_findings(summary.pairs)
-    yield from _list_people_win_findings(summary, who)
+    yield from _list_pairs_won_by_people_findings(summary, who)
     yield from _list_agreement_gap_findings(summary)
 
 
-def name_answerers(of: Summary | DatasetLanguageRecord) -> str:
+def describe_kind_of_answerers(of: Summary | DatasetLanguageRecord) -> str:
     """Name those who answered: `people`, `simulated annotators`, or `annotators` for both."""
     pairs = of.pairs if isinstance(of, Summary) else (of,)
     kinds = name_annotator_kind(annotator for pair in pairs for annotator in pair.annotators)
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 
-def _overall_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
+def _iterate_overall_people_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     human = next(
         (place for place in summary.places if place.kind == "human" and place.rank is not None), None
     )
@@ -198,7 +205,9 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     )
 
 
-def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Iterator[PeopleFinding]:
+def _list_findings_on_models_beyond_people(
+    every: Sequence[PairWithPeopleRank], who: str
+) -> Iterator[PeopleFinding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
         yield PeopleFinding(
@@ -206,10 +215,14 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
         )
         return
     above = [
-        beside.pair for beside in bounded if _find_best_model_score(beside) > (beside.pair.human.high or 0.0)
+        beside.pair
+        for beside in bounded
+        if _get_best_model_score_or_zero(beside) > (beside.pair.human.high or 0.0)
     ]
     below = [
-        beside.pair for beside in bounded if _find_best_model_score(beside) < (beside.pair.human.low or 0.0)
+        beside.pair
+        for beside in bounded
+        if _get_best_model_score_or_zero(beside) < (beside.pair.human.low or 0.0)
     ]
     over = make_count_claim("above", len(above), len(bounded))
     under = make_count_claim("below", len(below), len(bounded))
@@ -228,7 +241,7 @@ def _list_models_beyond_people(every: Sequence[PairStanding], who: str) -> Itera
         )
 
 
-def _find_best_model_score(beside: PairStanding) -> float:
+def _get_best_model_score_or_zero(beside: PairWithPeopleRank) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 
@@ -253,7 +266,7 @@ def _agreement_findings(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[Peop
         )
 
 
-def _list_people_win_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
+def _list_pairs_won_by_people_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         best, middle = (

@@ -11,7 +11,12 @@ from embassay.protocols.hume.ceiling import items_needed, leave_one_out_human_ce
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
-from embassay.protocols.hume.published.standings import ADVICE, HUMAN, agreement_trust_level, pair_difficulty
+from embassay.protocols.hume.published.standings import (
+    ADVICE,
+    HUMAN,
+    agreement_trust_level,
+    name_pair_difficulty_for_people,
+)
 from embassay.protocols.hume.record import (
     AnnotatorAgreement,
     AnnotatorScore,
@@ -25,30 +30,35 @@ from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.conclusions import (
     ComparedSystem,
     build_human_score_matrix,
-    convert_correlation_to_estimate,
+    convert_spearman_to_estimate_or_reason,
     correlate_agreement_with_gap,
     count_people_wins,
     rank_systems_by_mean,
 )
 from embassay.protocols.hume.results.contestants import (
     AnsweredTask,
-    StudyPlan,
+    StudyEvaluationPlan,
     SystemWithScore,
     TaskWithCountedAnswers,
-    choose_aggregation,
+    choose_aggregation_for_task_family,
     compare_systems_with_people,
+    convert_estimate_for_record,
     llm_display_name,
     make_empty_estimate,
-    make_llm_contestant,
+    make_llm_with_score_from_answers,
     make_score_without_people,
-    make_system_contestant,
+    make_system_with_score_from_cell,
     nan_to_none,
-    simplify_estimate,
 )
-from embassay.protocols.hume.scoring import MAIN, MeasureScores, keep_annotators_by_coverage, people_agreement
+from embassay.protocols.hume.scoring import (
+    MAIN,
+    ScoresByMeasure,
+    keep_annotators_by_coverage,
+    people_agreement,
+)
 from embassay.protocols.hume.study import Answers, StudyTask, Who
 from embassay.protocols.hume.tables import find_most_disputed_items
-from embassay.protocols.kernel.outcome import make_file_run_manifest
+from embassay.protocols.kernel.outcome import make_manifest_of_file_based_run
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import ResultRow
 from embassay.runs.folder import CellRecord, RunFolder, write_json
@@ -63,8 +73,8 @@ _UNDEFINED = "not defined for this family"
 def published_result_rows(summary: Summary) -> Iterator[ResultRow]:
     """All rows of published results, datasets by their names."""
     for pair in summary.pairs:
-        rows = _PairRows(pair, pair.dataset, summary.seed)
-        yield from rows.list_people_rows()
+        rows = _ResultRowsOfPair(pair, pair.dataset, summary.seed)
+        yield from rows.iterate_human_result_rows()
         for score in (*pair.models, *pair.llms):
             yield rows.row(score.system, "", pair.measure, score.score)
     yield from _overall_mean_rows(summary)
@@ -73,24 +83,24 @@ def published_result_rows(summary: Summary) -> Iterator[ResultRow]:
 def study_rows_beyond_cells(summary: Summary) -> Iterator[ResultRow]:
     """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
     for pair in summary.pairs:
-        rows = _PairRows(pair, pair.task, summary.seed)
-        yield from rows.list_people_rows()
+        rows = _ResultRowsOfPair(pair, pair.task, summary.seed)
+        yield from rows.iterate_human_result_rows()
         for score in pair.llms:
             yield rows.row(score.system, "", pair.measure, score.score)
         for score in (*pair.models, *pair.llms):
-            yield from rows.list_system_rows(score)
+            yield from rows.iterate_result_rows_of_system_score(score)
     yield from _overall_mean_rows(summary)
 
 
 @dataclass(frozen=True)
-class _PairRows:
+class _ResultRowsOfPair:
     """The rows of one pair."""
 
     pair: DatasetLanguageRecord
     dataset: str
     seed: int
 
-    def list_people_rows(self) -> Iterator[ResultRow]:
+    def iterate_human_result_rows(self) -> Iterator[ResultRow]:
         """The headline, each annotator and convention, agreement and ceiling."""
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
@@ -98,15 +108,15 @@ class _PairRows:
             bar = Estimate(value=person.score, n=person.items)
             yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
-            yield self.row(HUMAN, f"convention={name}", measure, _make_mean_estimate(value, pair.human.n))
+            yield self.row(HUMAN, f"convention={name}", measure, _wrap_value_as_estimate(value, pair.human.n))
         if pair.agreement:
             yield self.row(HUMAN, AGREEMENT, pair.agreement.coefficient, pair.agreement.value)
             for name, value in pair.agreement.extras.items():
-                yield self.row(HUMAN, AGREEMENT, name, _make_mean_estimate(value, pair.agreement.items))
+                yield self.row(HUMAN, AGREEMENT, name, _wrap_value_as_estimate(value, pair.agreement.items))
         if pair.ceiling:
             yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
 
-    def list_system_rows(self, score: SystemScore) -> Iterator[ResultRow]:
+    def iterate_result_rows_of_system_score(self, score: SystemScore) -> Iterator[ResultRow]:
         """The score on what people answered, the difference there, and people as gold."""
         measure = self.pair.measure
         if score.difference:
@@ -132,7 +142,7 @@ class _PairRows:
         # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
         method = ", ".join(
-            filter(None, (bar.method, _name_annotator_kinds(kinds) if system == HUMAN else ""))
+            filter(None, (bar.method, _describe_simulated_annotators(kinds) if system == HUMAN else ""))
         )
         return ResultRow(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
@@ -140,7 +150,7 @@ class _PairRows:
         )  # fmt: skip
 
 
-def _name_annotator_kinds(kinds: Collection[Who]) -> str:
+def _describe_simulated_annotators(kinds: Collection[Who]) -> str:
     """Name the kinds of annotators, which says whether scripts stand in for people."""
     if "simulated" not in kinds:
         return ""
@@ -157,7 +167,7 @@ def _overall_mean_rows(summary: Summary) -> Iterator[ResultRow]:
         )  # fmt: skip
 
 
-def _make_mean_estimate(value: float | None, n: int) -> Estimate:
+def _wrap_value_as_estimate(value: float | None, n: int) -> Estimate:
     return Estimate(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
@@ -176,7 +186,7 @@ def write_finished_run(
     write_tables(folder.path, tables)
     folder.write_results(rows)
     write_json(folder.path / "comparisons.json", {"scopes": {}})
-    done = make_file_run_manifest(
+    done = make_manifest_of_file_based_run(
         folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets
     )
     folder.write_manifest({**done, **extra})
@@ -188,8 +198,8 @@ OTHER_METHOD = (
 LLM = "language models are compared with people on the pairs they answered"
 
 
-def study_summary(
-    plan: StudyPlan, records: Sequence[CellRecord], folder: RunFolder
+def make_study_summary_with_systems(
+    plan: StudyEvaluationPlan, records: Sequence[CellRecord], folder: RunFolder
 ) -> tuple[Summary, tuple[ComparedSystem, ...]]:
     """The record of a study as far as its cells have ended, and its systems."""
     entered = list_study_contenders(plan)
@@ -200,16 +210,18 @@ def study_summary(
     tasks = {task.task.name: task for task in plan.answered}
     for record in records:
         by_task[record.dataset].append(
-            make_system_contestant(record, kinds[record.system], tasks[record.dataset], folder)
+            make_system_with_score_from_cell(record, kinds[record.system], tasks[record.dataset], folder)
         )
     for of in plan.answered:
         by_task[of.task.name] += [
             contestant
             for answers in plan.llms
-            if (contestant := make_llm_contestant(answers, of)) is not None
+            if (contestant := make_llm_with_score_from_answers(answers, of)) is not None
         ]
     pairs = tuple(
-        summarise_task_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
+        summarise_task_for_dataset_language(
+            of, plan.request, by_task[of.task.name], ranked, names[of.task.name]
+        ).model_copy(
             update={
                 "disputed": find_most_disputed_items(
                     of.task.family,
@@ -226,13 +238,13 @@ def study_summary(
     summary = Summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
         places=rank_systems_by_mean(pairs, entered, plan.request.seed), wins=count_people_wins(matrix),
-        agreement_against_gap=convert_correlation_to_estimate(gap), agreement_against_gap_p=gap.p,
-        notes=tuple(_summary_notes(plan, pairs, entered))
+        agreement_against_gap=convert_spearman_to_estimate_or_reason(gap), agreement_against_gap_p=gap.p,
+        notes=tuple(_list_study_result_notes(plan, pairs, entered))
     )  # fmt: skip
     return summary, entered
 
 
-def list_study_contenders(plan: StudyPlan) -> tuple[ComparedSystem, ...]:
+def list_study_contenders(plan: StudyEvaluationPlan) -> tuple[ComparedSystem, ...]:
     """The systems, and the language models that annotated.
 
     Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
@@ -252,15 +264,15 @@ def list_study_contenders(plan: StudyPlan) -> tuple[ComparedSystem, ...]:
     )
 
 
-def _summary_notes(
-    plan: StudyPlan, pairs: Sequence[DatasetLanguageRecord], entered: Sequence[ComparedSystem]
+def _list_study_result_notes(
+    plan: StudyEvaluationPlan, pairs: Sequence[DatasetLanguageRecord], entered: Sequence[ComparedSystem]
 ) -> list[str]:
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
         notes.append(f"Not annotated, so excluded from means, ranks and wins: {', '.join(nobody)}.")
     if plan.request.aggregation == "pooled" and any(
-        choose_aggregation(pair.family, "pooled") != "pooled" for pair in pairs
+        choose_aggregation_for_task_family(pair.family, "pooled") != "pooled" for pair in pairs
     ):
         notes.append(
             "Clusterings by several people cannot be pooled, so clustering shows the mean over annotators."
@@ -275,28 +287,28 @@ NOBODY = "nobody annotated it"
 TOO_FEW = ", too few to count in the human score or the agreement"
 
 
-def summarise_task_pair(
+def summarise_task_for_dataset_language(
     of: AnsweredTask,
     request: StudyRequest,
     contestants: Sequence[SystemWithScore],
     ranked: Sequence[str],
-    name: NamedDataset,
+    name: DatasetNameAndLanguageGroup,
 ) -> DatasetLanguageRecord:
     """The pair of a task; `ranked` are the systems among which the best is looked for."""
     task = of.task
     head = DatasetLanguageRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
         group=name.group, n=len(of.items), words=of.words, human=make_empty_estimate(NOBODY),
-        flags=_list_pair_flags(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
+        flags=_list_dataset_language_notes(of, keep_annotators_by_coverage(of.answers, request.min_answered)),
         models=tuple(make_score_without_people(contestant) for contestant in contestants if contestant.kind != "llm"),
         llms=tuple(make_score_without_people(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
-    return _add_pair_scores(TaskWithCountedAnswers(of, request), head, contestants, ranked)
+    return _add_scores_to_dataset_record(TaskWithCountedAnswers(of, request), head, contestants, ranked)
 
 
-def _add_pair_scores(
+def _add_scores_to_dataset_record(
     counting: TaskWithCountedAnswers,
     head: DatasetLanguageRecord,
     contestants: Sequence[SystemWithScore],
@@ -311,17 +323,17 @@ def _add_pair_scores(
     )  # fmt: skip
     return head.model_copy(
         update={
-            "human": simplify_estimate(human),
+            "human": convert_estimate_for_record(human),
             "annotators": _make_annotator_scores(counting, counting.people.annotators),
             "left_out": _make_annotator_scores(counting, counting.left_out),
             "conventions": _list_human_scores_by_rule(counting),
             "agreement": agreement,
-            "ceiling": simplify_estimate(
-                leave_one_out_human_ceiling(counting.all_counted_people, counting.draws).value
+            "ceiling": convert_estimate_for_record(
+                leave_one_out_human_ceiling(counting.collect_all_counted_answers, counting.draws).value
             ),
             "models": tuple(system for system in systems if system.kind != "llm"),
             "llms": tuple(system for system in systems if system.kind == "llm"),
-            "difficulty": pair_difficulty(human.point),
+            "difficulty": name_pair_difficulty_for_people(human.point),
             "trust": level,
             "superhuman_on_noise": level == "low"
             and best is not None
@@ -333,7 +345,7 @@ def _add_pair_scores(
 
 
 def _make_annotator_scores(
-    counting: TaskWithCountedAnswers, scored: Mapping[str, MeasureScores]
+    counting: TaskWithCountedAnswers, scored: Mapping[str, ScoresByMeasure]
 ) -> tuple[AnnotatorScore, ...]:
     main = MAIN[counting.of.task.family]
     workers = {worker.id: worker for worker in counting.of.workers}
@@ -370,7 +382,7 @@ def _pair_agreement(counting: TaskWithCountedAnswers) -> AnnotatorAgreement | No
         coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
         items=agreement.items, annotations=agreement.annotations,
         extras={name: nan_to_none(extra) for name, extra in agreement.extras.items()},
-        intervals={name: simplify_estimate(interval) for name, interval in intervals.items()}
+        intervals={name: convert_estimate_for_record(interval) for name, interval in intervals.items()}
     )  # fmt: skip
 
 
@@ -391,7 +403,7 @@ def _is_above_people_interval(best: SystemScore, human: Estimate) -> bool:
     return (best.score.value or 0.0) > human.ends[1]
 
 
-def _list_pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
+def _list_dataset_language_notes(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered_items)
     flags = list(of.task.notes)
     if 0 < open_items < n:
@@ -405,14 +417,14 @@ def _list_pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class NamedDataset:
+class DatasetNameAndLanguageGroup:
     """The dataset of a task, and whether that has other languages than English in the study."""
 
     dataset: str
     group: str
 
 
-def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDataset]:
+def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, DatasetNameAndLanguageGroup]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: strip_language_suffix(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)
@@ -427,7 +439,7 @@ def map_tasks_to_datasets(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDatas
     for task in tasks:
         langs.setdefault(dataset[task.name], set()).add(task.lang)
     return {
-        name: NamedDataset(of_name, MULTILINGUAL if langs[of_name] - {"eng"} else ENGLISH_ONLY)
+        name: DatasetNameAndLanguageGroup(of_name, MULTILINGUAL if langs[of_name] - {"eng"} else ENGLISH_ONLY)
         for name, of_name in dataset.items()
     }
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from embassay.protocols.hume.llms.answers import LlmAnswers
+from embassay.protocols.hume.llms.answers import AnswersOfOneLlm
 from embassay.protocols.hume.published.conversion import (
     convert_pairs_to_evaluations,
     convert_pairs_to_study,
-    llm_score_matrix,
+    make_llm_and_people_score_matrix,
 )
 from embassay.protocols.hume.published.standings import HUMAN, build_score_matrix, rank_people_on_every_pair
 from embassay.protocols.hume.published.tables import (
@@ -18,10 +18,10 @@ from embassay.protocols.hume.published.tables import (
     datasets_table,
     family_language_table,
     family_scores_table,
-    llm_difficulty_table,
+    make_human_gap_and_rank_table,
+    make_people_llm_correlation_table,
+    make_system_mean_score_table,
     model_sizes_table,
-    overall_means_table,
-    pair_gaps_and_ranks_table,
     pair_score_table,
     people_wins_table,
 )
@@ -40,15 +40,15 @@ from embassay.protocols.hume.tables import (
     agreement_table,
     annotator_scores_table,
     make_figure_tables,
-    pair_quality_table,
+    make_pair_trust_flags_table,
     people_beside_best_model_table,
 )
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     Value,
     interval_columns,
+    make_percentage_point_column,
     number_column,
-    points_column,
     text,
     whole_number_column,
 )
@@ -66,7 +66,7 @@ def study_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iter
     """
     for table in _summary_tables(summary, contenders):
         if table.rows:
-            yield mark_table_as_simulated(table, summary)
+            yield note_simulated_annotators_in_table(table, summary)
 
 
 def _summary_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
@@ -75,16 +75,16 @@ def _summary_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> I
         yield from _build_paper_tables(summary, contenders)
     yield people_beside_best_model_table(summary.pairs, ranked)
     yield systems_beside_people_table(summary)
-    yield build_separation_need_table(summary)
+    yield build_needed_sample_size_table(summary)
     yield agreement_table(summary)
-    yield pair_quality_table(summary.pairs)
+    yield make_pair_trust_flags_table(summary.pairs)
     yield annotator_scores_table(summary)
     yield resource_table(summary, summary.seed)
     yield gap_slopes_table(summary)
     yield from make_figure_tables(summary)
 
 
-class TaskScoringCondition(NamedTuple):
+class PeopleAndSystemTaskConditions(NamedTuple):
     """Who is scored on a task, what people had, what `systems` had, and whether that is the same."""
 
     task: StudyTask
@@ -95,14 +95,14 @@ class TaskScoringCondition(NamedTuple):
 
 
 def task_conditions_table(
-    tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, give_k: bool
+    tasks: Sequence[StudyTask], llms: Sequence[AnswersOfOneLlm], *, give_k: bool
 ) -> ColumnTable:
     """Table `hume_conditions`: what people and systems were told and asked for in every task, and whether their scores
     are like for like (spec hume 11, 16)."""
     modes = {llm.mode for llm in llms}
     return ColumnTable.of(
         "hume_conditions", "HUME: what people and systems were told",
-        [condition for task in tasks for condition in _task_conditions(task, modes, give_k)],
+        [condition for task in tasks for condition in _iterate_task_scoring_conditions(task, modes, give_k)],
         text("family", "task.family"), text("task", "task.name"), text("lang", "task.lang"), text("scored"),
         text("people"), text("systems"), whole_number_column("like_for_like"),
         note=("To compare like for like, sample with --give-k, score with --no-give-k, or run language models with "
@@ -110,30 +110,36 @@ def task_conditions_table(
     )  # fmt: skip
 
 
-def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> Iterator[TaskScoringCondition]:
+def _iterate_task_scoring_conditions(
+    task: StudyTask, modes: Collection[str], give_k: bool
+) -> Iterator[PeopleAndSystemTaskConditions]:
     if task.family == "classification":
-        yield TaskScoringCondition(
+        yield PeopleAndSystemTaskConditions(
             task, "systems", "labels with their meaning", "labelled texts to learn from", False
         )
         if modes:
-            yield TaskScoringCondition(
+            yield PeopleAndSystemTaskConditions(
                 task, "language models", "labels with their meaning", "the same words", True
             )
     elif task.family == "clustering":
         told = task.groups is not None
         words = {True: "the number of groups", False: "no number of groups"}
-        yield TaskScoringCondition(task, "systems", words[told], words[give_k], told == give_k)
+        yield PeopleAndSystemTaskConditions(task, "systems", words[told], words[give_k], told == give_k)
     elif task.family == "sts":
         scale = "a scale with words for its levels"
-        yield TaskScoringCondition(task, "systems", scale, "nothing, because only the order counts", True)
+        yield PeopleAndSystemTaskConditions(
+            task, "systems", scale, "nothing, because only the order counts", True
+        )
         if modes:
-            yield TaskScoringCondition(task, "language models", scale, "the same words", True)
+            yield PeopleAndSystemTaskConditions(task, "language models", scale, "the same words", True)
     else:
         each, order = "each document relevant or not", "an order of all documents"
-        yield TaskScoringCondition(task, "systems", each, order, False)
+        yield PeopleAndSystemTaskConditions(task, "systems", each, order, False)
         for mode in sorted(modes):
             asked = each if mode == "binary" else order
-            yield TaskScoringCondition(task, f"language models ({mode})", each, asked, mode == "binary")
+            yield PeopleAndSystemTaskConditions(
+                task, f"language models ({mode})", each, asked, mode == "binary"
+            )
 
 
 def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:
@@ -144,7 +150,7 @@ def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) 
     )
     matrix, llms = (
         build_human_score_matrix(summary.pairs, contenders),
-        llm_score_matrix(summary.pairs, contenders),
+        make_llm_and_people_score_matrix(summary.pairs, contenders),
     )
     yield family_language_table(build_score_matrix(evaluations, study), rounded=False)
     if llms:
@@ -159,23 +165,27 @@ def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) 
     if llms:
         present = {pair.family for pair in llms.pairs}
         yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
-        yield llm_difficulty_table(llms)
+        yield make_people_llm_correlation_table(llms)
     if matrix.models:
         every = rank_people_on_every_pair(matrix)
-        yield from (overall_means_table(matrix), pair_gaps_and_ranks_table(every), people_wins_table(every))
+        yield from (
+            make_system_mean_score_table(matrix),
+            make_human_gap_and_rank_table(every),
+            people_wins_table(every),
+        )
 
 
-def mark_table_as_simulated(table: ColumnTable, summary: Summary) -> ColumnTable:
+def note_simulated_annotators_in_table(table: ColumnTable, summary: Summary) -> ColumnTable:
     """The table with a note, and people by another name, where scripts stand in for them."""
     if not summary.simulated:
         return table
     kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
     name, note = (f"{HUMAN} (simulated)", SIMULATED) if kinds == {"simulated"} else (HUMAN, PARTLY)
 
-    def rename_people_in_cell(value: Value) -> Value:
+    def replace_human_by_simulated_name(value: Value) -> Value:
         return name if value == HUMAN else value
 
-    rows = tuple(tuple(rename_people_in_cell(value) for value in row) for row in table.rows)
+    rows = tuple(tuple(replace_human_by_simulated_name(value) for value in row) for row in table.rows)
     return replace(table, rows=rows, note=" ".join(filter(None, (note, table.note))))
 
 
@@ -190,27 +200,35 @@ def systems_beside_people_table(summary: Summary) -> ColumnTable:
     """Table `hume_systems`: every system beside people, on the same items: difference with interval and p, the share of
     annotators below it, and its score with people for gold beside that of people."""
     return ColumnTable.of(
-        "hume_systems", "HUME: systems compared with people",
-        [SystemOnPair(pair, score) for pair in summary.pairs for score in pair.system_scores],
-        *OF_PAIR, text("system", "score.system"), text("kind", "score.kind"),
+        "hume_systems",
+        "HUME: systems compared with people",
+        [SystemOnPair(pair, score) for pair in summary.pairs for score in pair.list_model_and_llm_scores],
+        *OF_PAIR,
+        text("system", "score.system"),
+        text("kind", "score.kind"),
         whole_number_column("n", "score.score.n"),
-        *interval_columns("score.score", ("score", "low", "high")), points_column("human", "pair.human.value"),
+        *interval_columns("score.score", ("score", "low", "high")),
+        make_percentage_point_column("human", "pair.human.value"),
         number_column("percent_of_human", "score.percent_of_human", 1),
         whole_number_column("outside_interval", "score.outside"),
         *interval_columns("score.difference", ("minus_human", "diff_low", "diff_high"), "signed"),
-        number_column("p", "score.p", style="p"), number_column("annotators_below", "score.among_people"),
-        points_column("against_people", "score.against_people.value"),
-        points_column("ceiling", "pair.ceiling.value"),
+        number_column("p", "score.p", style="p"),
+        number_column("annotators_below", "score.among_people"),
+        make_percentage_point_column("against_people", "score.against_people.value"),
+        make_percentage_point_column("ceiling", "pair.ceiling.value"),
         *interval_columns("score.soft", ("soft", "soft_low", "soft_high")),
-        whole_number_column("failed", "score.failed"), text("method", "score.score.method"),
+        whole_number_column("failed", "score.failed"),
+        text("method", "score.score.method"),
         text("reason", "score.score.reason"),
-        note=("minus_human comes from a paired bootstrap over items, with these annotators. against_people "
+        note=(
+            "minus_human comes from a paired bootstrap over items, with these annotators. against_people "
             "uses people's answers as gold, just as ceiling scores one annotator against the others; soft uses "
-            "the answers of one randomly drawn annotator."),
-    )  # fmt: skip
+            "the answers of one randomly drawn annotator."
+        ),
+    )
 
 
-def build_separation_need_table(summary: Summary) -> ColumnTable:
+def build_needed_sample_size_table(summary: Summary) -> ColumnTable:
     """Table `hume_need`: how many items or annotators would separate the best model from people."""
     return ColumnTable.of(
         "hume_need", "HUME: sample sizes that would separate the best model from people",
@@ -219,7 +237,7 @@ def build_separation_need_table(summary: Summary) -> ColumnTable:
         whole_number_column("annotators", lambda pair: len(pair.annotators)),
         whole_number_column("items_needed", "need.items"),
         whole_number_column("annotators_needed", "need.annotators"),
-        points_column("smallest_difference", "need.smallest"),
+        make_percentage_point_column("smallest_difference", "need.smallest"),
         text("note", "need.note"),
         note=("Rough estimates at 80% power and a 5% significance level, assuming that the true difference equals "
             "the observed one."),

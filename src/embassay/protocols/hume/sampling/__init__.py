@@ -9,28 +9,28 @@ from embassay.protocols.hume.sampling.options import (
     TaskSampleRequest,
 )
 from embassay.protocols.hume.sampling.protocol import (
-    LeakedTrainingText,
     NoSuiteDataAvailable,
     SampledStudy,
+    TrainingTextMatch,
     count_items_by_defect,
     describe_item_defects,
     describe_task_item_defects,
     draw_study,
     find_training_twins,
-    write_miniature_datasets,
+    replace_absent_datasets_by_miniatures,
 )
 
 __all__ = [
     "LabelWordAndMeaning",
-    "LeakedTrainingText",
     "NoSuiteDataAvailable",
     "SampledStudy",
     "StudySampleRequest",
     "TaskSampleRequest",
+    "TrainingTextMatch",
     "count_items_by_defect",
     "describe_item_defects",
     "describe_task_item_defects",
     "draw_study",
     "find_training_twins",
-    "write_miniature_datasets",
+    "replace_absent_datasets_by_miniatures",
 ]

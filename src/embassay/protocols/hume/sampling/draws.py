@@ -11,7 +11,7 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import round_rating_to_scale_step
-from embassay.protocols.hume.sampling.options import TaskSampleRequest, order_label_choices
+from embassay.protocols.hume.sampling.options import TaskSampleRequest, make_label_choices_in_vote_order
 from embassay.protocols.hume.sampling.pools import (
     SampledItem,
     SampledTask,
@@ -21,7 +21,7 @@ from embassay.protocols.hume.sampling.pools import (
     draw_most_relevant_documents,
     draw_pairs_by_score_bin,
     find_contradicted_texts,
-    find_first_copies,
+    find_positions_of_distinct_texts,
     join_pair_text,
     make_count_note,
     normalise_text_for_comparison,
@@ -76,7 +76,7 @@ class _CorpusTextsById(Mapping[str, str]):
         return len(self.index.ids)
 
 
-def draw_queries_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
+def make_judged_queries_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
     """Queries whose candidates are given; hardest are those of the list that BM25 over it ranks first."""
     asked = []
     for place, key in enumerate(data.ids):
@@ -84,10 +84,10 @@ def draw_queries_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Nega
         texts = dict(zip(ids, data.candidates[place], strict=True))
         gains = dict(zip(ids, map(float, data.relevance[place]), strict=True))
         asked.append(JudgedQuery(key, data.queries[place][0], gains, texts))
-    return asked, _rank_list_negatives
+    return asked, _rank_irrelevant_texts_by_bm25
 
 
-def draw_queries_from_corpus(
+def make_judged_queries_from_corpus(
     data: RetrievalSet, hear: Hear | None = None
 ) -> tuple[list[JudgedQuery], Negatives]:
     """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant. `hear` is told
@@ -201,7 +201,7 @@ def _mix_hard_and_easier_negatives(hardest: Sequence[str], query: str, total: in
     return [hardest[place] for place in order] + list(hardest[size:])
 
 
-def _rank_list_negatives(query: JudgedQuery) -> list[str]:
+def _rank_irrelevant_texts_by_bm25(query: JudgedQuery) -> list[str]:
     ids = [key for key in query.texts if not _is_document_relevant(query, key)]
     index = BM25Index.of(list(query.texts), list(query.texts.values()))
     scores = index.scores(query.query, ids)
@@ -245,7 +245,7 @@ def draw_pairs_across_scores(
     wrong = find_contradicted_texts(joined, [repr(score) for score in scores])
     pool = [
         place
-        for place in find_first_copies(joined)
+        for place in find_positions_of_distinct_texts(joined)
         if normalise_text_for_comparison(joined[place]) not in wrong
     ]
     choice = draw_pairs_by_score_bin(
@@ -317,10 +317,10 @@ def draw_classification_texts(
     wrong = find_contradicted_texts(tested.texts, tested.labels)
     pool = [
         place
-        for place in find_first_copies(tested.texts)
+        for place in find_positions_of_distinct_texts(tested.texts)
         if normalise_text_for_comparison(tested.texts[place]) not in wrong
     ]
-    choice = _choose_balanced_texts(tested, pool, n, seed)
+    choice = _draw_texts_equally_per_label(tested, pool, n, seed)
     taken = set(choice.positions)
     other = {} if trained is None else _labels_by_text(trained)
     items = tuple(_make_classification_item(tested, place, other) for place in choice.positions)
@@ -343,7 +343,9 @@ def draw_classification_texts(
     return SampledTask(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
 
 
-def _choose_balanced_texts(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> TakenPoolPositions:
+def _draw_texts_equally_per_label(
+    tested: LabelledTexts, pool: list[int], n: int, seed: int
+) -> TakenPoolPositions:
     choice = draw_equally_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
@@ -378,7 +380,9 @@ def _make_classification_practice(
     first: dict[str, int] = {}
     for place in order_short_texts_first(order, source.texts):
         first.setdefault(source.labels[place], place)
-    choices = {str(choice.value): choice for choice in order_label_choices(labels, request.labels)}
+    choices = {
+        str(choice.value): choice for choice in make_label_choices_in_vote_order(labels, request.labels)
+    }
     drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
     return tuple(
         make_label_practice_item(source.texts[first[label]], choices[label])
@@ -428,7 +432,7 @@ def draw_clustering_texts(texts: LabelledTexts, request: TaskSampleRequest, n: i
     wrong = find_contradicted_texts(texts.texts, texts.labels)
     pool = [
         place
-        for place in find_first_copies(texts.texts)
+        for place in find_positions_of_distinct_texts(texts.texts)
         if normalise_text_for_comparison(texts.texts[place]) not in wrong
     ]
     labels = [texts.labels[place] for place in pool]

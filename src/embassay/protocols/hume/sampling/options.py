@@ -16,7 +16,7 @@ from embassay.data.catalogue.suites import SuiteMember
 from embassay.data.rows import find_nearest_name
 from embassay.data.yaml import find_yaml_line, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.options import TaskDrawOptions
+from embassay.protocols.hume.options import StudyTaskOptions
 from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, RatingScale, StudyTask
 from embassay.runs.folder import digest_json
 
@@ -29,7 +29,7 @@ def _convert_to_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _convert_labels_to_text(value: object) -> object:
+def _convert_label_keys_to_text(value: object) -> object:
     """YAML reads the label 1 as a number."""
     return {str(key): held for key, held in value.items()} if isinstance(value, dict) else value
 
@@ -71,16 +71,16 @@ class TaskSampleRequest(_SamplingModel):
     map: dict[str, str] = {}
     split: str | None = None
     grades: str | None = None
-    labels: Annotated[dict[str, LabelWordAndMeaning], BeforeValidator(_convert_labels_to_text)] = {}
+    labels: Annotated[dict[str, LabelWordAndMeaning], BeforeValidator(_convert_label_keys_to_text)] = {}
     guidelines: str | None = None
     scale: RatingScale | None = None
     groups: Annotated[int, Field(ge=2)] | None = None
-    relevant: Annotated[int, Field(ge=1)] = TaskDrawOptions.relevant
-    candidates: Annotated[int, Field(ge=2)] = TaskDrawOptions.candidates
+    relevant: Annotated[int, Field(ge=1)] = StudyTaskOptions.relevant
+    candidates: Annotated[int, Field(ge=2)] = StudyTaskOptions.candidates
     negatives: Literal["lists", "bm25"] | None = None
     against: list[str] = []
     drop_leaked: bool = False
-    practice: Annotated[int, Field(ge=0, le=10)] = TaskDrawOptions.practice
+    practice: Annotated[int, Field(ge=0, le=10)] = StudyTaskOptions.practice
     whole: bool = False
     give_k: bool = False
     suite: str = ""
@@ -110,7 +110,7 @@ class StudySampleRequest(_SamplingModel):
     tasks: Annotated[list[TaskSampleRequest], Field(min_length=1)]
 
 
-def make_suite_member_task(member: SuiteMember, suite: str) -> dict[str, Any]:
+def make_task_config_of_suite_member(member: SuiteMember, suite: str) -> dict[str, Any]:
     """The keys of a task for a dataset of a suite."""
     return {"data": member.spec(tasks=False), "family": list(member.tasks), "suite": suite}
 
@@ -137,19 +137,19 @@ def read_sampling_config(path: Path) -> StudySampleRequest:
             mend="Start it with `tasks:`; see docs/hume_sampling.md."
         )  # fmt: skip
     content.setdefault("name", path.stem)
-    return check_sampling_config(content, path)
+    return parse_sampling_config(content, path)
 
 
-def check_sampling_config(content: Mapping[str, Any], path: Path | None = None) -> StudySampleRequest:
+def parse_sampling_config(content: Mapping[str, Any], path: Path | None = None) -> StudySampleRequest:
     """Check a sampling configuration and make the request that it stands for."""
     base = path.parent if path else Path()
     tasks = content.get("tasks")
     if isinstance(tasks, list):
-        content = {**content, "tasks": [_resolve_task_files(task, base) for task in tasks]}
+        content = {**content, "tasks": [_load_task_guidelines_and_paths(task, base) for task in tasks]}
     try:
         return StudySampleRequest.model_validate(content)
     except ValidationError as error:
-        raise _make_config_error(error, path) from None
+        raise _make_sampling_settings_error(error, path) from None
 
 
 def read_guidelines_file(path: str | Path) -> str:
@@ -165,7 +165,7 @@ def read_guidelines_file(path: str | Path) -> str:
     return text + "\n"
 
 
-def _resolve_task_files(task: Any, base: Path) -> Any:
+def _load_task_guidelines_and_paths(task: Any, base: Path) -> Any:
     """A task with the text of its guidelines, paths relative to here, and levels as texts."""
     if not isinstance(task, dict):
         return task
@@ -193,7 +193,7 @@ def _resolve_data_path(spec: str, base: Path) -> str:
     return path if Path(path).exists() else spec
 
 
-def _make_config_error(error: ValidationError, path: Path | None) -> UsageError:
+def _make_sampling_settings_error(error: ValidationError, path: Path | None) -> UsageError:
     """The first thing that is wrong, in one line."""
     first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
@@ -203,7 +203,7 @@ def _make_config_error(error: ValidationError, path: Path | None) -> UsageError:
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
-        names = list(_find_faulty_config_model(place[:-1]).model_fields)
+        names = list(_find_config_class_of_error(place[:-1]).model_fields)
         near = find_nearest_name(str(place[-1]), names)
         mend = f"Did you mean {near!r}?" if near else f"Valid keys are {', '.join(names)}."
         return UsageError(f"{where}unknown key {name!r}.", mend=mend)
@@ -215,7 +215,7 @@ def _make_config_error(error: ValidationError, path: Path | None) -> UsageError:
     return UsageError(f"{where}{name} is {first['input']!r}, but should be {words}.", mend=see)
 
 
-def _find_faulty_config_model(place: Place) -> type[BaseModel]:
+def _find_config_class_of_error(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
     return _MODELS[str(names[-1])] if names else StudySampleRequest
 
@@ -248,10 +248,12 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
 """A level of the usual scale in our words -> two texts that it fits."""
 
 
-def order_label_choices(labels: Sequence[str], told: Mapping[str, LabelWordAndMeaning]) -> list[LabelChoice]:
+def make_label_choices_in_vote_order(
+    labels: Sequence[str], told: Mapping[str, LabelWordAndMeaning]
+) -> list[LabelChoice]:
     """The labels in the order in which a tied vote goes to the first: by number where all are numbers, else as text.
 
-    >>> [one.value for one in order_label_choices(["10", "9"], {})]
+    >>> [one.value for one in make_label_choices_in_vote_order(["10", "9"], {})]
     ['9', '10']
     """
     whole = all(label.isdecimal() for label in labels)

@@ -10,7 +10,7 @@ from typing import Any
 
 from embassay.data import open_dataset
 from embassay.data.dataset import Dataset
-from embassay.data.rows import format_plain_text as cell_text
+from embassay.data.rows import normalise_value_to_plain_text as cell_text
 from embassay.data.views import FilteredRowsView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import convert_to_iso_639_3
@@ -257,10 +257,10 @@ def normalise_text_for_comparison(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def find_first_copies(texts: Sequence[str]) -> list[int]:
+def find_positions_of_distinct_texts(texts: Sequence[str]) -> list[int]:
     """Positions of the first of all that read the same, in order.
 
-    >>> find_first_copies(["a", "b", "A "])
+    >>> find_positions_of_distinct_texts(["a", "b", "A "])
     [0, 1]
     """
     first: dict[str, int] = {}
@@ -312,8 +312,8 @@ def open_sampling_tasks(request: TaskSampleRequest) -> Iterator[TaskToDraw]:
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
     families = request.family or _find_dataset_families(request, dataset)
     for family in families:
-        shape = _choose_task_shape(request, family, dataset)
-        yield from _open_tasks_by_language(request, family, shape, dataset)
+        shape = _choose_data_shape_for_task(request, family, dataset)
+        yield from _iterate_tasks_to_draw_by_language(request, family, shape, dataset)
 
 
 def _find_dataset_families(request: TaskSampleRequest, dataset: Dataset) -> list[Family]:
@@ -329,7 +329,7 @@ def _find_dataset_families(request: TaskSampleRequest, dataset: Dataset) -> list
     return families
 
 
-def _choose_task_shape(request: TaskSampleRequest, family: Family, dataset: Dataset) -> str:
+def _choose_data_shape_for_task(request: TaskSampleRequest, family: Family, dataset: Dataset) -> str:
     shapes = _find_possible_data_shapes(request, family, dataset)
     if not shapes:
         lacking = min((dataset.missing(shape) for shape in _list_family_shapes(request, family)), key=len)
@@ -360,10 +360,10 @@ def _list_family_shapes(request: TaskSampleRequest, family: Family) -> tuple[str
     return SHAPES[family]
 
 
-def _open_tasks_by_language(
+def _iterate_tasks_to_draw_by_language(
     request: TaskSampleRequest, family: Family, shape: str, dataset: Dataset
 ) -> Iterator[TaskToDraw]:
-    tested, drawn_from = _select_test_rows(request, shape, dataset)
+    tested, drawn_from = _choose_test_split_of_dataset(request, shape, dataset)
     subsets = tested.subsets(shape)
     # Data that do not say their language are in the one that was asked for.
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
@@ -374,7 +374,7 @@ def _open_tasks_by_language(
         lang = next(iter(wanted)) if stated else convert_to_iso_639_3(own)
         if wanted and lang not in wanted:
             continue
-        trained = _training_texts(request, shape, dataset, own, len(subsets) > 1)
+        trained = _list_training_texts_for_leak_check(request, shape, dataset, own, len(subsets) > 1)
         yield TaskToDraw(
             request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from
         )  # fmt: skip
@@ -385,16 +385,18 @@ def _open_tasks_by_language(
         )
 
 
-def _select_test_rows(request: TaskSampleRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
+def _choose_test_split_of_dataset(
+    request: TaskSampleRequest, shape: str, dataset: Dataset
+) -> tuple[Dataset, str]:
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
     if shape == "retrieval" or TEST not in _find_dataset_splits(dataset, shape):
         return dataset, ""
-    return _rows_of_split(dataset, shape, TEST), TEST
+    return _restrict_dataset_to_split(dataset, shape, TEST), TEST
 
 
-def _training_texts(
+def _list_training_texts_for_leak_check(
     request: TaskSampleRequest, shape: str, dataset: Dataset, sub: str, several: bool
 ) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
@@ -404,7 +406,7 @@ def _training_texts(
         and TRAIN in _find_dataset_splits(dataset, shape)
         and request.split is None
     ):
-        train = _rows_of_split(dataset, shape, TRAIN)
+        train = _restrict_dataset_to_split(dataset, shape, TRAIN)
         texts += _compared_texts((train.only(sub) if several else train), shape)
     for spec in request.against:
         texts += _compared_texts(open_dataset(spec, mapping=request.map), shape)
@@ -430,12 +432,12 @@ def _find_dataset_splits(dataset: Dataset, shape: str) -> frozenset[str]:
     return frozenset(cell_text(row.cells.get("split")) for row in source.rows(("split",)))
 
 
-def _rows_of_split(dataset: Dataset, shape: str, split: str) -> Dataset:
+def _restrict_dataset_to_split(dataset: Dataset, shape: str, split: str) -> Dataset:
     rows = FilteredRowsView(dataset.parts[shape], {"split": frozenset({split})})
     return replace(dataset, parts={**dataset.parts, shape: rows})
 
 
-def count_empty_texts(loaded: LoadedDataset[Any], shape: str) -> int:
+def count_empty_corpus_documents(loaded: LoadedDataset[Any], shape: str) -> int:
     """How many documents of a corpus are empty; texts of the other shapes never are."""
     if shape != "retrieval":
         return 0

@@ -12,9 +12,9 @@ from typing import Any
 
 from embassay.data import open_dataset
 from embassay.data.catalogue.miniature import (
-    DatasetSizes,
+    DatasetItemCounts,
     choose_representative_shape,
-    count_dataset_items,
+    compute_dataset_sizes_from_record,
     write_miniature_dataset,
 )
 from embassay.errors import DataError, UsageError
@@ -22,9 +22,9 @@ from embassay.protocols.hume.sampling.draws import (
     draw_classification_texts,
     draw_clustering_texts,
     draw_pairs_across_scores,
-    draw_queries_from_corpus,
-    draw_queries_from_lists,
     draw_reranking_items,
+    make_judged_queries_from_corpus,
+    make_judged_queries_from_lists,
     take_all_items,
 )
 from embassay.protocols.hume.sampling.options import (
@@ -32,19 +32,19 @@ from embassay.protocols.hume.sampling.options import (
     SEED,
     StudySampleRequest,
     TaskSampleRequest,
-    check_sampling_config,
     complete_rating_scale,
     describe_group_count,
     guideline_version,
     hash_guidelines,
     make_guidelines,
-    order_label_choices,
+    make_label_choices_in_vote_order,
+    parse_sampling_config,
 )
 from embassay.protocols.hume.sampling.pools import (
     SampledItem,
     SampledTask,
     TaskToDraw,
-    count_empty_texts,
+    count_empty_corpus_documents,
     join_pair_text,
     make_count_note,
     normalise_text_for_comparison,
@@ -54,7 +54,7 @@ from embassay.protocols.hume.sampling.pools import (
 from embassay.protocols.hume.study import (
     GOLD,
     Defect,
-    GoldRow,
+    ItemGoldAnswer,
     ShownItemRow,
     StudyFile,
     StudyFolder,
@@ -64,7 +64,7 @@ from embassay.protocols.hume.study import (
     read_jsonl_rows,
     write_study,
 )
-from embassay.protocols.kernel.absentees import find_absent_dataset, is_dataset_available
+from embassay.protocols.kernel.absentees import is_dataset_present_or_fetchable, parse_spec_as_absent_dataset
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredTextPairs
 from embassay.search.bm25 import Hear, split_words
 from embassay.search.fusion import Shingle, collect_word_shingles
@@ -98,24 +98,24 @@ def has_text_artefact(text: str) -> bool:
     return _ARTEFACT.search(text) is not None
 
 
-def mark_item_defects(
+def mark_item_defects_and_find_twins(
     items: Sequence[SampledItem], trained: Iterable[str]
-) -> tuple[tuple[SampledItem, ...], dict[int, LeakedTrainingText]]:
+) -> tuple[tuple[SampledItem, ...], dict[int, TrainingTextMatch]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = find_training_twins([item.text for item in items], trained)
     return tuple(_mark_defects_of_item(item, place in twin) for place, item in enumerate(items)), twin
 
 
-def count_items_by_defect(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
+def count_items_by_defect(rows: Iterable[ItemGoldAnswer | SampledItem]) -> dict[Defect, int]:
     """Defect -> the number of items that have it, in the order of the list; those of none are left out."""
     counts = Counter(defect for row in rows for defect in set(row.defects))
     return {defect: counts[defect] for defect in SAID if counts[defect]}
 
 
-def describe_item_defects(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
+def describe_item_defects(rows: Sequence[ItemGoldAnswer] | Sequence[SampledItem]) -> tuple[str, ...]:
     """What is wrong with the items of a task, a line for each defect: `3 of 40 items also in the training data`.
 
-    >>> describe_item_defects([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
+    >>> describe_item_defects([ItemGoldAnswer(id="a-1", gold=1, defects=["leaked"]), ItemGoldAnswer(id="a-2", gold=2)])
     ('1 of 2 items also in the training data',)
     """
     n = len(rows)
@@ -128,7 +128,7 @@ def describe_task_item_defects(folder: StudyFolder, task: str) -> tuple[str, ...
     """What is wrong with the items of a task, in words, for its scores. Reads `gold.jsonl`."""
     ids = {item.id for item in folder.select_task_items(task)}
     return describe_item_defects(
-        [row for _, row in read_jsonl_rows(folder.path / GOLD, GoldRow) if row.id in ids]
+        [row for _, row in read_jsonl_rows(folder.path / GOLD, ItemGoldAnswer) if row.id in ids]
     )
 
 
@@ -146,7 +146,7 @@ THRESHOLD = 0.8
 
 
 @dataclass(frozen=True)
-class LeakedTrainingText:
+class TrainingTextMatch:
     """A text of the training data that is an item's text: at which position, and how alike, 1 for the same text."""
 
     position: int
@@ -155,7 +155,7 @@ class LeakedTrainingText:
 
 def find_training_twins(
     texts: Sequence[str], trained: Iterable[str], threshold: float = THRESHOLD
-) -> dict[int, LeakedTrainingText]:
+) -> dict[int, TrainingTextMatch]:
     """Position of a text -> the training text that is most like it, the first of equals, where one is near enough.
 
     Texts are the same where they differ in case and white space only. Near copies have `threshold` of their runs of
@@ -163,7 +163,7 @@ def find_training_twins(
     nothing is kept. Source: spec hume 8 (overlap of train and test), trap T11.
 
     >>> find_training_twins(["a cat sat here", "dogs"], ["Dogs ", "the a cat sat here"])
-    {1: LeakedTrainingText(position=0, similarity=1.0)}
+    {1: TrainingTextMatch(position=0, similarity=1.0)}
     """
     same: dict[str, list[int]] = defaultdict(list)
     having: dict[Shingle, list[int]] = defaultdict(list)
@@ -175,29 +175,33 @@ def find_training_twins(
         sizes.append(len(near))
         for key in near:
             having[key].append(place)
-    by_place: dict[int, LeakedTrainingText] = {}
+    by_place: dict[int, TrainingTextMatch] = {}
     for number, other in enumerate(trained):
         for place in same.get(normalise_text_for_comparison(other), ()):
-            _keep_closest_twin(by_place, place, LeakedTrainingText(number, 1.0))
+            _keep_closest_leaked_training_text(by_place, place, TrainingTextMatch(number, 1.0))
         theirs = collect_word_shingles(other)
         # Only items that share a run are counted, so that millions of training rows stay cheap.
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _keep_closest_twin(by_place, place, LeakedTrainingText(number, min(similarity, 0.999)))
+                _keep_closest_leaked_training_text(
+                    by_place, place, TrainingTextMatch(number, min(similarity, 0.999))
+                )
     return dict(sorted(by_place.items()))
 
 
-def _keep_closest_twin(twins: dict[int, LeakedTrainingText], place: int, twin: LeakedTrainingText) -> None:
+def _keep_closest_leaked_training_text(
+    twins: dict[int, TrainingTextMatch], place: int, twin: TrainingTextMatch
+) -> None:
     if place not in twins or twin.similarity > twins[place].similarity:
         twins[place] = twin
 
 
-def remove_leaked_data(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, int]:
+def remove_items_seen_in_training(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, int]:
     """The data in `shape` without texts, pairs or queries that `trained` has or nearly has, and how many they were."""
     if shape == "classification":
-        test, left = remove_leaked_data(data.test, "labelled", (*data.train.texts, *trained))
+        test, left = remove_items_seen_in_training(data.test, "labelled", (*data.train.texts, *trained))
         return replace(data, test=test), left
     texts = _list_texts_to_match(data, shape)
     leaked = find_training_twins(texts, trained)
@@ -216,35 +220,35 @@ def _list_texts_to_match(data: Any, shape: str) -> list[str]:
 def _select_data_rows(data: Any, kept: Sequence[int]) -> Any:
     """The rows at these positions, in every column."""
 
-    def select_column_values(column: Sequence[Any]) -> tuple[Any, ...]:
+    def select_kept_column_values(column: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(column[place] for place in kept)
 
     if isinstance(data, ScoredTextPairs):
         return ScoredTextPairs(
-            select_column_values(data.ids),
-            select_column_values(data.first),
-            select_column_values(data.second),
+            select_kept_column_values(data.ids),
+            select_kept_column_values(data.first),
+            select_kept_column_values(data.second),
             data.scores[list(kept)],
         )
     if isinstance(data, RerankingSet):
         return RerankingSet(
-            select_column_values(data.ids),
-            select_column_values(data.queries),
-            select_column_values(data.candidates),
-            select_column_values(data.relevance),
+            select_kept_column_values(data.ids),
+            select_kept_column_values(data.queries),
+            select_kept_column_values(data.candidates),
+            select_kept_column_values(data.relevance),
         )
     if isinstance(data, RetrievalSet):
         return replace(
             data,
             queries=Documents(
-                select_column_values(data.queries.ids), select_column_values(data.queries.texts)
+                select_kept_column_values(data.queries.ids), select_kept_column_values(data.queries.texts)
             ),
         )
     return LabelledTexts(
-        select_column_values(data.ids),
-        select_column_values(data.texts),
-        select_column_values(data.labels),
-        select_column_values(data.sets),
+        select_kept_column_values(data.ids),
+        select_kept_column_values(data.texts),
+        select_kept_column_values(data.labels),
+        select_kept_column_values(data.sets),
     )
 
 
@@ -262,7 +266,7 @@ class SampledStudy:
 
     study: StudyFile
     items: tuple[ShownItemRow, ...]
-    gold: tuple[GoldRow, ...]
+    gold: tuple[ItemGoldAnswer, ...]
     about_gold: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...] = ()
     """Tasks that nobody asked for by family, and that the data are too few for."""
@@ -301,7 +305,7 @@ def sample_study(
     called = name or (Path(out).resolve().name if out is not None else "study")
     several = [datasets] if isinstance(datasets, str | Path) else datasets
     tasks = [{"data": str(data), "family": list(families), **settings} for data in several]
-    drawn = draw_study(check_sampling_config({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
+    drawn = draw_study(parse_sampling_config({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
     if out is not None:
         write_study(Path(out), drawn.study, drawn.items, drawn.gold)
     return drawn
@@ -318,20 +322,22 @@ def draw_study(
     """
     hear("reading", 0, 0)
     left_out: list[str] = []
-    pools = [pool for task in request.tasks for pool in _open_dataset_tasks(task, left_out)]
+    pools = [pool for task in request.tasks for pool in _open_tasks_or_note_left_out(task, left_out)]
     if not pools:
         raise NoSuiteDataAvailable(
             f"no data of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"Run `embassay data fetch {request.tasks[0].suite}`."
         )  # fmt: skip
-    names = _name_tasks(pools)
+    names = _list_distinct_task_names(pools)
     tasks: list[StudyTask] = []
     items: list[ShownItemRow] = []
-    gold: list[GoldRow] = []
+    gold: list[ItemGoldAnswer] = []
     about: dict[str, tuple[str, ...]] = {}
     for pool, name in zip(pools, names, strict=True):
         try:
-            drawn = _check_drawn_items(pool, _draw_task_items(pool, request.seed, limit, hear), limit)
+            drawn = _add_defects_to_drawn_items(
+                pool, _draw_task_items(pool, request.seed, limit, hear), limit
+            )
         except DataError as error:
             if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
@@ -355,30 +361,30 @@ MINIATURE = 400
 """The most items that are written of a set that is not here; HUME draws fewer."""
 
 
-def write_miniature_datasets(
+def replace_absent_datasets_by_miniatures(
     request: StudySampleRequest, folder: Path
 ) -> tuple[StudySampleRequest, list[str]]:
     """The request with a miniature, written into `folder`, for each set of a suite that is not on this machine; and the
     names of these sets. The study of it can be counted and priced, and is for nobody to answer."""
     tasks, names = [], []
     for task in request.tasks:
-        there = not task.suite or is_dataset_available(task.data, open_dataset)
-        absent = None if there else find_absent_dataset(task.data)
+        there = not task.suite or is_dataset_present_or_fetchable(task.data, open_dataset)
+        absent = None if there else parse_spec_as_absent_dataset(task.data)
         if absent is None:
             tasks.append(task)
             continue
-        whole = count_dataset_items(absent.record, absent.langs)
+        whole = compute_dataset_sizes_from_record(absent.record, absent.langs)
         ranks = choose_representative_shape(absent.record) in ("retrieval", "reranking")
         share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
         other = whole.other * share if ranks else min(whole.other, MINIATURE)
-        size = DatasetSizes(whole.main * share, other)
+        size = DatasetItemCounts(whole.main * share, other)
         path = write_miniature_dataset(absent.record, absent.langs, size, folder)
         tasks.append(task.model_copy(update={"data": str(path)}))
         names.append(absent.record.name)
     return request.model_copy(update={"tasks": tasks}), names
 
 
-def _open_dataset_tasks(task: TaskSampleRequest, left_out: list[str]) -> list[TaskToDraw]:
+def _open_tasks_or_note_left_out(task: TaskSampleRequest, left_out: list[str]) -> list[TaskToDraw]:
     """The tasks of a dataset; of a suite those that are there, the others are said."""
     try:
         return list(open_sampling_tasks(task))
@@ -392,7 +398,7 @@ def _open_dataset_tasks(task: TaskSampleRequest, left_out: list[str]) -> list[Ta
 def _draw_task_items(pool: TaskToDraw, seed: int, limit: int | None, hear: Hear) -> SampledTask:
     request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
-        data, left = remove_leaked_data(data, pool.shape, pool.trained)
+        data, left = remove_items_seen_in_training(data, pool.shape, pool.trained)
     if not len(data):
         return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
@@ -425,9 +431,9 @@ def _draw_items_of_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: 
         return draw_clustering_texts(data, request, n, seed)
     if pool.family == "reranking":
         asked, negatives = (
-            draw_queries_from_corpus(data, hear)
+            make_judged_queries_from_corpus(data, hear)
             if pool.shape == "retrieval"
-            else draw_queries_from_lists(data)
+            else make_judged_queries_from_lists(data)
         )
         return draw_reranking_items(asked, negatives, request, n, seed)
     if pool.shape == "classification":
@@ -435,18 +441,18 @@ def _draw_items_of_family(pool: TaskToDraw, data: Any, n: int, seed: int, hear: 
     return draw_classification_texts(data, None, request, n, seed)
 
 
-def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) -> SampledTask:
+def _add_defects_to_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) -> SampledTask:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
             f"Nothing in {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
             mend="Use fewer --candidates, or data with more rows.",
         )
-    items, defects = mark_item_defects(drawn.items, (*drawn.trained, *pool.trained))
+    items, defects = mark_item_defects_and_find_twins(drawn.items, (*drawn.trained, *pool.trained))
     near = sum(twin.similarity < 1 for twin in defects.values())
     wanted = pool.request.size(pool.family, limit)
     short = not pool.request.whole and len(items) < wanted and pool.family in ("sts", "reranking")
-    empty = count_empty_texts(pool.data, pool.shape)
+    empty = count_empty_corpus_documents(pool.data, pool.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
         *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
@@ -462,7 +468,11 @@ def _check_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int | None) 
 
 def _make_study_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
-    labels = order_label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
+    labels = (
+        make_label_choices_in_vote_order(drawn.labels, request.labels)
+        if pool.family == "classification"
+        else []
+    )
     scale = complete_rating_scale(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
@@ -482,8 +492,8 @@ def _make_study_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTa
     )  # fmt: skip
 
 
-def _gold_row(key: str, item: SampledItem) -> GoldRow:
-    return GoldRow(
+def _gold_row(key: str, item: SampledItem) -> ItemGoldAnswer:
+    return ItemGoldAnswer(
         id=key,
         gold=item.gold,
         source_id=item.source_id,
@@ -492,7 +502,7 @@ def _gold_row(key: str, item: SampledItem) -> GoldRow:
     )
 
 
-def _name_tasks(pools: Sequence[TaskToDraw]) -> list[str]:
+def _list_distinct_task_names(pools: Sequence[TaskToDraw]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
     for pool in pools:

@@ -68,7 +68,7 @@ PILOT = "pilot"
 
 
 @dataclass
-class CrowdRatings:
+class AcceptedCrowdRatings:
     """The ratings that count, as rows of a rating file, and how many submissions were left out, by reason."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -108,7 +108,7 @@ def write_platform_batches(
         shown = [
             make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
         ]
-        rows = _make_hit_rows(shown) if platform == "mturk" else _make_task_group_rows(shown)
+        rows = _make_crowd_task_rows(shown) if platform == "mturk" else _make_task_group_rows(shown)
         written.append(_write_rows_as_csv(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
@@ -128,21 +128,21 @@ def read_crowd_ratings(
     items: Mapping[str, PairToRate],
     filters: SubmissionFilters,
     submissions: Sequence[Path] = (),
-) -> CrowdRatings:
+) -> AcceptedCrowdRatings:
     """The ratings in a platform's files that pass the filters. `submissions` are Prolific's exports, with a line per
     person.
 
     A dummy that a person saw in several batches counts once, by the rating that is farthest from the expected one.
     DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
     """
-    people = _collect_submissions(submissions) if submissions else None
-    kept, by_key = CrowdRatings(), dict[tuple[str, str], dict[str, Any]]()
+    people = _collect_submissions_by_person(submissions) if submissions else None
+    kept, by_key = AcceptedCrowdRatings(), dict[tuple[str, str], dict[str, Any]]()
     for path in files:
         rows = list(_read_crowd_rows(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
-        sizes = Counter(unescape_spreadsheet_formula(_read_cell(row, PERSON)) for row in rows)
+        sizes = Counter(unescape_spreadsheet_formula(_read_first_named_cell(row, PERSON)) for row in rows)
         for row in rows:
-            _collect_row_ratings(row, people, items, filters, kept, by_key, sizes)
+            _collect_crowd_ratings_of_row(row, people, items, filters, kept, by_key, sizes)
     kept.rows = list(by_key.values())
     return kept
 
@@ -214,12 +214,12 @@ def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
     return next((held[name.lower()] for name in names if name.lower() in held), None)
 
 
-def _read_cell(row: SourceRow, names: Sequence[str]) -> str:
+def _read_first_named_cell(row: SourceRow, names: Sequence[str]) -> str:
     column = _find_column(row.cells, names)
     return "" if column is None else read_stripped_cell(row, column)
 
 
-def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
+def write_kept_ratings(path: Path, kept: AcceptedCrowdRatings) -> None:
     """The ratings that count as a rating file, which `validate score` reads. DataError where there are none: an empty
     file would take the place of what was collected before."""
     if not kept.rows:
@@ -232,15 +232,15 @@ def write_kept_ratings(path: Path, kept: CrowdRatings) -> None:
     write_rating_table(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
 
-def _collect_row_ratings(
+def _collect_crowd_ratings_of_row(
     row: SourceRow, people: Mapping[str, CrowdSubmission] | None, items: Mapping[str, PairToRate],
     filters: SubmissionFilters,
-    kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
+    kept: AcceptedCrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
-    person = unescape_spreadsheet_formula(_read_cell(row, PERSON))
+    person = unescape_spreadsheet_formula(_read_first_named_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
-    rated, submission = list(_read_rated_pairs(row, items, filters)), CrowdSubmission.of(row)
+    rated, submission = list(_list_row_pairs_with_ratings(row, items, filters)), CrowdSubmission.of(row)
     if people is not None and person not in people:
         kept.left_out["not among the submissions"] += 1
         return
@@ -265,7 +265,7 @@ def _collect_row_ratings(
             by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 
 
-def _read_rated_pairs(
+def _list_row_pairs_with_ratings(
     row: SourceRow, items: Mapping[str, PairToRate], filters: SubmissionFilters
 ) -> Iterator[tuple[PairToRate, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
@@ -323,9 +323,9 @@ class CrowdSubmission:
     @classmethod
     def of(cls, row: SourceRow) -> CrowdSubmission:
         """Read the submission of a row; DataError, with file and line, for a bad state or time."""
-        status = _read_cell(row, STATUS).lower().replace("_", " ")
+        status = _read_first_named_cell(row, STATUS).lower().replace("_", " ")
         # The column that a requester marks before uploading the results again.
-        status = "rejected" if _read_cell(row, ("Reject",)) else status
+        status = "rejected" if _read_first_named_cell(row, ("Reject",)) else status
         if status not in LEFT_OUT | COUNTED:
             raise DataError(
                 "unknown submission status", path=row.path, line=row.line, found=status,
@@ -355,7 +355,7 @@ class CrowdSubmission:
 
 def _parse_seconds(row: SourceRow) -> float | None:
     """Seconds, also as h:mm:ss; None for an empty cell."""
-    text = _read_cell(row, TIME)
+    text = _read_first_named_cell(row, TIME)
     if not text:
         return None
     try:
@@ -372,7 +372,7 @@ def _parse_seconds(row: SourceRow) -> float | None:
     return seconds
 
 
-def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
+def _collect_submissions_by_person(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that appears twice."""
     people: dict[str, CrowdSubmission] = {}
@@ -387,8 +387,8 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
             )  # fmt: skip
         for row in source.rows(columns):
             person, number = (
-                unescape_spreadsheet_formula(_read_cell(row, PERSON)),
-                _read_cell(row, SUBMISSION),
+                unescape_spreadsheet_formula(_read_first_named_cell(row, PERSON)),
+                _read_first_named_cell(row, SUBMISSION),
             )
             if number and number in seen:
                 raise DataError(
@@ -397,11 +397,11 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, CrowdSubmission]:
                     mend="Pass each export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}
-            people[person] = _join_submissions(people.get(person), CrowdSubmission.of(row))
+            people[person] = _combine_submissions_of_person(people.get(person), CrowdSubmission.of(row))
     return people
 
 
-def _join_submissions(before: CrowdSubmission | None, now: CrowdSubmission) -> CrowdSubmission:
+def _combine_submissions_of_person(before: CrowdSubmission | None, now: CrowdSubmission) -> CrowdSubmission:
     if before is None or before.status in LEFT_OUT:
         return now
     if now.status in LEFT_OUT:
@@ -410,7 +410,7 @@ def _join_submissions(before: CrowdSubmission | None, now: CrowdSubmission) -> C
     return CrowdSubmission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 
-def _make_hit_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _make_crowd_task_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per HIT; one that is shorter than the others has empty places."""
     most = max(map(len, shown))
     rows = []

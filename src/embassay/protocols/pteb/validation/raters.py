@@ -28,15 +28,15 @@ from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.wordings.pairs import (
     HIGHEST,
     LOWEST,
+    LanguageAcceptanceRules,
     PairToRate,
-    RatingAcceptanceRules,
     open_rating_table,
     read_stripped_cell,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import write_file_atomically
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
-from embassay.stats.resampling import count_drawn_rows, draw_resample_rows
+from embassay.stats.resampling import count_draws_of_each_row, iterate_resample_row_blocks
 
 Fate = Literal["kept", "cleared", "rejected"]
 
@@ -52,7 +52,7 @@ class RaterRating:
 
 
 @dataclass(frozen=True)
-class InspectorDecisions:
+class InspectorDecisionsOnRaters:
     """What the inspector wrote down: a rating of their own per pair, and raters cleared or rejected with the reason."""
 
     inspected: Mapping[str, float]
@@ -60,7 +60,7 @@ class InspectorDecisions:
     rejected: Mapping[str, str]
 
 
-NO_DECISIONS = InspectorDecisions({}, {}, {})
+NO_DECISIONS = InspectorDecisionsOnRaters({}, {}, {})
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ class CheckedRatings:
 def apply_rating_checks(
     ratings: Sequence[RaterRating],
     items: Mapping[str, PairToRate],
-    rules: RatingAcceptanceRules,
+    rules: LanguageAcceptanceRules,
     *,
     estimates: Iterable[RaterRating] = (),
-    decisions: InspectorDecisions = NO_DECISIONS,
+    decisions: InspectorDecisionsOnRaters = NO_DECISIONS,
 ) -> CheckedRatings:
     """Apply the five steps to the ratings of pairs and dummies alike. `items` is the key by pair id.
 
@@ -123,7 +123,7 @@ def apply_rating_checks(
         FlaggedRating(rating, reasons, by_rater.get(rating.pair_id, {}))
         for rating in ratings
         if (
-            reasons := _list_inspection_reasons(
+            reasons := _list_reasons_to_inspect_rating(
                 rating, items[rating.pair_id], by_rater.get(rating.pair_id, {}), rules
             )
         )
@@ -140,19 +140,19 @@ def apply_rating_checks(
     )
 
 
-def is_failed_dummy(rating: RaterRating, item: PairToRate, rules: RatingAcceptanceRules) -> bool:
+def is_dummy_rated_wrongly(rating: RaterRating, item: PairToRate, rules: LanguageAcceptanceRules) -> bool:
     """Whether this is a dummy rated too far from what is expected (step 1)."""
     return item.expected is not None and _are_ratings_apart(
         rating.value, item.expected, rules.dummy_tolerance
     )
 
 
-def _list_inspection_reasons(
-    rating: RaterRating, item: PairToRate, estimates: Mapping[str, float], rules: RatingAcceptanceRules
+def _list_reasons_to_inspect_rating(
+    rating: RaterRating, item: PairToRate, estimates: Mapping[str, float], rules: LanguageAcceptanceRules
 ) -> tuple[str, ...]:
     """Why a rating is to be inspected (steps 1 to 3); a dummy that passes never is."""
     if item.expected is not None:
-        far = is_failed_dummy(rating, item, rules)
+        far = is_dummy_rated_wrongly(rating, item, rules)
         return (f"a dummy, expected {item.expected:g}",) if far else ()
     far_from = [
         f"{judge} estimates {value:g}"
@@ -162,8 +162,8 @@ def _list_inspection_reasons(
     return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
 
 
-def _is_rating_far_from_all(
-    flag: FlaggedRating, rules: RatingAcceptanceRules, decisions: InspectorDecisions
+def _is_far_from_inspector_and_models(
+    flag: FlaggedRating, rules: LanguageAcceptanceRules, decisions: InspectorDecisionsOnRaters
 ) -> bool:
     """Whether the rating is far both from the inspector's and from every model's (step 5); not where one of the two
     is missing."""
@@ -184,22 +184,23 @@ def _judge_rater(
     ratings: Sequence[RaterRating],
     flags: Sequence[FlaggedRating],
     items: Mapping[str, PairToRate],
-    rules: RatingAcceptanceRules,
-    decisions: InspectorDecisions,
+    rules: LanguageAcceptanceRules,
+    decisions: InspectorDecisionsOnRaters,
 ) -> RaterVerdict:
     own = [rating for rating in ratings if rating.rater_id == rater]
     langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in own))
     # A rater owes only the languages that they rated in.
     due = [item for item in items.values() if item.lang in langs]
     dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
-    failed = [rating for rating in dummies if is_failed_dummy(rating, items[rating.pair_id], rules)]
+    failed = [rating for rating in dummies if is_dummy_rated_wrongly(rating, items[rating.pair_id], rules)]
     flagged = [flag for flag in flags if flag.rating.rater_id == rater]
     far = tuple(
         flag.rating.pair_id
         for flag in flagged
-        if not items[flag.rating.pair_id].is_dummy and _is_rating_far_from_all(flag, rules, decisions)
+        if not items[flag.rating.pair_id].is_dummy
+        and _is_far_from_inspector_and_models(flag, rules, decisions)
     )
-    fate, reason = _decide_rater_fate(rater, failed, far, items, rules, decisions)
+    fate, reason = _decide_rater_acceptance(rater, failed, far, items, rules, decisions)
     return RaterVerdict(
         rater_id=rater,
         langs=langs,
@@ -215,13 +216,13 @@ def _judge_rater(
     )
 
 
-def _decide_rater_fate(
+def _decide_rater_acceptance(
     rater: str,
     failed: Sequence[RaterRating],
     far: Sequence[str],
     items: Mapping[str, PairToRate],
-    rules: RatingAcceptanceRules,
-    decisions: InspectorDecisions,
+    rules: LanguageAcceptanceRules,
+    decisions: InspectorDecisionsOnRaters,
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
     counts = [
@@ -275,7 +276,7 @@ class LanguageRatingResult:
 
 def summarise_language_ratings(
     kept: Sequence[RaterRating], items: Iterable[PairToRate], raters: Sequence[RaterVerdict],
-    rules: RatingAcceptanceRules, *,
+    rules: LanguageAcceptanceRules, *,
     per_pair: int, seed: int
 ) -> tuple[LanguageRatingResult, ...]:  # fmt: skip
     """Every language in the order of the study, then all of them. `per_pair` ratings of each pair were asked for."""
@@ -283,7 +284,7 @@ def summarise_language_ratings(
     langs = list(dict.fromkeys(item.lang for item in pairs))
     table = {lang: _RatingTable(lang, kept, pairs, raters, per_pair) for lang in langs}
     results = [
-        _summarise_one_language(ratings, _estimate_mean_rating(ratings, seed), rules, seed)
+        _summarize_ratings_of_language(ratings, _estimate_mean_rating(ratings, seed), rules, seed)
         for ratings in table.values()
     ]
     if not results:
@@ -291,8 +292,12 @@ def summarise_language_ratings(
     whole = _RatingTable("", kept, pairs, raters, per_pair)
     return (
         *results,
-        _summarise_one_language(
-            whole, _estimate_mean_of_languages(list(table.values()), results, seed), rules, seed, results
+        _summarize_ratings_of_language(
+            whole,
+            _estimate_mean_rating_over_languages(list(table.values()), results, seed),
+            rules,
+            seed,
+            results,
         ),
     )
 
@@ -336,10 +341,10 @@ class _RatingTable:
         return f"{missing} of {pairs} pairs have no valid rating (over {MOST_LOST:.0%}, so no verdict)"
 
 
-def _summarise_one_language(
+def _summarize_ratings_of_language(
     ratings: _RatingTable,
     mean: Estimate | None,
-    rules: RatingAcceptanceRules,
+    rules: LanguageAcceptanceRules,
     seed: int,
     results: Sequence[LanguageRatingResult] = (),
 ) -> LanguageRatingResult:
@@ -375,12 +380,14 @@ def _estimate_mean_rating(ratings: _RatingTable, seed: int) -> Estimate | None:
     values = ratings.pair_means
     if len(values) < 2:
         return None if not len(values) else Estimate(float(values[0]), n=1, method="one pair")
-    draws = resample_means(values, n_resamples=RESAMPLES, rng=_make_generator(seed, ratings.lang))[:, 0]
+    draws = resample_means(values, n_resamples=RESAMPLES, rng=_make_bootstrap_generator(seed, ratings.lang))[
+        :, 0
+    ]
     method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
 
-def _estimate_mean_of_languages(
+def _estimate_mean_rating_over_languages(
     tables: Sequence[_RatingTable], results: Sequence[LanguageRatingResult], seed: int
 ) -> Estimate | None:
     means = [result.mean for result in results]
@@ -388,7 +395,7 @@ def _estimate_mean_of_languages(
         return None
     # Each language by itself, as the mean over languages weighs them alike.
     draws = stratified_means(
-        [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_make_generator(seed, "")
+        [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_make_bootstrap_generator(seed, "")
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
     value = fmean(mean.point for mean in means if mean is not None)
@@ -402,11 +409,11 @@ def _estimate_krippendorff_alpha(ratings: _RatingTable, seed: int) -> Estimate |
     if math.isnan(float(value)):
         return None
     n = ratings.table.shape[1]
-    rng = _make_generator(seed, f"{ratings.lang} alpha")
+    rng = _make_bootstrap_generator(seed, f"{ratings.lang} alpha")
     draws = np.concatenate(
         [
-            np.asarray(krippendorff_alpha(ratings.table, counts=count_drawn_rows(rows)))
-            for rows in draw_resample_rows(n, RESAMPLES, rng, most=RESAMPLES)
+            np.asarray(krippendorff_alpha(ratings.table, counts=count_draws_of_each_row(rows)))
+            for rows in iterate_resample_row_blocks(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     method = f"Krippendorff's alpha, ordinal, 95% percentile bootstrap over pairs, {RESAMPLES} resamples"
@@ -419,7 +426,7 @@ def _count_rating_values(values: Sequence[float]) -> tuple[int, ...]:
     return tuple(nearest.count(rating) for rating in CLASSES)
 
 
-def _make_generator(seed: int, purpose: str) -> np.random.Generator:
+def _make_bootstrap_generator(seed: int, purpose: str) -> np.random.Generator:
     return make_seeded_generator(seed, "bootstrap", "validation", purpose)
 
 
@@ -528,8 +535,8 @@ def collect_ratings_from_files(
     ]
 
 
-def check_inspector_decisions(
-    decisions: InspectorDecisions, ratings: Sequence[RaterRating], items: Mapping[str, PairToRate]
+def check_inspected_pairs_and_raters_exist(
+    decisions: InspectorDecisionsOnRaters, ratings: Sequence[RaterRating], items: Mapping[str, PairToRate]
 ) -> None:
     """UsageError for a pair or rater in the inspector's file that the study does not know."""
     raters = {rating.rater_id for rating in ratings}
@@ -554,9 +561,9 @@ def _check_row_matches_pair(row: RatingFileRow, items: Mapping[str, PairToRate],
             mend="Check whether the file belongs to another study or the cell was changed."
         )  # fmt: skip
     if row.texts and not estimates:
-        ours = sorted(map(_undo_spreadsheet_changes, (item.text, item.text2)))
+        ours = sorted(map(_normalize_blanks_of_text, (item.text, item.text2)))
         if (
-            sorted(map(_undo_spreadsheet_changes, row.texts)) != ours[: len(row.texts)]
+            sorted(map(_normalize_blanks_of_text, row.texts)) != ours[: len(row.texts)]
             and len(row.texts) == 2
         ):
             raise DataError(
@@ -565,7 +572,7 @@ def _check_row_matches_pair(row: RatingFileRow, items: Mapping[str, PairToRate],
             )  # fmt: skip
 
 
-def _undo_spreadsheet_changes(text: str) -> str:
+def _normalize_blanks_of_text(text: str) -> str:
     """Without what spreadsheets change: line ends and blanks around."""
     return " ".join(text.split())
 
@@ -574,7 +581,7 @@ DECISION_COLUMNS = ("pair_id", "rater_id", "inspection", "decision", "reason")
 DECISIONS = ("clear", "reject")
 
 
-def read_inspector_decisions(path: Path) -> InspectorDecisions:
+def read_inspector_decisions(path: Path) -> InspectorDecisionsOnRaters:
     """Read a CSV or JSON Lines file with the columns `pair_id` and `inspection` (the inspector's rating from 0 to 5),
     and `rater_id`, `decision` (clear or reject) and `reason` in rows about a rater; other columns are passed over.
 
@@ -596,11 +603,11 @@ def read_inspector_decisions(path: Path) -> InspectorDecisions:
                     mend="Keep one of them."
                 )  # fmt: skip
             inspected[pair_id] = value
-        _read_inspector_decision(row, decided)
-    return InspectorDecisions(inspected, decided["clear"], decided["reject"])
+        _add_inspector_decision(row, decided)
+    return InspectorDecisionsOnRaters(inspected, decided["clear"], decided["reject"])
 
 
-def _read_inspector_decision(row: SourceRow, decided: dict[str, dict[str, str]]) -> None:
+def _add_inspector_decision(row: SourceRow, decided: dict[str, dict[str, str]]) -> None:
     decision, rater, reason = (
         read_stripped_cell(row, column) for column in ("decision", "rater_id", "reason")
     )
@@ -642,7 +649,7 @@ def update_inspection_list(
 ) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
-    header, rows, delimiter = _read_inspection_list(path)
+    header, rows, delimiter = _read_rater_inspection_table(path)
     listed = {(row.get("pair_id", ""), unescape_spreadsheet_formula(row.get("rater_id", ""))) for row in rows}
     new = [
         _make_flagged_rating_row(flag, items[flag.rating.pair_id])
@@ -657,7 +664,7 @@ def update_inspection_list(
     return len(new)
 
 
-def _read_inspection_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
+def _read_rater_inspection_table(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     """Header, rows and separator of the list as it is."""
     if not path.exists():
         return [], [], ","

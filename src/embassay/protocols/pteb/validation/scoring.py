@@ -14,14 +14,14 @@ import numpy as np
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.outcome import current_utc_time, describe_spending
+from embassay.protocols.kernel.outcome import format_current_utc_time, summarise_run_spending
 from embassay.protocols.kernel.quantities import (
     JudgeAssistedMean,
     JudgeBias,
     estimate_judge_assisted_mean,
     judge_assisted_means_table,
     judge_biases_table,
-    measure_judge_biases,
+    measure_judge_bias_by_score,
 )
 from embassay.protocols.kernel.tables import (
     ColumnTable,
@@ -31,13 +31,13 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
     write_tables,
 )
-from embassay.protocols.pteb.judging import forecast_rating_cost
-from embassay.protocols.pteb.options import RatingOptions
+from embassay.protocols.pteb.judging import add_rating_cost_to_forecast
+from embassay.protocols.pteb.options import JudgeRatingOptions
 from embassay.protocols.pteb.paraphrasing import load_similarity_judge_prompt
 from embassay.protocols.pteb.ratings import (
     Judge,
+    JudgeRatingInstructions,
     Pair,
-    RatingInstructions,
     check_judge_specs,
     rate_text_pairs,
 )
@@ -50,7 +50,7 @@ from embassay.protocols.pteb.validation.raters import (
     RaterRating,
     RaterVerdict,
     apply_rating_checks,
-    check_inspector_decisions,
+    check_inspected_pairs_and_raters_exist,
     collect_ratings_from_files,
     read_inspector_decisions,
     summarise_language_ratings,
@@ -68,13 +68,13 @@ from embassay.systems.remote import Ledger
 ESTIMATES = "estimates"
 
 
-def rate_pairs_by_models(
+def write_model_ratings_of_pairs(
     study: DrawnStudy,
     judges: Sequence[str],
     *,
     ledger: Ledger | None = None,
     cache: Path | None = None,
-    options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
+    options: JudgeRatingOptions = JudgeRatingOptions(),  # noqa: B008 - frozen
     hear: Callable[[int], None] = lambda _: None,
 ) -> list[Path]:
     """Have each of the models rate every pair and dummy, and keep a rating file of each in the study's folder.
@@ -85,8 +85,8 @@ def rate_pairs_by_models(
     """
     paths = []
     for judge in _open_judges(study, judges):
-        with judge.open_with_kept_answers(ledger, cache) as chat:
-            rows, pairs = _list_pairs_for_judge(study, chat.name)
+        with judge.open_judge_with_cached_answers(ledger, cache) as chat:
+            rows, pairs = _make_judge_rating_sheet_and_pairs(study, chat.name)
             with opening.charge_calls_to_account(ledger, chat.name):
                 ratings = rate_text_pairs(chat, pairs, _make_rating_instructions(study, options), hear)
         path = study.path / ESTIMATES / f"{slugify_name(chat.name)}.csv"
@@ -102,16 +102,16 @@ def forecast_model_ratings(
     judges: Sequence[str],
     *,
     cache: Path | None = None,
-    options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
+    options: JudgeRatingOptions = JudgeRatingOptions(),  # noqa: B008 - frozen
 ) -> RunForecast:
     """What the estimates will take beyond the answers that are kept; nothing is sent."""
     costs = []
     for judge in _open_judges(study, judges):
         name = judge.open().name
-        _, pairs = _list_pairs_for_judge(study, name)
+        _, pairs = _make_judge_rating_sheet_and_pairs(study, name)
         head = CellForecast("validation", "", name, len(pairs), 0, 0)
         costs.append(
-            forecast_rating_cost(head, judge, pairs, _make_rating_instructions(study, options), cache)
+            add_rating_cost_to_forecast(head, judge, pairs, _make_rating_instructions(study, options), cache)
         )
     return RunForecast(tuple(costs))
 
@@ -123,15 +123,17 @@ def _open_judges(study: DrawnStudy, specs: Sequence[str]) -> list[Judge]:
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
-def _list_pairs_for_judge(study: DrawnStudy, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
+def _make_judge_rating_sheet_and_pairs(
+    study: DrawnStudy, judge: str
+) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
     # In an order of its own and with the sides drawn, exactly as a person gets them.
     rows = make_rating_sheet(study.items, judge, study.seed)
     return rows, [(row["text"], row["text2"]) for row in rows]
 
 
-def _make_rating_instructions(study: DrawnStudy, options: RatingOptions) -> RatingInstructions:
-    return RatingInstructions(load_similarity_judge_prompt().text, options, study.seed)
+def _make_rating_instructions(study: DrawnStudy, options: JudgeRatingOptions) -> JudgeRatingInstructions:
+    return JudgeRatingInstructions(load_similarity_judge_prompt().text, options, study.seed)
 
 
 def list_model_rating_files(study: DrawnStudy) -> list[Path]:
@@ -156,21 +158,21 @@ def make_rating_result_rows(
     for result in results:
         none = result.reason or "no rating counts"
         accepted = None if result.accepted is None else float(result.accepted)
-        yield _make_language_row(result, system, seed, "mean_rating", result.mean, none)
+        yield _make_language_result_row(result, system, seed, "mean_rating", result.mean, none)
         median = _make_estimate_if_known(result.median, result.ratings, "over ratings")
-        yield _make_language_row(result, system, seed, "median_rating", median, none)
-        yield _make_language_row(result, system, seed, "share_at_threshold", result.share, none)
+        yield _make_language_result_row(result, system, seed, "median_rating", median, none)
+        yield _make_language_result_row(result, system, seed, "share_at_threshold", result.share, none)
         undefined = "no pair has two ratings, or all ratings are the same"
-        yield _make_language_row(result, system, seed, "alpha", result.alpha, undefined)
+        yield _make_language_result_row(result, system, seed, "alpha", result.alpha, undefined)
         rule = _make_estimate_if_known(accepted, result.rated, "the rules of the study")
-        yield _make_language_row(result, system, seed, "accepted", rule, none)
+        yield _make_language_result_row(result, system, seed, "accepted", rule, none)
         for measure, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
                 share = _make_estimate_if_known(
                     count / n if n else None, n, "nearest whole number, halves rounded up"
                 )
-                yield _make_language_row(result, system, seed, measure, share, none, f"rating={grade}")
+                yield _make_language_result_row(result, system, seed, measure, share, none, f"rating={grade}")
 
 
 def make_study_rating_tables(
@@ -183,7 +185,7 @@ def make_study_rating_tables(
 
 
 def make_corrected_mean_rows(
-    found: Sequence[CorrectedLanguageMean], system: str, seed: int
+    found: Sequence[JudgeCorrectedLanguageRating], system: str, seed: int
 ) -> Iterator[ResultRow]:
     """`mean_corrected` of each judge (variant) and language."""
     for language in found:
@@ -195,7 +197,7 @@ def make_corrected_mean_rows(
         yield ResultRow(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
 
-def make_corrected_mean_tables(found: Sequence[CorrectedLanguageMean]) -> Iterator[ColumnTable]:
+def make_corrected_mean_tables(found: Sequence[JudgeCorrectedLanguageRating]) -> Iterator[ColumnTable]:
     """`corrected_judges` and `judge_bias`."""
     named = [(f"{language.judge}, {language.lang or TOTAL}", language) for language in found]
     title = "Mean ratings by people and judge"
@@ -205,7 +207,9 @@ def make_corrected_mean_tables(found: Sequence[CorrectedLanguageMean]) -> Iterat
     yield judge_biases_table("judge_bias", [(name, off) for name, language in named for off in language.off])
 
 
-def describe_language_verdict(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> str:
+def describe_rating_verdict_of_language(
+    result: LanguageRatingResult, results: Sequence[LanguageRatingResult]
+) -> str:
     """The verdict in words; of all languages together, how many were accepted."""
     if result.lang:
         return VERDICTS[result.accepted]
@@ -213,7 +217,7 @@ def describe_language_verdict(result: LanguageRatingResult, results: Sequence[La
     return f"{sum(other.accepted is True for other in langs)} of {len(langs)} accepted"
 
 
-def _make_language_row(
+def _make_language_result_row(
     result: LanguageRatingResult,
     system: str,
     seed: int,
@@ -250,7 +254,7 @@ def _make_human_validation_table(results: Sequence[LanguageRatingResult], thresh
         number_column("median_similarity", "median"), number_column("share_at_threshold", "share.value"),
         number_column("alpha", "alpha.value"), number_column("alpha_low", "alpha.low"),
         number_column("alpha_high", "alpha.high"),
-        text("verdict", lambda result: describe_language_verdict(result, results)),
+        text("verdict", lambda result: describe_rating_verdict_of_language(result, results)),
         text("reason"),
         note=f"Ratings range from 0 to 5. A language is accepted at a mean of {threshold:g} or more. The total is the "
         "mean over languages, medians are over ratings, and alpha is Krippendorff's ordinal alpha.",
@@ -265,13 +269,13 @@ def _make_rating_counts_table(results: Sequence[LanguageRatingResult]) -> Column
     ]
     return ColumnTable.of(
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
-        *(whole_number_column(str(rating), partial(_read_class_count, place)) for place,
+        *(whole_number_column(str(rating), partial(_read_count_of_rating_class, place)) for place,
             rating in enumerate(CLASSES)),
         note="Ratings are rounded to the nearest whole number, halves up. A pair's rating is the mean of its ratings.",
     )  # fmt: skip
 
 
-def _read_class_count(place: int, row: RatingClassCounts) -> int:
+def _read_count_of_rating_class(place: int, row: RatingClassCounts) -> int:
     return row.counts[place]
 
 
@@ -289,7 +293,7 @@ def _make_estimate_if_known(value: float | None, n: int, method: str) -> Estimat
 
 
 @dataclass(frozen=True)
-class CorrectedLanguageMean:
+class JudgeCorrectedLanguageRating:
     """The mean rating of all pairs of a language (all: ""), from people's ratings of some and a `judge`'s of all, and
     how far the judge lies above people by what it says."""
 
@@ -301,7 +305,7 @@ class CorrectedLanguageMean:
 
 def correct_means_by_judges(
     study: DrawnStudy, kept: Sequence[RaterRating], estimates: Sequence[RaterRating]
-) -> Iterator[CorrectedLanguageMean]:
+) -> Iterator[JudgeCorrectedLanguageRating]:
     """For each judge that has rated more pairs than people have, and each language, then all pairs together.
 
     People's pairs are those with a rating that counts; a pair is the mean of its ratings.
@@ -326,8 +330,8 @@ def correct_means_by_judges(
             spoken = {item.pair_id: item.lang for item in pairs}
             both = ~np.isnan(theirs)
             strata = [spoken[pair] for pair, is_known in zip(rated, both, strict=True) if is_known]
-            off = measure_judge_biases(mine[both], theirs[both], strata)
-            yield CorrectedLanguageMean(lang, judge, mean, off)
+            off = measure_judge_bias_by_score(mine[both], theirs[both], strata)
+            yield JudgeCorrectedLanguageRating(lang, judge, mean, off)
 
 
 @dataclass(frozen=True)
@@ -339,7 +343,7 @@ class ScoredRatingStudy:
     checked: CheckedRatings
     results: tuple[LanguageRatingResult, ...]
     warnings: tuple[str, ...]
-    corrected: tuple[CorrectedLanguageMean, ...] = ()
+    corrected: tuple[JudgeCorrectedLanguageRating, ...] = ()
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -370,7 +374,7 @@ def score_rating_study(
     listed = study.path / FILE
     file = decisions or (listed if listed.exists() else None)
     decided = read_inspector_decisions(file) if file else NO_DECISIONS
-    check_inspector_decisions(decided, ratings, items)
+    check_inspected_pairs_and_raters_exist(decided, ratings, items)
     checked = apply_rating_checks(ratings, items, study.rules, estimates=said, decisions=decided)
     results = summarise_language_ratings(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
@@ -380,7 +384,7 @@ def score_rating_study(
     return ScoredRatingStudy(study, tuple(ratings), checked, results, tuple(warnings), corrected)
 
 
-def write_study_run(scored: ScoredRatingStudy, *, command: str = "") -> RunFolder:
+def write_scored_rating_study(scored: ScoredRatingStudy, *, command: str = "") -> RunFolder:
     """Write what came of the study into its folder, as a run folder that `embassay report` reads, with the list to
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
@@ -398,8 +402,8 @@ def write_study_run(scored: ScoredRatingStudy, *, command: str = "") -> RunFolde
     )
     if scored.corrected:
         write_tables(study.path, make_corrected_mean_tables(scored.corrected))
-    write_rating_table(study.path / "ratings.csv", _join_ratings_with_key(scored))
-    folder.write_manifest(_make_study_manifest(scored, command, folder))
+    write_rating_table(study.path / "ratings.csv", _list_all_ratings_with_their_texts(scored))
+    folder.write_manifest(_make_rating_study_manifest(scored, command, folder))
     return folder
 
 
@@ -451,7 +455,7 @@ def _describe_verdict_doubts(results: Sequence[LanguageRatingResult], study: Dra
             yield f"The raters of {result.lang} may agree no better than chance (alpha {result.alpha.point:.2f})."
 
 
-def _join_ratings_with_key(scored: ScoredRatingStudy) -> list[dict[str, Any]]:
+def _list_all_ratings_with_their_texts(scored: ScoredRatingStudy) -> list[dict[str, Any]]:
     """All ratings, those of dummies and of rejected raters too, in the shared format; `text` is the original."""
     items = {item.pair_id: item for item in scored.study.items}
     return [
@@ -466,18 +470,20 @@ def _join_ratings_with_key(scored: ScoredRatingStudy) -> list[dict[str, Any]]:
     ]
 
 
-def _make_study_manifest(scored: ScoredRatingStudy, command: str, folder: RunFolder) -> dict[str, Any]:
+def _make_rating_study_manifest(scored: ScoredRatingStudy, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
     previous = folder.read_manifest() or {}
-    with closing(RunSpendingJournal(folder.spending_path, current_utc_time("milliseconds"))) as spending:
-        paid = describe_spending(spending, None)
+    with closing(
+        RunSpendingJournal(folder.spending_path, format_current_utc_time("milliseconds"))
+    ) as spending:
+        paid = summarise_run_spending(spending, None)
     return {
         "embassay": __version__,
         "protocol": "pteb",
         "name": study.path.name,
         "status": "finished" if not checked.not_inspected else "partial",
         "created": previous.get("created", study.facts["created"]),
-        "updated": current_utc_time(),
+        "updated": format_current_utc_time(),
         "command": command,
         "step": "validation",
         "arguments": {
@@ -491,7 +497,7 @@ def _make_study_manifest(scored: ScoredRatingStudy, command: str, folder: RunFol
         "versions": list_package_versions(),
         "cells": [],
         "study": study.facts,
-        "rules": study.rules.describe_rules(),
+        "rules": study.rules.list_rule_sentences(),
         "raters": [asdict(rater) for rater in checked.raters],
         "languages": [
             {

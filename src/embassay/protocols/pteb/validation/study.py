@@ -17,19 +17,19 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
-from embassay.protocols.kernel.outcome import current_utc_time
-from embassay.protocols.pteb.options import RatingStudyPool
+from embassay.protocols.kernel.outcome import format_current_utc_time
+from embassay.protocols.pteb.options import RatingStudyPoolOptions
 from embassay.protocols.wordings.pairs import (
     SHOWN,
+    LanguageAcceptanceRules,
     PairSampleSize,
     PairToRate,
-    RatingAcceptanceRules,
+    drop_candidates_in_wrong_language,
+    group_candidate_wordings_by_language,
     group_pairs_by_language,
-    list_candidate_wordings,
     make_rating_sheet,
-    parse_rating_rules,
-    sample_rated_pairs,
-    select_candidates_in_language,
+    read_rating_rules_from_dict,
+    sample_language_pairs_with_dummies,
     write_rating_table,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
@@ -68,7 +68,7 @@ class DrawnStudy:
 
     path: Path
     facts: dict[str, Any]
-    rules: RatingAcceptanceRules
+    rules: LanguageAcceptanceRules
     items: tuple[PairToRate, ...]
 
     @property
@@ -94,9 +94,9 @@ class DrawnStudy:
 def draw_rating_study(
     of: ParaphraseSet,
     target: Path,
-    drawing: RatingStudyPool,
+    drawing: RatingStudyPoolOptions,
     size: PairSampleSize,
-    rules: RatingAcceptanceRules,
+    rules: LanguageAcceptanceRules,
     *,
     ending: str = "csv",
 ) -> DrawnStudy:
@@ -107,17 +107,21 @@ def draw_rating_study(
             f"{target} is not empty, and an existing study is never changed.",
             mend="Choose another --out folder.",
         )
-    source = _find_wording_source(of, drawing.source)
-    pools = list_candidate_wordings(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
-    langs = _choose_languages(pools, drawing.langs)
-    fit = {lang: select_candidates_in_language(pools[lang], lang, size) for lang in langs}
-    items = tuple(item for lang in langs for item in sample_rated_pairs(fit[lang][0], lang, size))
+    source = _select_wording_source(of, drawing.source)
+    pools = group_candidate_wordings_by_language(
+        of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed
+    )
+    langs = _select_paraphrase_languages(pools, drawing.langs)
+    fit = {lang: drop_candidates_in_wrong_language(pools[lang], lang, size) for lang in langs}
+    items = tuple(
+        item for lang in langs for item in sample_language_pairs_with_dummies(fit[lang][0], lang, size)
+    )
     rules_text = format_value_as_json(rules.as_dict(), indent=1) + "\n"
     key = "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items)
     facts = {
         "format": FORMAT,
         "schema": SCHEMA,
-        "created": current_utc_time(),
+        "created": format_current_utc_time(),
         "paraphrases": str(of.path),
         "source": source.name,
         "paraphraser": source.paraphraser,
@@ -129,7 +133,7 @@ def draw_rating_study(
             lang: {
                 "candidates": len(pools[lang]),
                 "other_language": fit[lang][1],
-                **_count_pairs_of_language(items, lang),
+                **_count_pairs_and_dummies_of_language(items, lang),
             }
             for lang in langs
         },
@@ -137,7 +141,7 @@ def draw_rating_study(
     }
     _write_rating_sheets(target, items, size, _hash_text(rules_text), ending)
     write_file_atomically(target / "rules.json", rules_text)
-    write_file_atomically(target / "rules.md", _format_rules_page(rules, _hash_text(rules_text)))
+    write_file_atomically(target / "rules.md", _format_rules_as_markdown(rules, _hash_text(rules_text)))
     write_file_atomically(target / "key.jsonl", key)
     # Last, so that a folder with it is whole.
     write_json(target / "study.json", facts)
@@ -147,9 +151,9 @@ def draw_rating_study(
 def read_study(path: Path) -> DrawnStudy:
     """The study in a folder. DataError where there is none, and where rules or key are not what was sealed."""
     facts = _read_study_facts(path / "study.json")
-    texts = {name: _read_sealed_file(path / name, seal) for name, seal in facts["sha256"].items()}
+    texts = {name: _read_file_checked_by_seal(path / name, seal) for name, seal in facts["sha256"].items()}
     try:
-        rules = parse_rating_rules(parse_bounded_json(texts["rules.json"]))
+        rules = read_rating_rules_from_dict(parse_bounded_json(texts["rules.json"]))
         rows = [parse_bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
         items = tuple(
             PairToRate(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
@@ -175,7 +179,7 @@ def _read_study_facts(path: Path) -> dict[str, Any]:
         ) from error  # fmt: skip
 
 
-def _read_sealed_file(path: Path, seal: str) -> str:
+def _read_file_checked_by_seal(path: Path, seal: str) -> str:
     try:
         text = read_bounded_file(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -189,7 +193,7 @@ def _read_sealed_file(path: Path, seal: str) -> str:
     return text
 
 
-def _find_wording_source(of: ParaphraseSet, name: str) -> WordingSource:
+def _select_wording_source(of: ParaphraseSet, name: str) -> WordingSource:
     if name or not of.sources:
         return of.source(name)
     if len(of.sources) > 1:
@@ -200,7 +204,7 @@ def _find_wording_source(of: ParaphraseSet, name: str) -> WordingSource:
     return next(iter(of.sources.values()))
 
 
-def _choose_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
+def _select_paraphrase_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     for lang in asked:
         if lang not in pools:
             near = get_close_matches(lang, pools, n=1)
@@ -212,7 +216,7 @@ def _choose_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(asked)) or sorted(pools)
 
 
-def _count_pairs_of_language(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
+def _count_pairs_and_dummies_of_language(items: Sequence[PairToRate], lang: str) -> dict[str, int]:
     of_lang = [item for item in items if item.lang == lang]
     return {
         "pairs": sum(not item.is_dummy for item in of_lang),
@@ -235,8 +239,8 @@ def _write_rating_sheets(
     write_file_atomically(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
 
 
-def _format_rules_page(rules: RatingAcceptanceRules, seal: str) -> str:
-    lines = "\n".join(f"- {sentence}" for sentence in rules.describe_rules())
+def _format_rules_as_markdown(rules: LanguageAcceptanceRules, seal: str) -> str:
+    lines = "\n".join(f"- {sentence}" for sentence in rules.list_rule_sentences())
     return f"# Rules of this study, fixed before anyone rated\n\n{lines}\n\nSeal: `{seal}`\n"
 
 

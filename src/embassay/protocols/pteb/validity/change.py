@@ -45,7 +45,7 @@ MOST_LEFT_OUT = 1_000
 
 
 @dataclass(frozen=True)
-class RunUnitValues:
+class OriginalAndParaphrasedValues:
     """The items of a task in every run: the number of the `item` (0 on), its value as it is written and paraphrased,
     and its gold where the score needs one; each (N,)."""
 
@@ -56,7 +56,7 @@ class RunUnitValues:
 
 
 @dataclass(frozen=True)
-class UnitValidityRatings:
+class ValidityShareByUnit:
     """Which units were rated, (n,), and the share of raters that call each valid, (n,); NaN where nobody could say."""
 
     unit: Ints
@@ -69,7 +69,7 @@ class UnitValidityRatings:
 
 
 @dataclass(frozen=True)
-class ValidScoreChange:
+class ScoreChangeOnValidUnits:
     """The change of a score over `all` units and over `valid` ones, and what invalid ones add to it (`invalid`, all
     minus valid), as fractions; the share of units that are valid. `rated` counts those with an answer, `refused` those
     without; `worth` is how many ratings alone would tell as much. None with a `reason` where ratings are too few."""
@@ -86,8 +86,8 @@ class ValidScoreChange:
 
 
 def estimate_valid_change(
-    score: Score, units: RunUnitValues, ratings: UnitValidityRatings
-) -> ValidScoreChange:
+    score: Score, units: OriginalAndParaphrasedValues, ratings: ValidityShareByUnit
+) -> ScoreChangeOnValidUnits:
     """The change over valid units from a random sample of rated ones.
 
     Where somebody could not say, the value is of the others, and the interval covers that all of these are valid, and
@@ -97,35 +97,35 @@ def estimate_valid_change(
     if len(ratings.unit) != len(ratings.valid) or len(units.original) != n or len(units.paraphrased) != n:
         raise UsageError("Units and ratings do not match.", mend="Pass one value per unit and per rating.")
     known = ~np.isnan(ratings.valid)
-    answered = UnitValidityRatings(ratings.unit[known], ratings.valid[known])
-    everything = _linearise_change(score, units, np.ones(n))
+    answered = ValidityShareByUnit(ratings.unit[known], ratings.valid[known])
+    everything = _compute_score_change_with_influence(score, units, np.ones(n))
     count = len(answered.unit)
     if np.isnan(everything.value):
-        return _make_undefined_change(
+        return _make_undefined_valid_score_change(
             ratings, count, n, float("nan"), "the score is undefined on these items"
         )
     fewest = FEWEST_RANKED if score == "average precision" else FEWEST_RATED
     if count < fewest:
-        return _make_undefined_change(
+        return _make_undefined_valid_score_change(
             ratings, count, n, everything.value, f"{count} items rated; at least {fewest} are needed"
         )
     if answered.valid.sum() < FEWEST:
         reason = f"{answered.valid.sum():g} of {count} rated items are valid; at least {FEWEST} are needed"
-        return _make_undefined_change(ratings, count, n, everything.value, reason)
-    main = _estimate_change_of_valid(score, units, answered, everything)
+        return _make_undefined_valid_score_change(ratings, count, n, everything.value, reason)
+    main = _estimate_score_change_of_valid_units(score, units, answered, everything)
     if main is None:
-        return _make_undefined_change(
+        return _make_undefined_valid_score_change(
             ratings, count, n, everything.value, "the score is undefined on the valid items"
         )
     ends = [main.compute_interval_ends()]
     if ratings.refused:
         filled = (
-            UnitValidityRatings(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
+            ValidityShareByUnit(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
         )
         ends += [
             made.compute_interval_ends()
             for part in filled
-            if (made := _estimate_change_of_valid(score, units, part, everything))
+            if (made := _estimate_score_change_of_valid_units(score, units, part, everything))
         ]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.point, everything.value
@@ -133,22 +133,25 @@ def estimate_valid_change(
     # The rest of the whole change: its low end belongs to the high end of the valid part.
     invalid = Estimate(whole - value, whole - high, whole - low, count, METHOD)
     share = wilson(float(answered.valid.mean()), count)
-    return ValidScoreChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
+    return ScoreChangeOnValidUnits(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
 
 
-def _make_undefined_change(
-    ratings: UnitValidityRatings, count: int, n: int, change: float, reason: str
-) -> ValidScoreChange:
+def _make_undefined_valid_score_change(
+    ratings: ValidityShareByUnit, count: int, n: int, change: float, reason: str
+) -> ScoreChangeOnValidUnits:
     share = wilson(float(np.nanmean(ratings.valid)), count) if count else None
-    return ValidScoreChange(change, None, None, share, count, ratings.refused, n, reason=reason)
+    return ScoreChangeOnValidUnits(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
-def _estimate_change_of_valid(
-    score: Score, units: RunUnitValues, ratings: UnitValidityRatings, everything: ScoreWithInfluence
+def _estimate_score_change_of_valid_units(
+    score: Score,
+    units: OriginalAndParaphrasedValues,
+    ratings: ValidityShareByUnit,
+    everything: ScoreWithInfluence,
 ) -> HumanAndJudgeMean | None:
     rows = ratings.unit
-    rated = _select_units(units, rows)
-    valid = _linearise_change(score, rated, ratings.valid)
+    rated = _select_unit_rows(units, rows)
+    valid = _compute_score_change_with_influence(score, rated, ratings.valid)
     if np.isnan(valid.value):
         return None
     every = everything.value + everything.influence
@@ -170,7 +173,7 @@ def _estimate_change_of_valid(
 
 
 def _compute_pseudo_values(
-    score: Score, rated: RunUnitValues, weight: Floats, whole: ScoreWithInfluence
+    score: Score, rated: OriginalAndParaphrasedValues, weight: Floats, whole: ScoreWithInfluence
 ) -> Floats:
     """What each rated unit says of the change over valid ones: n times that of all minus n - 1 times that of the
     others, or its linear part where there are many, (n,)."""
@@ -181,16 +184,18 @@ def _compute_pseudo_values(
     for place in np.flatnonzero(weight):
         others = weight.copy()
         others[place] = 0.0
-        without[place] = _linearise_change(score, rated, others).value
+        without[place] = _compute_score_change_with_influence(score, rated, others).value
     return np.asarray(n * whole.value - (n - 1) * without)
 
 
-def _select_units(units: RunUnitValues, rows: Ints) -> RunUnitValues:
+def _select_unit_rows(units: OriginalAndParaphrasedValues, rows: Ints) -> OriginalAndParaphrasedValues:
     gold = None if units.gold is None else units.gold[rows]
-    return RunUnitValues(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
+    return OriginalAndParaphrasedValues(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
 
 
-def _linearise_change(score: Score, units: RunUnitValues, weight: Floats) -> ScoreWithInfluence:
+def _compute_score_change_with_influence(
+    score: Score, units: OriginalAndParaphrasedValues, weight: Floats
+) -> ScoreWithInfluence:
     before, after = (
         _linearise_score(score, side, units.gold, weight) for side in (units.original, units.paraphrased)
     )

@@ -12,15 +12,20 @@ import numpy as np
 from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column
 from embassay.protocols.pteb.conclusions import VALUES, read_item_values
 from embassay.protocols.pteb.drops import SCORES, Score
-from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
+from embassay.protocols.pteb.plan import ParaphraserWithPrompt, PtebPlan
 from embassay.protocols.pteb.validity.change import (
     METHOD,
-    RunUnitValues,
-    UnitValidityRatings,
-    ValidScoreChange,
+    OriginalAndParaphrasedValues,
+    ScoreChangeOnValidUnits,
+    ValidityShareByUnit,
     estimate_valid_change,
 )
-from embassay.protocols.pteb.validity.sheet import Drawn, GroupValidityRatings, ItemToRate, UnitGroupToRate
+from embassay.protocols.pteb.validity.sheet import (
+    Drawn,
+    GroupValidityRatings,
+    ParaphraseRatingGroup,
+    RunItemToRate,
+)
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.tables import make_signed_points_column
 from embassay.records import ResultRow
@@ -40,14 +45,14 @@ Changes = Mapping[tuple[str, str, str, str, str], float | None]
 """(task, dataset, language, paraphraser's label, system) -> the run's change."""
 
 
-class ValidityCheckedChange(NamedTuple):
+class ScoreChangeWithValidity(NamedTuple):
     """What the ratings of a group say of a system. `change` is the run's own, on all paraphrases."""
 
-    group: UnitGroupToRate
+    group: ParaphraseRatingGroup
     system: str
     variant: str
     change: float | None
-    valid: ValidScoreChange
+    valid: ScoreChangeOnValidUnits
     ratings: GroupValidityRatings
 
     @property
@@ -68,12 +73,12 @@ class RatedRun:
 
     plan: PtebPlan
     folder: RunFolder
-    sources: Sequence[ParaphraseSource]
+    sources: Sequence[ParaphraserWithPrompt]
     records: Sequence[CellRecord]
-    drawn: Mapping[UnitGroupToRate, Drawn]
-    ratings: Mapping[UnitGroupToRate, GroupValidityRatings]
+    drawn: Mapping[ParaphraseRatingGroup, Drawn]
+    ratings: Mapping[ParaphraseRatingGroup, GroupValidityRatings]
 
-    def lines(self, rows: Sequence[ResultRow]) -> list[ValidityCheckedChange]:
+    def lines(self, rows: Sequence[ResultRow]) -> list[ScoreChangeWithValidity]:
         """One for each rated group and system, after the means over datasets; `rows` are those of the run, for its
         changes. Baselines that ignore the text are left out."""
         changes = {
@@ -82,12 +87,12 @@ class RatedRun:
             if row.measure == "delta"
         }
         systems = [system.name for system in self.plan.systems if system.kind != "reference"]
-        lines = list(self._list_group_changes(changes, systems))
+        lines = list(self._list_validity_checked_changes(changes, systems))
         return [*_average_changes_over_datasets(lines), *lines]
 
-    def _list_group_changes(
+    def _list_validity_checked_changes(
         self, changes: Changes, systems: Sequence[str]
-    ) -> Iterator[ValidityCheckedChange]:
+    ) -> Iterator[ScoreChangeWithValidity]:
         done = {(cell.task, cell.dataset, cell.system, cell.variant) for cell in self.records if cell.done}
         counted = [source for source in self.sources if not source.is_control]
         for group, ratings in self.ratings.items():
@@ -99,13 +104,20 @@ class RatedRun:
                 where = (group.task, group.dataset, system)
                 if all((*where, variant) in done for variant in (ORIGINAL, *variants.values())):
                     change = changes.get((group.task, group.dataset, group.lang, label, system))
-                    yield self._make_valid_change_row(group, system, label, change, ratings, variants)
+                    yield self._estimate_valid_change_of_system(
+                        group, system, label, change, ratings, variants
+                    )
 
-    def _make_valid_change_row(
-        self, group: UnitGroupToRate, system: str, label: str, change: float | None, ratings: GroupValidityRatings,
+    def _estimate_valid_change_of_system(
+        self,
+        group: ParaphraseRatingGroup,
+        system: str,
+        label: str,
+        change: float | None,
+        ratings: GroupValidityRatings,
         variants: Mapping[int, str],
-    ) -> ValidityCheckedChange:  # fmt: skip
-        order, units = self._read_unit_values(group, system, variants)
+    ) -> ScoreChangeWithValidity:
+        order, units = self._read_units_with_values(group, system, variants)
         place = {unit: row for row, unit in enumerate(order)}
         rated = [unit for unit in ratings.valid if unit in place]
         said = [ratings.valid[unit] for unit in rated]
@@ -113,22 +125,27 @@ class RatedRun:
         result = estimate_valid_change(
             SCORES[group.task],
             units,
-            UnitValidityRatings(np.array([place[unit] for unit in rated], dtype=np.int64), values),
+            ValidityShareByUnit(np.array([place[unit] for unit in rated], dtype=np.int64), values),
         )
-        return ValidityCheckedChange(
-            group, system, label, change, _anchor_to_run_change(result, change, SCORES[group.task]), ratings
+        return ScoreChangeWithValidity(
+            group,
+            system,
+            label,
+            change,
+            _subtract_invalid_part_from_run_change(result, change, SCORES[group.task]),
+            ratings,
         )
 
-    def _read_unit_values(
-        self, group: UnitGroupToRate, system: str, variants: Mapping[int, str]
-    ) -> tuple[list[ItemToRate], RunUnitValues]:
+    def _read_units_with_values(
+        self, group: ParaphraseRatingGroup, system: str, variants: Mapping[int, str]
+    ) -> tuple[list[RunItemToRate], OriginalAndParaphrasedValues]:
         """The units with a value on both sides, and their values."""
         measure, gold = VALUES[group.task]
         where = (group.task, group.dataset, system)
         original = read_item_values(self.folder, where, ORIGINAL, measure)
         golds = read_item_values(self.folder, where, ORIGINAL, gold) if gold else {}
         runs = {seed: read_item_values(self.folder, where, name, measure) for seed, name in variants.items()}
-        table: list[tuple[ItemToRate, float, float, float]] = []
+        table: list[tuple[RunItemToRate, float, float, float]] = []
         for unit in self.drawn[group]:
             key = (group.lang, unit.item)
             before, after = original.get(key, np.nan), runs[unit.seed].get(key, np.nan)
@@ -138,12 +155,14 @@ class RatedRun:
         columns = np.array([row[1:] for row in table], dtype=np.float64).reshape(-1, 3).T
         items = {item: number for number, item in enumerate(dict.fromkeys(row[0].item for row in table))}
         numbers = np.array([items[row[0].item] for row in table], dtype=np.int64)
-        return [row[0] for row in table], RunUnitValues(
+        return [row[0] for row in table], OriginalAndParaphrasedValues(
             numbers, columns[0], columns[1], columns[2] if gold else None
         )
 
 
-def _anchor_to_run_change(result: ValidScoreChange, change: float | None, score: Score) -> ValidScoreChange:
+def _subtract_invalid_part_from_run_change(
+    result: ScoreChangeOnValidUnits, change: float | None, score: Score
+) -> ScoreChangeOnValidUnits:
     """With the run's own change, the mean over its runs, less what invalid paraphrases add; ends are cut at what a
     change can be."""
     if result.invalid is None or change is None:
@@ -157,9 +176,11 @@ def _anchor_to_run_change(result: ValidScoreChange, change: float | None, score:
     return replace(result, valid=Estimate(value, low, high, n, METHOD), invalid=added)
 
 
-def _average_changes_over_datasets(lines: Sequence[ValidityCheckedChange]) -> Iterator[ValidityCheckedChange]:
+def _average_changes_over_datasets(
+    lines: Sequence[ScoreChangeWithValidity],
+) -> Iterator[ScoreChangeWithValidity]:
     """Of several datasets of a task the mean of each system, where all have a value: one dataset's ratings are few."""
-    of_task: dict[tuple[str, str, str, str], list[ValidityCheckedChange]] = {}
+    of_task: dict[tuple[str, str, str, str], list[ScoreChangeWithValidity]] = {}
     for line in lines:
         group = line.group
         of_task.setdefault((group.task, group.lang, group.source, line.system), []).append(line)
@@ -174,7 +195,7 @@ def _average_changes_over_datasets(lines: Sequence[ValidityCheckedChange]) -> It
         if len(parts) == 1 or not len(changes) == len(valid) == len(invalid) == len(share) == len(parts):
             continue
         method = f"mean of {len(parts)} datasets; {METHOD} of each"
-        average = ValidScoreChange(
+        average = ScoreChangeOnValidUnits(
             all=fmean(result.all for result in results),
             valid=average_independent_estimates(valid, method),
             invalid=average_independent_estimates(invalid, method),
@@ -190,12 +211,12 @@ def _average_changes_over_datasets(lines: Sequence[ValidityCheckedChange]) -> It
             sum(part.ratings.agreed for part in parts),
             all(part.ratings.is_drawn for part in parts),
         )
-        group = UnitGroupToRate(task, "", lang, source)
-        yield ValidityCheckedChange(group, system, parts[0].variant, fmean(changes), average, ratings)
+        group = ParaphraseRatingGroup(task, "", lang, source)
+        yield ScoreChangeWithValidity(group, system, parts[0].variant, fmean(changes), average, ratings)
 
 
-def make_valid_change_rows(
-    lines: Sequence[ValidityCheckedChange], langs: Mapping[str, str], seed: int
+def make_validity_checked_change_rows(
+    lines: Sequence[ScoreChangeWithValidity], langs: Mapping[str, str], seed: int
 ) -> Iterator[ResultRow]:
     """The measures of each line; `langs` are the datasets' languages."""
     for line in lines:
@@ -220,7 +241,7 @@ def make_valid_change_rows(
         )
 
 
-def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTable:
+def make_valid_change_table(lines: Sequence[ScoreChangeWithValidity]) -> ColumnTable:
     """Make the table `pteb_valid`, a line for each group and system."""
     return ColumnTable.of(
         "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
@@ -241,5 +262,5 @@ def make_valid_change_table(lines: Sequence[ValidityCheckedChange]) -> ColumnTab
     )  # fmt: skip
 
 
-def _join_notes(line: ValidityCheckedChange) -> str:
+def _join_notes(line: ScoreChangeWithValidity) -> str:
     return "; ".join(line.notes)

@@ -17,9 +17,9 @@ from embassay.data.rows import SourceRow, make_missing_column_error, unescape_sp
 from embassay.errors import DataError
 from embassay.protocols.kernel.tables import ColumnTable, replace_control_characters, text
 from embassay.protocols.pteb.conclusions import list_tasks_scored_per_text
-from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
+from embassay.protocols.pteb.plan import ParaphraserWithPrompt, PtebPlan
 from embassay.protocols.wordings.pairs import open_rating_table, read_stripped_cell
-from embassay.protocols.wordings.protocol import PlannedWordedDataset, Seeds
+from embassay.protocols.wordings.protocol import PlannedDatasetToParaphrase, Seeds
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import find_registered_task as task_named
 from embassay.randomness import draw_random_bytes
@@ -43,7 +43,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 """Task -> the kinds of texts that an item's own score is made of: those of the `item`, or of its `group`."""
 
 
-class UnitGroupToRate(NamedTuple):
+class ParaphraseRatingGroup(NamedTuple):
     """What is rated by itself: a task on a dataset in a language (empty where there is one), by one paraphraser."""
 
     task: str
@@ -52,15 +52,15 @@ class UnitGroupToRate(NamedTuple):
     source: str
 
 
-class ItemToRate(NamedTuple):
+class RunItemToRate(NamedTuple):
     """An item of a group in the run with this seed."""
 
-    group: UnitGroupToRate
+    group: ParaphraseRatingGroup
     seed: int
     item: str
 
 
-class RatedText(NamedTuple):
+class TextWithParaphrase(NamedTuple):
     """A text of a unit with its paraphrase; `part` says which, as `first` or `candidate 3`."""
 
     part: str
@@ -68,64 +68,68 @@ class RatedText(NamedTuple):
     paraphrase: str
 
 
-Drawn = Mapping[ItemToRate, Sequence[RatedText]]
+Drawn = Mapping[RunItemToRate, Sequence[TextWithParaphrase]]
 """The units of one group in the order in which they are drawn, with their texts."""
 
 
-def draw_rating_units(
-    plan: PtebPlan, paraphrases: ParaphraseSet, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> dict[UnitGroupToRate, Drawn]:
+def order_rating_units_randomly(
+    plan: PtebPlan, paraphrases: ParaphraseSet, sources: Sequence[ParaphraserWithPrompt], seeds: Seeds
+) -> dict[ParaphraseRatingGroup, Drawn]:
     """All units of every group whose texts all have a usable paraphrase, in random order. Controls, which nobody would
     call paraphrases, are left out."""
-    drawn: dict[UnitGroupToRate, Drawn] = {}
+    drawn: dict[ParaphraseRatingGroup, Drawn] = {}
     for task, dataset in list_tasks_scored_per_text(plan):
-        for lang, items in _group_texts_by_item(plan, task, dataset).items():
+        for lang, items in _group_texts_by_language_and_item(plan, task, dataset).items():
             for source in sources:
-                group = UnitGroupToRate(task, dataset.name, lang, source.name)
-                units: dict[ItemToRate, list[RatedText]] = {}
+                group = ParaphraseRatingGroup(task, dataset.name, lang, source.name)
+                units: dict[RunItemToRate, list[TextWithParaphrase]] = {}
                 for seed in () if source.is_control else seeds[source.name, dataset.name]:
-                    if paraphrases.has_run(source.name, dataset.name, seed):
-                        units |= _list_units_of_run(paraphrases, group, seed, items)
+                    if paraphrases.has_all_wordings_of_run(source.name, dataset.name, seed):
+                        units |= _collect_usable_units_of_run(paraphrases, group, seed, items)
                 if units:
                     order = sorted(units, key=lambda unit: _hash_draw_order(plan.request.seed, unit))
                     drawn[group] = {unit: units[unit] for unit in order}
     return drawn
 
 
-def _hash_draw_order(seed: int, unit: ItemToRate) -> bytes:
+def _hash_draw_order(seed: int, unit: RunItemToRate) -> bytes:
     return draw_random_bytes(8, seed, "to rate", *unit.group, str(unit.seed), unit.item)
 
 
-class _PlacedText(NamedTuple):
+class _TextOfSheetPart(NamedTuple):
     part: str
     text: str
     place: str
 
 
-def _group_texts_by_item(
-    plan: PtebPlan, task: str, dataset: PlannedWordedDataset
-) -> dict[str, dict[str, list[_PlacedText]]]:
+def _group_texts_by_language_and_item(
+    plan: PtebPlan, task: str, dataset: PlannedDatasetToParaphrase
+) -> dict[str, dict[str, list[_TextOfSheetPart]]]:
     """Language (empty where there is one) -> item -> the texts that its score is made of."""
     parts, kinds = plan.parts(dataset, task), PARTS[task]
     kept = task_named(task).unworded(plan.request.options)
-    by_lang: dict[str, dict[str, list[_PlacedText]]] = {}
+    by_lang: dict[str, dict[str, list[_TextOfSheetPart]]] = {}
     for part in parts:
         items = by_lang.setdefault(part.lang if len(parts) > 1 else "", {})
-        shared: dict[str, list[_PlacedText]] = {}
+        shared: dict[str, list[_TextOfSheetPart]] = {}
         for place, written in task_named(task).texts(part.data):
             kind, _, key = place.partition(":")
             if kind not in kinds or place.startswith(kept):
                 continue
             if kinds[kind] == "item":
-                items.setdefault(key, []).append(_PlacedText(kind, written, place))
+                items.setdefault(key, []).append(_TextOfSheetPart(kind, written, place))
             else:
                 owner, _, number = key.rpartition(":")
-                shared.setdefault(owner, []).append(_PlacedText(f"{kind} {int(number) + 1}", written, place))
-        _add_group_texts(items, shared)
+                shared.setdefault(owner, []).append(
+                    _TextOfSheetPart(f"{kind} {int(number) + 1}", written, place)
+                )
+        _add_shared_texts_to_items(items, shared)
     return by_lang
 
 
-def _add_group_texts(items: dict[str, list[_PlacedText]], shared: Mapping[str, list[_PlacedText]]) -> None:
+def _add_shared_texts_to_items(
+    items: dict[str, list[_TextOfSheetPart]], shared: Mapping[str, list[_TextOfSheetPart]]
+) -> None:
     """Give each item what its group has; where texts are of groups alone, a group is an item."""
     if not items:
         items.update(shared)
@@ -134,27 +138,30 @@ def _add_group_texts(items: dict[str, list[_PlacedText]], shared: Mapping[str, l
         parts += shared.get(item.rpartition(":")[0], ())
 
 
-def _list_units_of_run(
-    paraphrases: ParaphraseSet, group: UnitGroupToRate, seed: int, items: Mapping[str, Sequence[_PlacedText]]
-) -> dict[ItemToRate, list[RatedText]]:
+def _collect_usable_units_of_run(
+    paraphrases: ParaphraseSet,
+    group: ParaphraseRatingGroup,
+    seed: int,
+    items: Mapping[str, Sequence[_TextOfSheetPart]],
+) -> dict[RunItemToRate, list[TextWithParaphrase]]:
     rows = paraphrases.rows(group.source, group.dataset, seed)
     usable = {(row.text, row.place): row.wording for row in rows if row.usable}
 
-    def find_wording(part: _PlacedText) -> str | None:
+    def find_wording(part: _TextOfSheetPart) -> str | None:
         return usable.get((part.text, "")) or usable.get((part.text, f"{group.task}:{part.place}"))
 
     units = {}
     for item, parts in items.items():
         written = [find_wording(part) for part in parts]
         if all(written):
-            units[ItemToRate(group, seed, item)] = [
-                RatedText(part.part, part.text, again or "")
+            units[RunItemToRate(group, seed, item)] = [
+                TextWithParaphrase(part.part, part.text, again or "")
                 for part, again in zip(parts, written, strict=True)
             ]
     return units
 
 
-def make_blank_rating_sheet(drawn: Mapping[UnitGroupToRate, Drawn], items: int) -> ColumnTable:
+def make_blank_rating_sheet(drawn: Mapping[ParaphraseRatingGroup, Drawn], items: int) -> ColumnTable:
     """The first `items` units of each group, a line for each text, for people to fill in."""
     rows = list(_make_sheet_rows(drawn, items))
     columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
@@ -166,7 +173,7 @@ def make_blank_rating_sheet(drawn: Mapping[UnitGroupToRate, Drawn], items: int) 
     )  # fmt: skip
 
 
-def _make_sheet_rows(drawn: Mapping[UnitGroupToRate, Drawn], items: int) -> Iterator[tuple[str, ...]]:
+def _make_sheet_rows(drawn: Mapping[ParaphraseRatingGroup, Drawn], items: int) -> Iterator[tuple[str, ...]]:
     columns = (list(units.items())[:items] for units in drawn.values())
     for same_turn in zip_longest(*columns):
         for entry in filter(None, same_turn):
@@ -186,7 +193,7 @@ class RatingSheetLine:
     """A line of a filled-in sheet: what it is of, what the rater saw, and the answer, None where they could not say.
     `blank` where nothing is filled in."""
 
-    unit: ItemToRate
+    unit: RunItemToRate
     part: str
     texts: tuple[str, str]
     answer: float | None
@@ -216,8 +223,8 @@ def _parse_sheet_line(row: SourceRow) -> RatingSheetLine:
             "the run is not a valid seed", path=row.path, line=row.line, found=repr(words["run"]),
             mend=f"Leave all columns except valid as they are in {TABLE}.csv."
         )  # fmt: skip
-    group = UnitGroupToRate(words["task"], words["dataset"], words["language"], words["paraphraser"])
-    unit, answer = ItemToRate(group, int(words["run"]), words["item"]), words["valid"].lower()
+    group = ParaphraseRatingGroup(words["task"], words["dataset"], words["language"], words["paraphraser"])
+    unit, answer = RunItemToRate(group, int(words["run"]), words["item"]), words["valid"].lower()
     if answer and answer not in ANSWERS:
         raise DataError(
             "the value of valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
@@ -234,7 +241,7 @@ class GroupValidityRatings:
     there are `skipped`. `agreed` of `twice` texts were answered alike by two raters or more. `is_drawn` says whether
     the rated units are the first of the draw."""
 
-    valid: Mapping[ItemToRate, float | None]
+    valid: Mapping[RunItemToRate, float | None]
     skipped: int
     twice: int
     agreed: int
@@ -242,11 +249,11 @@ class GroupValidityRatings:
 
 
 def collect_sheet_ratings(
-    lines: Iterable[RatingSheetLine], drawn: Mapping[UnitGroupToRate, Drawn]
-) -> dict[UnitGroupToRate, GroupValidityRatings]:
+    lines: Iterable[RatingSheetLine], drawn: Mapping[ParaphraseRatingGroup, Drawn]
+) -> dict[ParaphraseRatingGroup, GroupValidityRatings]:
     """What the lines of all sheets, one a rater, say of each group. DataError with file and line for a unit or text
     that the run does not have, and for a text that one sheet has twice."""
-    by_text: dict[UnitGroupToRate, dict[tuple[ItemToRate, str], dict[Path, float | None]]] = {}
+    by_text: dict[ParaphraseRatingGroup, dict[tuple[RunItemToRate, str], dict[Path, float | None]]] = {}
     for line in lines:
         _check_sheet_line(line, drawn)
         answers = by_text.setdefault(line.unit.group, {}).setdefault((line.unit, line.part), {})
@@ -257,10 +264,12 @@ def collect_sheet_ratings(
             )  # fmt: skip
         if not line.blank:
             answers[line.path] = line.answer
-    return {group: _summarise_group_ratings(drawn[group], answers) for group, answers in by_text.items()}
+    return {
+        group: _collect_validity_ratings_of_group(drawn[group], answers) for group, answers in by_text.items()
+    }
 
 
-def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[UnitGroupToRate, Drawn]) -> None:
+def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[ParaphraseRatingGroup, Drawn]) -> None:
     texts = drawn.get(line.unit.group, {}).get(line.unit)
     ours = next((rated for rated in texts or () if rated.part == line.part), None)
     if ours is None:
@@ -278,8 +287,8 @@ def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[UnitGroupToRate, Dra
         )  # fmt: skip
 
 
-def _summarise_group_ratings(
-    units: Drawn, answers: Mapping[tuple[ItemToRate, str], Mapping[Path, float | None]]
+def _collect_validity_ratings_of_group(
+    units: Drawn, answers: Mapping[tuple[RunItemToRate, str], Mapping[Path, float | None]]
 ) -> GroupValidityRatings:
     said_whole = {
         unit: answer
@@ -290,16 +299,20 @@ def _summarise_group_ratings(
     last = max((place for place, unit in enumerate(order) if unit in said_whole), default=-1) + 1
     listed = {unit for unit, _ in answers}
     skipped = [unit for unit in order[:last] if unit in listed and unit not in said_whole]
-    valid = {unit: _compute_valid_share(said_whole.get(unit, ())) for unit in order[:last] if unit in listed}
+    valid = {
+        unit: _compute_share_of_raters_calling_valid(said_whole.get(unit, ()))
+        for unit in order[:last]
+        if unit in listed
+    }
     several = [list(said.values()) for said in answers.values() if len(said) > 1]
     agreed = sum(len(set(said)) == 1 for said in several)
     return GroupValidityRatings(valid, len(skipped), len(several), agreed, len(valid) == last)
 
 
 def _collect_full_rater_answers(
-    unit: ItemToRate,
-    texts: Sequence[RatedText],
-    answers: Mapping[tuple[ItemToRate, str], Mapping[Path, float | None]],
+    unit: RunItemToRate,
+    texts: Sequence[TextWithParaphrase],
+    answers: Mapping[tuple[RunItemToRate, str], Mapping[Path, float | None]],
 ) -> list[list[float | None]]:
     """The answers of each rater who filled in all texts of the unit."""
     of_texts = [answers.get((unit, rated.part), {}) for rated in texts]
@@ -307,7 +320,7 @@ def _collect_full_rater_answers(
     return [[said[rater] for said in of_texts] for rater in raters if all(rater in said for said in of_texts)]
 
 
-def _compute_valid_share(by_rater: Sequence[Sequence[float | None]]) -> float | None:
+def _compute_share_of_raters_calling_valid(by_rater: Sequence[Sequence[float | None]]) -> float | None:
     """The share of raters who call all texts valid, of those who call any invalid or all valid."""
     said = []
     for answers in by_rater:

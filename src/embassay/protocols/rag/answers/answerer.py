@@ -22,8 +22,8 @@ from embassay.protocols.rag.judges import Question, make_unreadable_answers_erro
 from embassay.randomness import draw_random_bytes
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
 from embassay.spec import Value
-from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
-from embassay.systems.chat.answers import UnfitAnswer, extract_answer_json, strip_code_fence
+from embassay.systems.chat import fit_chat_without_thinking_to_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswerError, extract_answer_json, strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -107,7 +107,7 @@ def parse_answer_grade(text: str) -> bool:
         # The last words too: an answer that gives two grades gives none.
         said = extract_answer_json(text)
         graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
-    except (UnfitAnswer, ValueError, RecursionError):
+    except (UnfitAnswerError, ValueError, RecursionError):
         raise MalformedGrade("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
         raise MalformedGrade(f"not an object with only {RIGHT!r}: true or false")
@@ -155,7 +155,7 @@ class ModelAnswer:
         return is_contentless_answer(self.text)
 
 
-class PassageAnswererAndGrader:
+class CachedAnswererAndAnswerGrader:
     """`chat` behind its cache, answering from passages and grading answers; `seed` names its draws."""
 
     def __init__(
@@ -246,13 +246,13 @@ def open_answerer(
     seed: int = 1337,
     longest: int | None = None,
     **parameters: Value,
-) -> PassageAnswererAndGrader:
+) -> CachedAnswererAndAnswerGrader:
     """The model that `target` names (`openai:gpt-5-mini`) as one that answers and grades. Of its parameters those of
     `AnswerSamplingOptions` say how,
     the others belong to the model; `longest` is `output_tokens` where it names none."""
     if longest is not None and "output_tokens" not in target:
         parameters["output_tokens"] = longest
     chat, options, name = open_chat_with_options(target, AnswerSamplingOptions, parameters, ledger=ledger)
-    chat = fit_chat_model_to_context(chat, _CONTEXT)
+    chat = fit_chat_without_thinking_to_context(chat, _CONTEXT)
     answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
-    return PassageAnswererAndGrader(CachedChatModel(chat, answers), options, seed=seed, name=name)
+    return CachedAnswererAndAnswerGrader(CachedChatModel(chat, answers), options, seed=seed, name=name)

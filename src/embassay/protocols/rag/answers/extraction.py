@@ -27,7 +27,7 @@ ABSTENTION = "NO ANSWER"
 
 
 @dataclass(frozen=True)
-class FreeModelPlaceholder:
+class AbsentModelWithoutCost:
     """What stands where a reader has no language model: it costs nothing."""
 
     price: TokenPrice = field(default_factory=lambda: TokenPrice(0.0, 0.0))
@@ -42,7 +42,7 @@ class NearestSentenceAnswerer:
     """
 
     options = AnswerSamplingOptions()
-    model = FreeModelPlaceholder()
+    model = AbsentModelWithoutCost()
 
     def __init__(self, target: str, *, seed: int = 1337) -> None:
         self.name = target
@@ -62,7 +62,7 @@ class NearestSentenceAnswerer:
         """Answer with the nearest sentence."""
         begun = time.perf_counter()
         sentences = [sentence for passage in passages for sentence in split_sentences(passage)]
-        text = self._find_nearest_sentence(question.text, sentences) if sentences else ABSTENTION
+        text = self._find_sentence_nearest_to_question(question.text, sentences) if sentences else ABSTENTION
         return ModelAnswer(text, time.perf_counter() - begun, len(text.split()))
 
     async def answer_with_one_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
@@ -82,7 +82,7 @@ class NearestSentenceAnswerer:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _find_nearest_sentence(self, question: str, sentences: Sequence[str]) -> str:
+    def _find_sentence_nearest_to_question(self, question: str, sentences: Sequence[str]) -> str:
         similar = self._compare_question_to_sentences(question, sentences)
         best = int(np.argmax(similar))
         return sentences[best] if similar[best] > 0 else ABSTENTION

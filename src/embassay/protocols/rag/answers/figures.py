@@ -30,19 +30,19 @@ EQUAL = "the number of distractors per prompt never varies within a question"
 
 
 @dataclass(frozen=True)
-class GradedAnswer:
+class AnswerWithCorrectness:
     """An answer and whether it is right."""
 
     answer: ModelAnswer
     right: bool
 
 
-Outcomes = Mapping[str, Sequence[GradedAnswer | CallFailure]]
+Outcomes = Mapping[str, Sequence[AnswerWithCorrectness | CallFailure]]
 """The answers to the questions of each kind of prompt, in their order."""
 
 
 @dataclass(frozen=True)
-class AnswerMeasureValues:
+class AnswerMeasureByQuestion:
     """A measure under a variant: its value for every question, (q,), NaN where there is none; or two columns (q, 2),
     the mean of the first over that of the second being the value."""
 
@@ -68,23 +68,23 @@ class AnswerOutcomesByQuestion:
     planted: Floats
 
     @property
-    def right_where_all_evidence_shown(self) -> Floats:
+    def get_rightness_where_all_evidence_shown(self) -> Floats:
         """Whether answers are right where all useful passages are shown, NaN elsewhere."""
         return np.asarray(np.where(self.hit == 1, self.right, np.nan))
 
-    def list_answer_measures(self, k: int, variant: str) -> Iterator[AnswerMeasureValues]:
+    def list_answer_measures(self, k: int, variant: str) -> Iterator[AnswerMeasureByQuestion]:
         """List the outcomes as measures of prompts of `k` passages."""
-        yield AnswerMeasureValues(HEADLINE, variant, self.right)
-        yield AnswerMeasureValues("abstained", variant, self.abstained)
-        yield AnswerMeasureValues(f"Hit@{k}", variant, self.hit)
-        yield AnswerMeasureValues(f"Harm@{k}", variant, self.harm)
-        yield AnswerMeasureValues(f"Acc|Hit@{k}", variant, self.right_where_all_evidence_shown)
+        yield AnswerMeasureByQuestion(HEADLINE, variant, self.right)
+        yield AnswerMeasureByQuestion("abstained", variant, self.abstained)
+        yield AnswerMeasureByQuestion(f"Hit@{k}", variant, self.hit)
+        yield AnswerMeasureByQuestion(f"Harm@{k}", variant, self.harm)
+        yield AnswerMeasureByQuestion(f"Acc|Hit@{k}", variant, self.get_rightness_where_all_evidence_shown)
 
 
 def collect_answer_outcomes(
     collection: SweepCollection,
     prompts: Sequence[QuestionWithPassages],
-    outcomes: Sequence[GradedAnswer | CallFailure],
+    outcomes: Sequence[AnswerWithCorrectness | CallFailure],
     k: int,
 ) -> AnswerOutcomesByQuestion:
     """What the answers to one kind of prompt are, over all questions of the collection."""
@@ -103,7 +103,7 @@ def collect_answer_outcomes(
     return levels
 
 
-def build_answers_outcome(
+def make_answer_task_outcome(
     request: AnswerRequest,
     collection: SweepCollection,
     kinds: Mapping[str, Sequence[QuestionWithPassages]],
@@ -134,7 +134,7 @@ def build_answers_outcome(
 
 def measure_distractor_effects(
     request: AnswerRequest, levels: Mapping[str, AnswerOutcomesByQuestion]
-) -> Iterator[AnswerMeasureValues]:
+) -> Iterator[AnswerMeasureByQuestion]:
     """What distractors change, each against the same question without them: by planting, per distractor of each
     nearness, by nearness for the same number, and per share of useless passages."""
     plain = levels[""]
@@ -142,11 +142,11 @@ def measure_distractor_effects(
         # The run as it is has no name, and nothing to be compared with.
         if kind:
             variant = "" if kind == DISTRACTED else kind
-            yield AnswerMeasureValues(CHANGE, variant, own.right - plain.right)
-            yield AnswerMeasureValues(
+            yield AnswerMeasureByQuestion(CHANGE, variant, own.right - plain.right)
+            yield AnswerMeasureByQuestion(
                 f"Acc|Hit@{request.k} {CHANGE}",
                 variant,
-                own.right_where_all_evidence_shown - plain.right_where_all_evidence_shown,
+                own.get_rightness_where_all_evidence_shown - plain.get_rightness_where_all_evidence_shown,
             )
     if request.plants_once or not request.plantings:
         return
@@ -154,15 +154,15 @@ def measure_distractor_effects(
         alike = [levels[planting.name] for planting in request.plantings if planting.nearness == nearness]
         series = [plain, *alike]
         planted = np.stack([own.planted for own in series])
-        yield AnswerMeasureValues(
+        yield AnswerMeasureByQuestion(
             PER_DISTRACTOR, nearness, _compute_question_slope_parts(planted, _stack_right_answers(series))
         )
-    for near, drawn in _list_distractor_contrasts(request):
+    for near, drawn in _list_plantings_with_random_counterpart(request):
         difference = levels[near].right - levels[drawn].right
-        yield AnswerMeasureValues("change by nearness", f"{near} against random", difference)
+        yield AnswerMeasureByQuestion("change by nearness", f"{near} against random", difference)
     every = list(levels.values())
     harm = np.stack([own.harm for own in every])
-    yield AnswerMeasureValues(
+    yield AnswerMeasureByQuestion(
         f"accuracy per Harm@{request.k}", "", _compute_question_slope_parts(harm, _stack_right_answers(every))
     )
 
@@ -171,7 +171,7 @@ def _stack_right_answers(series: Sequence[AnswerOutcomesByQuestion]) -> Floats:
     return np.stack([own.right for own in series])
 
 
-def _list_distractor_contrasts(request: AnswerRequest) -> Iterator[tuple[str, str]]:
+def _list_plantings_with_random_counterpart(request: AnswerRequest) -> Iterator[tuple[str, str]]:
     """The plantings that share words with the question, each with the random one of the same number."""
     names = {planting.name for planting in request.plantings}
     for planting in request.plantings:
@@ -190,7 +190,7 @@ def _compute_question_slope_parts(x: Floats, y: Floats) -> Floats:
 
 
 def _estimate_answer_measure(
-    figure: AnswerMeasureValues, request: AnswerRequest, groups: Labels | None
+    figure: AnswerMeasureByQuestion, request: AnswerRequest, groups: Labels | None
 ) -> Estimate:
     table = figure.values.reshape(len(figure.values), -1)
     has_value = ~np.isnan(table).any(axis=1)
@@ -210,7 +210,7 @@ def _estimate_answer_measure(
     return Estimate(float(slope), n, slopes, method, units=units)
 
 
-def _make_answer_measure_score(figure: AnswerMeasureValues, estimate: Estimate) -> Score:
+def _make_answer_measure_score(figure: AnswerMeasureByQuestion, estimate: Estimate) -> Score:
     """As a row of results; a slope has none where its x never varies."""
     if figure.values.ndim > 1 and estimate.n and estimate.reason:
         return make_undefined_score(

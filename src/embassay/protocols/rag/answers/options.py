@@ -13,7 +13,7 @@ from embassay.protocols.kernel.request import (
     RunRequest,
     convert_tuples_to_lists,
     option,
-    parse_column_pairs,
+    parse_column_map_to_pairs,
     redeclare_option,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
@@ -78,7 +78,7 @@ class AnswerRequest:
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
     )
     mapping: tuple[tuple[str, str], ...] = redeclare_option(
-        RunRequest, "mapping", default=(), read=parse_column_pairs
+        RunRequest, "mapping", default=(), read=parse_column_map_to_pairs
     )
     split: str | None = redeclare_option(RunRequest, "split")
     limit: int | None = redeclare_option(RunRequest, "limit")

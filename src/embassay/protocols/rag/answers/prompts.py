@@ -31,7 +31,7 @@ class QuestionWithPassages:
     planted: int = 0
 
 
-def build_prompts_from_run(
+def iterate_questions_with_run_passages(
     collection: SweepCollection,
     run: Mapping[str, Sequence[str]],
     k: int,
@@ -77,14 +77,14 @@ class DistractorPlanter:
         """Those that share most with the question in words of what was judged of no use, then of what nobody
         judged."""
         grades = self.collection.grades[prompt.row]
-        free = self._list_plantable_passages(prompt, 10 * number)
+        free = self._find_passages_usable_as_distractors(prompt, 10 * number)
         # Stable: in each part by words in common.
         return sorted(free, key=lambda place: place not in grades)
 
     def _pick_middling_distractors(self, prompt: QuestionWithPassages, number: int) -> list[int]:
-        return self._list_plantable_passages(prompt, 10 * number + SKIPPED)[SKIPPED:]
+        return self._find_passages_usable_as_distractors(prompt, 10 * number + SKIPPED)[SKIPPED:]
 
-    def _list_plantable_passages(self, prompt: QuestionWithPassages, depth: int) -> list[int]:
+    def _find_passages_usable_as_distractors(self, prompt: QuestionWithPassages, depth: int) -> list[int]:
         """What may be planted among the passages that share words with the question, most words first."""
         known = len(prompt.places) + len(self.collection.grades[prompt.row])
         hits = self.index.search(prompt.question.text, depth + known)

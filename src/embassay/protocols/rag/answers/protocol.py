@@ -26,7 +26,7 @@ from embassay.protocols.kernel.comparisons import (
     CORRECTION,
     METHOD,
     SystemHeadlineValue,
-    compare_headlines,
+    compare_headlines_of_all_systems,
 )
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.outcome import Run
@@ -47,7 +47,7 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 from embassay.protocols.rag.answers.answerer import (
-    PassageAnswererAndGrader,
+    CachedAnswererAndAnswerGrader,
     build_answer_grade_messages,
     build_answer_messages,
     open_answerer,
@@ -58,14 +58,14 @@ from embassay.protocols.rag.answers.figures import (
     HEADLINE,
     TASK,
     UNKNOWN,
-    GradedAnswer,
-    build_answers_outcome,
+    AnswerWithCorrectness,
+    make_answer_task_outcome,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import (
     DistractorPlanter,
     QuestionWithPassages,
-    build_prompts_from_run,
+    iterate_questions_with_run_passages,
 )
 from embassay.protocols.rag.scoring.inputs import hash_run_or_qrels_entries, parse_named_path
 from embassay.protocols.rag.sweep.collection import SweepCollection, read_retrieval_collection
@@ -76,11 +76,11 @@ from embassay.runs.folder import CellRecord, RunCell, digest_json, slugify_name,
 from embassay.runs.forecast import CellForecast, RunForecast, estimate_server_seconds
 from embassay.search.bm25 import BM25Index
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 from embassay.systems.remote.ledger import estimate_server_tokens
 
 Floats = NDArray[np.float64]
-Reader = PassageAnswererAndGrader | NearestSentenceAnswerer
+Reader = CachedAnswererAndAnswerGrader | NearestSentenceAnswerer
 """Who answers, or grades."""
 VERSION = 3
 """Raised when the same request would give other numbers; part of every cell's key."""
@@ -148,26 +148,26 @@ def answer_and_grade_run(
     del spread
     request, collection = job.request, load_graded_retrieval_set(job.request)
     questions = list(
-        build_prompts_from_run(
+        iterate_questions_with_run_passages(
             collection, read_run_ranking(job.run, collection), request.k, read_reference_answers(request)
         )
     )
     kinds = build_prompt_variants(request, collection, questions)
-    outcomes: dict[str, list[GradedAnswer | CallFailure]] = {}
+    outcomes: dict[str, list[AnswerWithCorrectness | CallFailure]] = {}
     with (
         open_generator_and_grader(request, job.generator, job.cache, ledger) as readers,
         charge_calls_to_account(ledger, job.name) as calls,
     ):
         # First, while nothing else is in flight; the answers are then kept.
-        times = wait_in_remote_loop(
+        times = run_in_remote_loop_and_wait(
             partial(_time_token_generation, readers[0], collection, questions[: request.timed])
         )
         for kind, prompts in kinds.items():
-            outcomes[kind] = wait_in_remote_loop(
+            outcomes[kind] = run_in_remote_loop_and_wait(
                 partial(_answer_and_grade_prompts, readers, collection, prompts, advance)
             )
     _write_answer_lines(job, collection, kinds, outcomes)
-    return build_answers_outcome(request, collection, kinds, outcomes, {**calls, **times})
+    return make_answer_task_outcome(request, collection, kinds, outcomes, {**calls, **times})
 
 
 def build_prompt_variants(
@@ -241,20 +241,22 @@ async def _answer_and_grade_prompts(
     collection: SweepCollection,
     asked: Sequence[QuestionWithPassages],
     advance: Callable[[int], None],
-) -> list[GradedAnswer | CallFailure]:
+) -> list[AnswerWithCorrectness | CallFailure]:
     generating, judging = readers
 
-    async def answer_and_grade_prompt(prompt: QuestionWithPassages) -> GradedAnswer:
+    async def answer_and_grade_question(prompt: QuestionWithPassages) -> AnswerWithCorrectness:
         texts = [collection.texts[place] for place in prompt.places]
         answer = await generating.answer(prompt.question, texts)
         if answer.is_abstention or answer.is_contentless:
-            return GradedAnswer(answer, False)
-        return GradedAnswer(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
+            return AnswerWithCorrectness(answer, False)
+        return AnswerWithCorrectness(
+            answer, await judging.is_right(prompt.question, prompt.reference, answer.text)
+        )
 
-    outcomes: dict[int, GradedAnswer | CallFailure] = {
+    outcomes: dict[int, AnswerWithCorrectness | CallFailure] = {
         position: outcome
         async for position, outcome in run_concurrent_jobs(
-            [partial(answer_and_grade_prompt, prompt) for prompt in asked], progress=advance
+            [partial(answer_and_grade_question, prompt) for prompt in asked], progress=advance
         )
     }
     # Answers come in any order; rows stand in that of the questions.
@@ -270,7 +272,7 @@ def _write_answer_lines(
     job: AnswerJob,
     collection: SweepCollection,
     kinds: Mapping[str, Sequence[QuestionWithPassages]],
-    outcomes: Mapping[str, Sequence[GradedAnswer | CallFailure]],
+    outcomes: Mapping[str, Sequence[AnswerWithCorrectness | CallFailure]],
 ) -> None:
     lines = [
         json.dumps({
@@ -300,13 +302,13 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     pairs = list(product(request.runs, dict.fromkeys(request.generator)))
     names = [_name_answer_cell(request, run, generator) for run, generator in pairs]
     check_unique_dataset_names(names)
-    identities, settings, prices = _describe_answering_models(request, cache, ledger)
+    identities, settings, prices = _collect_model_identities_and_prices(request, cache, ledger)
     asked = list(
-        build_prompts_from_run(
+        iterate_questions_with_run_passages(
             collection, read_run_ranking(request.runs[0], collection), request.k, references
         )
     )
-    people = {"references": fingerprint_references(references)} if references else {}
+    people = {"references": digest_reference_answers(references)} if references else {}
     drawn = {} if collection.query_groups is None else {"drawn": "groups"}
     planted = request.as_dict()
     nearness = {"nearness": planted["nearness"]} if "nearness" in planted else {}
@@ -339,7 +341,7 @@ def _name_answer_cell(request: AnswerRequest, run: str, generator: str) -> str:
     return name if len(set(request.generator)) == 1 else f"{name}, {generator}"
 
 
-def _describe_answering_models(
+def _collect_model_identities_and_prices(
     request: AnswerRequest, cache: Path | None, ledger: Ledger | None
 ) -> tuple[Mapping[str, list[str]], Mapping[str, Any], Mapping[str, Any]]:
     """By generator what its answers and their grades depend on; what the manifest says of all; and their prices."""
@@ -357,12 +359,12 @@ def _describe_answering_models(
     return identities, {**several, "judge": judge}, prices
 
 
-def fingerprint_references(references: Mapping[str, Sequence[str]]) -> str:
+def digest_reference_answers(references: Mapping[str, Sequence[str]]) -> str:
     """A digest of people's answers."""
     return digest_json({key: list(answers) for key, answers in references.items()})
 
 
-def _warn_of_self_grading(plan: AnswerPlan) -> Iterator[str]:
+def _list_self_grading_warnings(plan: AnswerPlan) -> Iterator[str]:
     """A warning where one model answers and grades."""
     judge = plan.settings["judge"].get("model")
     generators = plan.settings.get("generators") or [plan.settings["generator"]]
@@ -373,7 +375,7 @@ def _warn_of_self_grading(plan: AnswerPlan) -> Iterator[str]:
         yield f"{generator} grades its own answers, and models tend to favour their own. Use another judge (-j)."
 
 
-def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
+def _list_notes_on_unscored_runs(records: Sequence[CellRecord]) -> Iterator[str]:
     """What no run could be scored by: answers that nobody could grade, or that are not there."""
     for record in records:
         failed = [skip for skip in record.skipped if skip.reason != UNKNOWN]
@@ -387,7 +389,7 @@ def _note_unscored_answers(records: Sequence[CellRecord]) -> Iterator[str]:
         yield f"{record.system}: {verdict}. {reasons}."
 
 
-class AnswerAttempt(EvaluationProtocol):
+class RagAnswerProtocol(EvaluationProtocol):
     """One attempt at the answers of several runs."""
 
     name = "rag"
@@ -408,11 +410,11 @@ class AnswerAttempt(EvaluationProtocol):
         cells = []
         for cell in plan.cells:
             prompts = list(
-                build_prompts_from_run(
+                iterate_questions_with_run_passages(
                     collection, read_run_ranking(cell.job.run, collection), request.k, references
                 )
             )
-            cells.append(_forecast_answer_calls(cell, prompts, collection.texts, request))
+            cells.append(_forecast_answer_call_cost(cell, prompts, collection.texts, request))
         return RunForecast(tuple(cells))
 
     def headline(self, plan: AnswerPlan, record: CellRecord) -> str:
@@ -444,11 +446,14 @@ class AnswerAttempt(EvaluationProtocol):
             for cell in done
         ]
         comparisons = {
-            "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compare_headlines(headlines)}
-        }  # fmt: skip
+            "alpha": ALPHA,
+            "correction": CORRECTION,
+            "method": METHOD,
+            "scopes": {TASK: compare_headlines_of_all_systems(headlines)},
+        }
         for record in done:
             self._write_answer_grades(record)
-        warnings = (*_warn_of_self_grading(plan), *_note_unscored_answers(done))
+        warnings = (*_list_self_grading_warnings(plan), *_list_notes_on_unscored_runs(done))
         return RunConclusions((), comparisons, tuple(_build_answer_tables(rows, done)), warnings=warnings)
 
     def _write_answer_grades(self, record: CellRecord) -> None:
@@ -465,7 +470,7 @@ class AnswerAttempt(EvaluationProtocol):
         write_file_atomically(self.folder.path / "answers" / name, format_csv_rows(lines))
 
 
-def _forecast_answer_calls(
+def _forecast_answer_call_cost(
     cell: RunCell, asked: Sequence[QuestionWithPassages], texts: Sequence[str], request: AnswerRequest
 ) -> CellForecast:
     """The calls of the language models among generator and grader."""
@@ -474,7 +479,7 @@ def _forecast_answer_calls(
     seconds, tokens, requests = 0.0, 0, 0
     with open_generator_and_grader(request, cell.job.generator) as (generating, judging):
         written = generating.options.output_tokens
-        read = _estimate_prompt_tokens(asked[:50], texts, written)
+        read = _estimate_tokens_read_per_question(asked[:50], texts, written)
         for reader, size, out in ((generating, read[0], written), (judging, read[1], 8)):
             if isinstance(reader, NearestSentenceAnswerer):
                 continue
@@ -487,7 +492,7 @@ def _forecast_answer_calls(
     return replace(head, requests=requests, usd=usd, seconds=seconds, assumed=True)
 
 
-def _estimate_prompt_tokens(
+def _estimate_tokens_read_per_question(
     asked: Sequence[QuestionWithPassages], texts: Sequence[str], written: int
 ) -> tuple[float, float]:
     """What a generator and a grader read for a question, about, where answers have so many tokens."""
@@ -515,7 +520,7 @@ def _build_answer_tables(rows: Sequence[ResultRow], records: Sequence[CellRecord
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
         "rag_answers", "Answers from each run's passages", rows, text("Run", "system"), text("Measure", "measure"),
-        text("Prompt", _describe_prompt_variant), number_column("Value", "value", 3),
+        text("Prompt", _name_passage_variant), number_column("Value", "value", 3),
         number_column("95% low", "ci_low", 3), number_column("95% high", "ci_high", 3),
         whole_number_column("n"),
         note="An abstention counts as wrong. Acc|Hit is accuracy on questions where all useful passages were shown. "
@@ -523,7 +528,7 @@ def _build_answer_tables(rows: Sequence[ResultRow], records: Sequence[CellRecord
     )  # fmt: skip
 
 
-def _describe_prompt_variant(row: ResultRow) -> str:
+def _name_passage_variant(row: ResultRow) -> str:
     return row.variant or "the run's passages"
 
 
@@ -555,4 +560,4 @@ def answer(
         AnswerRequest, answer, arguments, str(dataset), tuple(map(str, runs)), generator, judge,
         mapping=tuple(sorted(dict(mapping).items()))
     )  # fmt: skip
-    return AnswerAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return RagAnswerProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.rag.decision.population import ComparisonItemPopulation, Floats, Ints, Key, Labels
-from embassay.protocols.rag.scoring.options import RunDecisionRequest
+from embassay.protocols.rag.scoring.options import SequentialLabellingRequest
 from embassay.randomness import make_seeded_generator
 from embassay.stats.sequences import (
-    RemainingPopulation,
-    SequentialDraws,
-    build_block_draws,
+    PopulationBeforeBlock,
+    SequentialDrawEstimates,
     decide_totals_against_bars,
     draw_weighted_item_order,
     join_sequential_draws,
+    make_sequential_draws_of_block,
 )
 
 BANDS = np.array([1, 2, 4, 6, 11])
@@ -35,7 +35,7 @@ LEAST_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
-class RemainingItemForecast:
+class RemainingItemValueForecast:
     """What is foretold of the items that are left: `values` (n, k), and `weight` (n,), what chances are like."""
 
     values: Floats
@@ -54,31 +54,33 @@ class UnlabelledItemForecaster:
         first = np.where(population.ranks > 0, population.ranks, population.asked.cutoff + 1).argmin(axis=1)
         cell = ((first * (len(BANDS) + 1) + band) * 3 + shared) * (len(GRADES) + 1) + self._judged
         self._cell = np.unique(cell, return_inverse=True)[1]
-        self._query_guess = self._estimate_judged_query_values() if population.asked.linear is None else None
+        self._query_guess = (
+            self._estimate_query_values_from_judge_grades() if population.asked.linear is None else None
+        )
 
     def forecast_unlabelled_items(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
-    ) -> RemainingItemForecast:
+    ) -> RemainingItemValueForecast:
         """From `labelled` items (places) with their `labels`, for the comparisons that are still `active` (k,)."""
         if self._population.asked.linear is not None:
             return self._forecast_unlabelled_passages(labelled, labels, active)
-        return self._forecast_unlabelled_queries(labelled, labels, active)
+        return self._forecast_values_of_unlabelled_queries(labelled, labels, active)
 
     def _forecast_unlabelled_passages(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
-    ) -> RemainingItemForecast:
+    ) -> RemainingItemValueForecast:
         population = self._population
         assert population.asked.linear is not None
-        members = np.array([places[0] for places in population.passages_by_item], dtype=np.int64)
+        members = np.array([places[0] for places in population.passages_of_each_item], dtype=np.int64)
         labelled_at = members[list(labelled)]
         gain = population.asked.linear.gain[[labels[population.keys[place]] for place in labelled_at]]
-        likely = self._estimate_passage_gains(labelled_at, gain)[members]
+        likely = self._estimate_expected_passage_gains(labelled_at, gain)[members]
         # The spread of a gain of 0 or 1; a guess near either is less sure than it looks.
         spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
         reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
-        return RemainingItemForecast(population.coefficients * likely[:, None], reach * spread)
+        return RemainingItemValueForecast(population.coefficients * likely[:, None], reach * spread)
 
-    def _estimate_passage_gains(self, labelled: Ints, gain: Floats) -> Floats:
+    def _estimate_expected_passage_gains(self, labelled: Ints, gain: Floats) -> Floats:
         """The expected gain of every passage: each cell leans on the judge's grade, and that on all labels."""
         assert self._population.asked.linear is not None
         overall = (gain.sum() + _FIRST_GUESS * _STRENGTH) / (len(gain) + _STRENGTH)
@@ -87,9 +89,9 @@ class UnlabelledItemForecaster:
         wider = _shrink_cell_gains_to_prior(self._judged, labelled, gain, by_grade[self._judged])
         return _shrink_cell_gains_to_prior(self._cell, labelled, gain, wider)
 
-    def _forecast_unlabelled_queries(
+    def _forecast_values_of_unlabelled_queries(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
-    ) -> RemainingItemForecast:
+    ) -> RemainingItemValueForecast:
         population = self._population
         values = np.zeros_like(population.low)
         if self._query_guess is not None and self._guide:
@@ -97,21 +99,21 @@ class UnlabelledItemForecaster:
             y = population.values(labelled, labels)
             x = foretold[list(labelled)]
             # Least squares through 0, pulled towards a slope of one half by the weight of the prior.
-            slope = ((x * y).sum() + _SHY * _weigh_prior_as_five_queries(foretold)) / (
-                (x**2).sum() + _weigh_prior_as_five_queries(foretold)
+            slope = ((x * y).sum() + _SHY * _compute_weight_of_query_prior(foretold)) / (
+                (x**2).sum() + _compute_weight_of_query_prior(foretold)
             )
             values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
         width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
         reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
-        return RemainingItemForecast(values, reach / np.sqrt(population.cost))
+        return RemainingItemValueForecast(values, reach / np.sqrt(population.cost))
 
-    def _estimate_judged_query_values(self) -> Floats:
+    def _estimate_query_values_from_judge_grades(self) -> Floats:
         """What the judge's grades say of every query."""
         every = {key: int(grade) for key, grade in zip(self._population.keys, self._judged, strict=True)}
         return self._population.values(range(len(self._population.low)), every)
 
 
-def _weigh_prior_as_five_queries(foretold: Floats) -> float:
+def _compute_weight_of_query_prior(foretold: Floats) -> float:
     """The weight of the prior: as much as five queries weigh."""
     return float(_STRENGTH * (foretold**2).mean()) + 1e-12
 
@@ -133,9 +135,9 @@ AHEAD = 2
 class DecisionSettings:
     """How sure a decision is to be, the seed, the labels of a block, and a judge's grades that guide the choice."""
 
-    alpha: float = RunDecisionRequest.alpha
-    seed: int = RunDecisionRequest.seed
-    block: int = RunDecisionRequest.block
+    alpha: float = SequentialLabellingRequest.alpha
+    seed: int = SequentialLabellingRequest.seed
+    block: int = SequentialLabellingRequest.block
     """At first; later blocks are an eighth of what is labelled."""
     guide: Labels = field(default_factory=dict)
 
@@ -165,7 +167,7 @@ class LabellingStudyState:
     """
 
     population: ComparisonItemPopulation
-    draws: SequentialDraws
+    draws: SequentialDrawEstimates
     drawn: tuple[int, ...]
     decided: ComparisonVerdicts
     waiting: tuple[Key, ...]
@@ -181,29 +183,31 @@ class LabellingStudyState:
         return int(self.population.cost.sum())
 
 
-def replay_labelling_study(
+def find_study_state_from_labels(
     population: ComparisonItemPopulation, labels: Labels, terms: DecisionSettings
 ) -> LabellingStudyState:
     """Replay a study up to the labels that there are."""
-    return _StudyReplay(population, labels, terms).replay_labelled_blocks()
+    return _DecisionStudyReplay(population, labels, terms).replay_blocks_to_study_state()
 
 
-class _StudyReplay:
+class _DecisionStudyReplay:
     def __init__(self, population: ComparisonItemPopulation, labels: Labels, terms: DecisionSettings) -> None:
         self.population, self.labels, self.terms = population, labels, terms
         self.chooser = UnlabelledItemForecaster(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
-        self.parts: list[SequentialDraws] = [_make_empty_sequential_draws(len(population.comparisons))]
+        self.parts: list[SequentialDrawEstimates] = [
+            _make_empty_sequential_draws(len(population.comparisons))
+        ]
         self.drawn: list[int] = []
         self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
 
-    def replay_labelled_blocks(self) -> LabellingStudyState:
+    def replay_blocks_to_study_state(self) -> LabellingStudyState:
         """Replay block after block, until one is not labelled whole or nothing is left to decide."""
         ahead: list[list[int]] = []
         for order, left, names in self._draw_item_blocks():
-            whole = not ahead and self._add_labelled_items(order, left, names)
+            whole = not ahead and self._add_labelled_part_of_block(order, left, names)
             if self.decisions[-1].done:
                 return self._build_study_state([])
             if not whole:
@@ -212,7 +216,7 @@ class _StudyReplay:
                     break
         return self._build_study_state([item for names in ahead for item in names])
 
-    def _draw_item_blocks(self) -> Iterator[tuple[Ints, RemainingPopulation, list[int]]]:
+    def _draw_item_blocks(self) -> Iterator[tuple[Ints, PopulationBeforeBlock, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
         while self.left.any():
             number = len(self.blocks)
@@ -223,19 +227,19 @@ class _StudyReplay:
             guess = self.chooser.forecast_unlabelled_items(before, self.labels, active)
             # No weight is 0: every passage that is left can be drawn.
             weight = np.maximum(guess.weight[places], guess.weight.max() * 1e-9 + 1e-300)
-            left = RemainingPopulation(
+            left = PopulationBeforeBlock(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
             order = draw_weighted_item_order(
                 weight, make_seeded_generator(self.terms.seed, "until decided", str(number))
             )
-            order = order[: self._count_items_in_block(order, places)]
+            order = order[: self._choose_next_block_size(order, places)]
             names = places[order].tolist()
             self.left[names] = False
             self.blocks.append(names)
             yield order, left, names
 
-    def _count_items_in_block(self, order: Ints, places: Ints) -> int:
+    def _choose_next_block_size(self, order: Ints, places: Ints) -> int:
         """As many items as have a block's labels, one at least."""
         labels = sum(int(self.population.cost[names].sum()) for names in self.blocks)
         room = max(self.terms.block, labels // 8)
@@ -244,9 +248,9 @@ class _StudyReplay:
     def _find_open_comparisons(self, blocks: int) -> NDArray[np.bool_]:
         """The comparisons that the first `blocks` left open."""
         decided = self.decisions[min(blocks, len(self.decisions) - 1)]
-        return mark_comparisons_for_best_run(self.population, decided)
+        return find_comparisons_open_for_best_run(self.population, decided)
 
-    def _add_labelled_items(self, order: Ints, left: RemainingPopulation, names: list[int]) -> bool:
+    def _add_labelled_part_of_block(self, order: Ints, left: PopulationBeforeBlock, names: list[int]) -> bool:
         """Add what is labelled of a block, up to the first item that is not; whether that is all of it."""
         ready = 0
         while ready < len(names) and self.population.is_item_labelled(names[ready], self.labels):
@@ -255,7 +259,7 @@ class _StudyReplay:
         if ready:
             values = self.population.values(names[:ready], self.labels)
             # The chances are those of the whole block, whatever of it is labelled.
-            self.parts.append(build_block_draws(left, order[:ready], values, drawn_sum))
+            self.parts.append(make_sequential_draws_of_block(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
             self.decisions.append(
                 decide_comparisons(self.population, join_sequential_draws(self.parts), self.terms.alpha)
@@ -270,12 +274,14 @@ class _StudyReplay:
         asked = [
             population.keys[place]
             for item in [*self.drawn, *ahead]
-            for place in population.passages_by_item[item]
+            for place in population.passages_of_each_item[item]
         ]
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
         counted = [
-            population.keys[place] for item in self.counted for place in population.passages_by_item[item]
+            population.keys[place]
+            for item in self.counted
+            for place in population.passages_of_each_item[item]
         ]
         keys = set(population.keys)
         labelled = sum(key in keys for key in self.labels)
@@ -287,12 +293,12 @@ class _StudyReplay:
         )  # fmt: skip
 
 
-def _make_empty_sequential_draws(k: int) -> SequentialDraws:
-    return SequentialDraws(*(np.zeros((0, k)) for _ in range(7)))
+def _make_empty_sequential_draws(k: int) -> SequentialDrawEstimates:
+    return SequentialDrawEstimates(*(np.zeros((0, k)) for _ in range(7)))
 
 
 def decide_comparisons(
-    population: ComparisonItemPopulation, draws: SequentialDraws, alpha: float
+    population: ComparisonItemPopulation, draws: SequentialDrawEstimates, alpha: float
 ) -> ComparisonVerdicts:
     """What the draws decide. All comparisons together are wrong in at most `alpha` of studies."""
     k = len(population.comparisons)
@@ -314,12 +320,14 @@ def decide_comparisons(
 
 def _find_unbeaten_run(population: ComparisonItemPopulation, sign: Ints, at: Ints) -> tuple[int | None, int]:
     """The one run that none is known to beat, and after how many draws it is the only one; (None, -1) with several."""
-    beaten = _find_beaten_runs(population, sign, at)
+    beaten = _map_beaten_runs_to_decision_draw(population, sign, at)
     left = [run for run in range(len(population.runs)) if run not in beaten]
     return (left[0], max(beaten.values())) if len(left) == 1 and beaten else (None, -1)
 
 
-def _find_beaten_runs(population: ComparisonItemPopulation, sign: Ints, at: Ints) -> dict[int, int]:
+def _map_beaten_runs_to_decision_draw(
+    population: ComparisonItemPopulation, sign: Ints, at: Ints
+) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
     beaten: dict[int, int] = {}
@@ -330,11 +338,11 @@ def _find_beaten_runs(population: ComparisonItemPopulation, sign: Ints, at: Ints
     return beaten
 
 
-def mark_comparisons_for_best_run(
+def find_comparisons_open_for_best_run(
     population: ComparisonItemPopulation, decided: ComparisonVerdicts
 ) -> NDArray[np.bool_]:
     """Those that can still change which run is best: of two runs that no other is known to beat."""
-    beaten = _find_beaten_runs(population, decided.sign, decided.at).keys()
+    beaten = _map_beaten_runs_to_decision_draw(population, decided.sign, decided.at).keys()
     return np.array([
         sign == 0 and (comparison.b is None or not {comparison.a, comparison.b} & beaten)
         for comparison, sign in zip(population.comparisons, decided.sign, strict=True)
@@ -348,7 +356,7 @@ def list_comparisons_to_decide(
     that is likely the best with every other one that nothing is known to beat; for a bar, all that are open."""
     if population.bar is not None:
         return np.flatnonzero(decided.sign == 0).tolist()
-    beaten = _find_beaten_runs(population, decided.sign, decided.at)
+    beaten = _map_beaten_runs_to_decision_draw(population, decided.sign, decided.at)
     better = 1 if population.asked.higher else -1
     lead = {run: 0.0 for run in range(len(population.runs)) if run not in beaten}
     alive = [

@@ -131,7 +131,7 @@ class ComparisonItemPopulation:
     coefficients: Floats
 
     @cached_property
-    def passages_by_item(self) -> tuple[tuple[int, ...], ...]:
+    def passages_of_each_item(self) -> tuple[tuple[int, ...], ...]:
         """The passages of each item, best ranked first."""
         members: list[list[int]] = [[] for _ in range(len(self.low))]
         for place in np.argsort(self.best_rank_of_each_passage, kind="stable").tolist():
@@ -157,7 +157,7 @@ class ComparisonItemPopulation:
 
     def is_item_labelled(self, item: int, labels: Labels) -> bool:
         """Whether all that an item needs is there."""
-        return all(self.keys[place] in labels for place in self.passages_by_item[item])
+        return all(self.keys[place] in labels for place in self.passages_of_each_item[item])
 
     def values(self, items: Sequence[int], labels: Labels) -> Floats:
         """The values of labelled items in the comparisons, (t, k)."""
@@ -165,7 +165,7 @@ class ComparisonItemPopulation:
             return np.zeros((0, len(self.comparisons)))
         linear = self.asked.linear
         if linear is not None:
-            grades = np.array([labels[self.keys[self.passages_by_item[item][0]]] for item in items])
+            grades = np.array([labels[self.keys[self.passages_of_each_item[item][0]]] for item in items])
             return np.asarray(self.coefficients[list(items)] * linear.gain[grades][:, None])
         return self._compute_query_differences(items, labels) / len(self.queries)
 
@@ -175,7 +175,7 @@ class ComparisonItemPopulation:
         top = np.full((runs, len(items), k), np.int8(ABSENT))
         counts = np.zeros((len(items), len(GRADES)), dtype=np.int64)
         for row, item in enumerate(items):
-            for place in self.passages_by_item[item]:
+            for place in self.passages_of_each_item[item]:
                 grade = labels[self.keys[place]]
                 if grade != UNJUDGED:
                     counts[row, grade - 1] += 1
@@ -189,7 +189,7 @@ class ComparisonItemPopulation:
         ])  # fmt: skip
 
 
-def make_item_population_from_runs(
+def make_comparison_items_of_runs(
     runs: Mapping[str, RunOrQrelsEntries], measure: str, bar: float | None = None
 ) -> ComparisonItemPopulation:
     """All that may be asked about `runs`, name -> entries: every two of them, or each against the `bar`.
@@ -210,10 +210,10 @@ def make_item_population_from_runs(
             f"The threshold is {bar:g}.", mend=f"Use a threshold from 0 to 1, the range of {measure}."
         )
     keys, ranks, queries = pool_first_passages(runs, asked.cutoff)
-    return build_population_from_ranks(asked, tuple(runs), queries, keys, ranks, bar)
+    return build_comparison_items_from_ranks(asked, tuple(runs), queries, keys, ranks, bar)
 
 
-def build_population_from_ranks(
+def build_comparison_items_from_ranks(
     asked: DecisionMeasure,
     runs: tuple[str, ...],
     queries: tuple[str, ...],
@@ -227,7 +227,7 @@ def build_population_from_ranks(
     comparisons = tuple(
         RunContrast(a, None) for a in range(len(runs)) if bar is not None
     ) or tuple(starmap(RunContrast, combinations(range(len(runs)), 2)))  # fmt: skip
-    build = _build_passage_items if asked.linear is not None else _build_query_items
+    build = _build_items_of_differing_passages if asked.linear is not None else _build_query_comparison_items
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return ComparisonItemPopulation(
         asked, runs, queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
@@ -269,7 +269,7 @@ def _rank_first_passages(frame: pl.DataFrame, k: int) -> pl.DataFrame:
 Built = tuple[Ints, Floats, Floats, Floats]
 
 
-def _build_passage_items(
+def _build_items_of_differing_passages(
     asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A passage is an item where its weight differs: at the same rank in both runs it changes nothing."""
@@ -290,7 +290,7 @@ def _build_passage_items(
     return item, np.minimum(changing, 0.0), np.maximum(changing, 0.0), changing
 
 
-def _build_query_items(
+def _build_query_comparison_items(
     asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A query is an item where the first passages differ; of nDCG how far they can differ is bounded by the ranks."""
@@ -302,7 +302,7 @@ def _build_query_items(
     places = np.split(np.arange(len(query)), np.flatnonzero(np.diff(query)) + 1) if len(query) else []
     for rows in places:
         bounds = [
-            _bound_query_difference(asked, weight[rows], comparison, discount[1:])
+            _bound_query_contribution_to_contrast(asked, weight[rows], comparison, discount[1:])
             for comparison in comparisons
         ]
         if any(ends != (0.0, 0.0) for ends in bounds):
@@ -315,7 +315,7 @@ def _build_query_items(
     return item, lows, highs, np.zeros(shape)
 
 
-def _bound_query_difference(
+def _bound_query_contribution_to_contrast(
     asked: DecisionMeasure, weight: Floats, comparison: RunContrast, discount: Floats
 ) -> tuple[float, float]:
     """The least and most that a query can bring to a comparison, `weight` (passages, runs) being discounts."""

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from embassay.data import open_dataset
-from embassay.data.documents import read_passages_with_origin
-from embassay.data.judged_runs import AnswerTextMatcher, read_qrels, read_run_entries
+from embassay.data.documents import read_corpus_passages_with_origin
+from embassay.data.judged_runs import AnswerTextMatcher, read_qrels_entries, read_run_entries
 from embassay.data.rows import read_text_cell
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.data.tables import open_table_file
@@ -29,21 +29,21 @@ from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.claims import Claim, make_count_claim
-from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.protocols.kernel.outcome import format_current_utc_time
 from embassay.protocols.kernel.tables import format_noun_count
 from embassay.protocols.rag.decision.course import (
     DecisionSettings,
     LabellingStudyState,
+    find_study_state_from_labels,
     list_comparisons_to_decide,
-    replay_labelling_study,
 )
 from embassay.protocols.rag.decision.population import (
     ComparisonItemPopulation,
     Key,
     Labels,
     RunContrast,
-    build_population_from_ranks,
-    make_item_population_from_runs,
+    build_comparison_items_from_ranks,
+    make_comparison_items_of_runs,
     parse_decision_measure,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
@@ -52,12 +52,12 @@ from embassay.protocols.rag.scoring.inputs import (
     map_judgement_grades,
     parse_named_path,
 )
-from embassay.protocols.rag.scoring.options import RunDecisionRequest
+from embassay.protocols.rag.scoring.options import SequentialLabellingRequest
 from embassay.runs.folder import format_value_as_json, write_file_atomically, write_json
 from embassay.runs.spending import RunSpendingJournal
 from embassay.stats import Estimate
 from embassay.stats.few_labels import NEARER, MoreLabelsOutlook, forecast_extra_labels
-from embassay.stats.sequences import compute_totals_interval
+from embassay.stats.sequences import compute_anytime_total_interval
 from embassay.systems.remote import Ledger
 
 SCHEMA = 1
@@ -78,7 +78,7 @@ class RunComparisonEstimate(Estimate):
 
 
 @dataclass(frozen=True)
-class MoreLabelsForecast:
+class ExpectedBenefitOfLabels:
     """What `more` labels would buy: half of the interval of the comparison that is likely decided last, the chance that
     the study is decided, and what they cost, None where a label has no price."""
 
@@ -108,7 +108,7 @@ class DecisionStudyRecord:
     unasked: int
     waiting: int
     needed: int
-    ahead: tuple[MoreLabelsForecast, ...]
+    ahead: tuple[ExpectedBenefitOfLabels, ...]
     verdict: str
     lede: tuple[str, ...]
     schema: int = SCHEMA
@@ -152,18 +152,18 @@ def _make_comparison_claim(standing: RunComparisonEstimate, decision: DecisionSt
     return known if is_kept else replace(known, value=-standing.point, low=-high, high=-low)
 
 
-def make_decision_record(
+def make_decision_study_record(
     course: LabellingStudyState, terms: DecisionSettings, price: float | None = None
 ) -> DecisionStudyRecord:
     """The record of a course."""
     population = course.population
     standings = tuple(
-        _make_comparison_standing(course, place, comparison, terms.alpha)
+        _estimate_run_comparison(course, place, comparison, terms.alpha)
         for place, comparison in enumerate(population.comparisons)
     )
     best = "" if course.decided.best is None else population.runs[course.decided.best]
-    why = _explain_why_labelling_stopped(course)
-    ahead = _forecast_more_labels(course, standings, terms.alpha, price) if why == "open" else ()
+    why = _classify_reason_labelling_stopped(course)
+    ahead = _forecast_benefit_of_more_labels(course, standings, terms.alpha, price) if why == "open" else ()
     decision = DecisionStudyRecord(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
         why, best, standings, course.used, course.given, course.unasked, len(course.waiting),
@@ -174,12 +174,12 @@ def make_decision_record(
         **{
             **vars(decision),
             "verdict": _phrase_decision_verdict(decision),
-            "lede": tuple(_phrase_decision_lede(decision)),
+            "lede": tuple(_list_decision_opening_sentences(decision)),
         }
     )
 
 
-def _explain_why_labelling_stopped(course: LabellingStudyState) -> str:
+def _classify_reason_labelling_stopped(course: LabellingStudyState) -> str:
     decided = course.decided
     if not decided.done:
         return "open"
@@ -189,14 +189,14 @@ def _explain_why_labelling_stopped(course: LabellingStudyState) -> str:
     return "certain" if decided.certain else "decided"
 
 
-def _make_comparison_standing(
+def _estimate_run_comparison(
     course: LabellingStudyState, place: int, comparison: RunContrast, alpha: float
 ) -> RunComparisonEstimate:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
     draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
-    bound = compute_totals_interval(draws, place, low, high, alpha / len(population.comparisons))
+    bound = compute_anytime_total_interval(draws, place, low, high, alpha / len(population.comparisons))
     # What was drawn after the decision is set aside, also where it would tell two others apart.
     is_late = course.decided.done and int(course.decided.at[place]) > course.decided.since
     sign = 0 if is_late else int(course.decided.sign[place])
@@ -206,9 +206,9 @@ def _make_comparison_standing(
     return RunComparisonEstimate(value, low, high, a=a, b=b, sign=sign, better=winner if sign else "")
 
 
-def _forecast_more_labels(
+def _forecast_benefit_of_more_labels(
     course: LabellingStudyState, standings: Sequence[RunComparisonEstimate], alpha: float, price: float | None
-) -> tuple[MoreLabelsForecast, ...]:
+) -> tuple[ExpectedBenefitOfLabels, ...]:
     """What more labels would achieve: the chance that the whole study is decided, and the interval of the comparison
     that
     is likely the last to be."""
@@ -223,19 +223,19 @@ def _forecast_more_labels(
     rows = [
         forecast_extra_labels(
             abs(standings[place].point), standings[place].width / 2, course.used,
-            course.max_labels_needed, steps=STEPS, reach=reach, nearer=_measure_selection_bias(population)
+            course.max_labels_needed, steps=STEPS, reach=reach, nearer=_get_expected_lead_shrinkage(population)
         )
         for place in lacking
     ]  # fmt: skip
     last = min(rows, key=lambda steps: sum(step.chance for step in steps))
     chances = [math.prod(step.chance for step in steps) for steps in zip(*rows, strict=True)]
     return tuple(
-        MoreLabelsForecast(step.more, step.half, chance, _price_more_labels(step, price))
+        ExpectedBenefitOfLabels(step.more, step.half, chance, _price_more_labels(step, price))
         for step, chance in zip(last, chances, strict=True)
     )
 
 
-def _measure_selection_bias(population: ComparisonItemPopulation) -> float:
+def _get_expected_lead_shrinkage(population: ComparisonItemPopulation) -> float:
     """By how many standard errors a lead is likely less than it looks, measured on five collections."""
     # The best was picked by its lead; nobody picks a bar by how far a run is from it.
     picked = NEARER if population.bar is None else 0.0
@@ -263,7 +263,7 @@ def _phrase_decision_verdict(decision: DecisionStudyRecord) -> str:
     )
 
 
-def _phrase_decision_lede(decision: DecisionStudyRecord) -> list[str]:
+def _list_decision_opening_sentences(decision: DecisionStudyRecord) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
         "open": (
@@ -287,11 +287,11 @@ def _phrase_decision_lede(decision: DecisionStudyRecord) -> list[str]:
     return lines
 
 
-def format_difference_interval(one: RunComparisonEstimate) -> str:
+def format_signed_difference_and_interval(one: RunComparisonEstimate) -> str:
     """A difference with its interval.
 
-    >>> format_difference_interval(RunComparisonEstimate(0.031, 0.002, 0.06, a="a", b="b", sign=1, better="a"))
-    '+0.031 (+0.002 to +0.060)'
+    >>> format_signed_difference_and_interval(RunComparisonEstimate(0.031, 0.002, 0.06, a="a", b="b", sign=1,
+    better="a")) '+0.031 (+0.002 to +0.060)'
     """
     low, high = one.ends
     return f"{one.point:+.3f} ({low:+.3f} to {high:+.3f})" if np.isfinite(one.point) else "–"
@@ -312,7 +312,7 @@ class QueryAndDocumentTexts:
 
 
 @dataclass(frozen=True)
-class DecisionStudy:
+class DecisionStudySetup:
     """A population with its terms, and the texts of its passages where they are known."""
 
     population: ComparisonItemPopulation
@@ -321,11 +321,11 @@ class DecisionStudy:
 
     def replay_study_with_labels(self, labels: Labels) -> LabellingStudyState:
         """Where it stands with these labels."""
-        return replay_labelling_study(self.population, labels, self.terms)
+        return find_study_state_from_labels(self.population, labels, self.terms)
 
 
 def run_decision_study(
-    request: RunDecisionRequest, out: Path | None = None, *, max_usd: float | None = None
+    request: SequentialLabellingRequest, out: Path | None = None, *, max_usd: float | None = None
 ) -> DecisionStudyRecord:
     """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
 
@@ -337,19 +337,19 @@ def run_decision_study(
         save_decision_study(out, study)
     labels = read_passage_grades(Path(request.labels), request.grades, request.mapping)
     if request.judge is not None:
-        labels = _judge_until_decided(study, labels, request, out, max_usd)
+        labels = _collect_judge_labels_until_decided(study, labels, request, out, max_usd)
     course = study.replay_study_with_labels(labels)
-    decision = make_decision_record(course, study.terms, request.price)
+    decision = make_decision_study_record(course, study.terms, request.price)
     if out is not None:
-        write_study_progress(out, study, course, decision)
+        write_waiting_passages_and_decision(out, study, course, decision)
     return decision
 
 
-def _make_decision_study(request: RunDecisionRequest) -> DecisionStudy:
+def _make_decision_study(request: SequentialLabellingRequest) -> DecisionStudySetup:
     named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
-    known = _read_corpus_and_questions(request)
+    known = _make_text_matcher_from_corpus(request)
     runs = {name: read_run_entries(path, request.mapping, known) for name, path in named}
-    population = make_item_population_from_runs(runs, request.measure, request.bar)
+    population = make_comparison_items_of_runs(runs, request.measure, request.bar)
     guide = (
         {}
         if request.guide is None
@@ -361,36 +361,36 @@ def _make_decision_study(request: RunDecisionRequest) -> DecisionStudy:
             expected=f"such as query {population.keys[0][0]!r}, document {population.keys[0][1]!r}",
             mend="Give a judge's grades for these runs' passages."
         )  # fmt: skip
-    return DecisionStudy(
+    return DecisionStudySetup(
         population,
         DecisionSettings(request.alpha, request.seed, request.block, guide),
         _collect_study_texts(request, population, known),
     )
 
 
-def _read_corpus_and_questions(request: RunDecisionRequest) -> AnswerTextMatcher | None:
+def _make_text_matcher_from_corpus(request: SequentialLabellingRequest) -> AnswerTextMatcher | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
-    queries = _read_text_table(Path(request.queries).expanduser(), request.mapping)
+    queries = _read_texts_by_id(Path(request.queries).expanduser(), request.mapping)
     return AnswerTextMatcher(_read_corpus(request), queries)
 
 
-def _read_corpus(request: RunDecisionRequest) -> dict[str, str]:
+def _read_corpus(request: SequentialLabellingRequest) -> dict[str, str]:
     """The documents of a table, or the passages of a folder of documents."""
     path = Path(request.corpus or "").expanduser()
     if path.is_file():
-        return _read_text_table(path, request.mapping)
+        return _read_texts_by_id(path, request.mapping)
     return {
         passage.id: passage.body
-        for passage in read_passages_with_origin(
+        for passage in read_corpus_passages_with_origin(
             open_dataset(prefer_path_over_catalogue(request.corpus or ""))
         )
     }
 
 
 def _collect_study_texts(
-    request: RunDecisionRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
+    request: SequentialLabellingRequest, population: ComparisonItemPopulation, known: AnswerTextMatcher | None
 ) -> QueryAndDocumentTexts | None:
     if known is None:
         return None
@@ -410,7 +410,7 @@ def _collect_study_texts(
     )
 
 
-def _read_text_table(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
+def _read_texts_by_id(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
     source = open_table_file(path)
     columns = source.columns()
     identity = next(
@@ -433,7 +433,7 @@ def read_passage_grades(path: Path, grades: str | None, mapping: Mapping[str, st
     path = path.expanduser()
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return {}
-    entries = read_qrels(path, mapping)
+    entries = read_qrels_entries(path, mapping)
     if grades is not None:
         frame = map_judgement_grades(entries, grades).frame
         return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
@@ -454,7 +454,7 @@ def read_passage_grades(path: Path, grades: str | None, mapping: Mapping[str, st
     return labels
 
 
-def save_decision_study(out: Path, study: DecisionStudy) -> None:
+def save_decision_study(out: Path, study: DecisionStudySetup) -> None:
     """Write what a study is about. UsageError where the folder holds another one."""
     population, terms = study.population, study.terms
     facts = {
@@ -462,7 +462,9 @@ def save_decision_study(out: Path, study: DecisionStudy) -> None:
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block
     }  # fmt: skip
     head = format_value_as_json(facts, indent=1) + "\n"
-    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _list_pool_rows(study))
+    rows = "".join(
+        json.dumps(row, ensure_ascii=False) + "\n" for row in _list_decision_study_pool_rows(study)
+    )
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
         if path.exists() and path.read_text("utf-8") != text:
@@ -475,7 +477,7 @@ def save_decision_study(out: Path, study: DecisionStudy) -> None:
     write_file_atomically(out / TERMS, head)
 
 
-def _list_pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
+def _list_decision_study_pool_rows(study: DecisionStudySetup) -> Iterable[dict[str, Any]]:
     for place, (query, doc) in enumerate(study.population.keys):
         row: dict[str, Any] = {
             "query_id": query,
@@ -489,7 +491,7 @@ def _list_pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
         yield row
 
 
-def read_decision_study(path: Path) -> DecisionStudy:
+def read_decision_study(path: Path) -> DecisionStudySetup:
     """The study in a folder. DataError for one that holds none."""
     mend = "Create one: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
@@ -502,7 +504,7 @@ def read_decision_study(path: Path) -> DecisionStudy:
         asked = parse_decision_measure(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
         ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
-        population = build_population_from_ranks(
+        population = build_comparison_items_from_ranks(
             asked, tuple(head["runs"]), tuple(head["queries"]), keys, ranks, head["bar"]
         )
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
@@ -511,7 +513,7 @@ def read_decision_study(path: Path) -> DecisionStudy:
             texts = QueryAndDocumentTexts(
                 {r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows}
             )
-        return DecisionStudy(
+        return DecisionStudySetup(
             population, DecisionSettings(head["alpha"], head["seed"], head["block"], guide), texts
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -519,8 +521,8 @@ def read_decision_study(path: Path) -> DecisionStudy:
         raise DataError("the folder contains no decision study", path=path, found=said, mend=mend) from error
 
 
-def write_study_progress(
-    out: Path, study: DecisionStudy, course: LabellingStudyState, decision: DecisionStudyRecord
+def write_waiting_passages_and_decision(
+    out: Path, study: DecisionStudySetup, course: LabellingStudyState, decision: DecisionStudyRecord
 ) -> None:
     """Write what is asked next, and what is decided."""
     rows = []
@@ -547,10 +549,10 @@ def append_passage_grades(path: Path, labels: Iterable[tuple[Key, int]]) -> None
         os.fsync(file.fileno())
 
 
-def _judge_until_decided(
-    study: DecisionStudy,
+def _collect_judge_labels_until_decided(
+    study: DecisionStudySetup,
     labels: Mapping[Key, int],
-    request: RunDecisionRequest,
+    request: SequentialLabellingRequest,
     out: Path | None,
     max_usd: float | None,
 ) -> dict[Key, int]:
@@ -564,21 +566,26 @@ def _judge_until_decided(
     folder = path.parent if out is None else out
     grades = dict(labels)
 
-    def keep_label(label: tuple[Key, int]) -> None:
+    def save_passage_grade(label: tuple[Key, int]) -> None:
         append_passage_grades(path, [label])
         grades.update([label])
 
-    with closing(RunSpendingJournal(folder / "spending.jsonl", current_utc_time("milliseconds"))) as spending:
+    with closing(
+        RunSpendingJournal(folder / "spending.jsonl", format_current_utc_time("milliseconds"))
+    ) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         judge = open_judge(
-            request.judge or "", ledger=ledger, seed=request.seed, longest=_measure_longest_text_pair(study)
+            request.judge or "",
+            ledger=ledger,
+            seed=request.seed,
+            longest=_count_bytes_of_longest_text_pair(study),
         )
         while waiting := study.replay_study_with_labels(grades).waiting:
-            asyncio.run(_grade_passages(judge, study, waiting, keep_label))
+            asyncio.run(_grade_passages(judge, study, waiting, save_passage_grade))
     return grades
 
 
-def _measure_longest_text_pair(study: DecisionStudy) -> int:
+def _count_bytes_of_longest_text_pair(study: DecisionStudySetup) -> int:
     assert study.texts is not None
     longest = (
         max(map(_count_utf8_bytes, texts.values()), default=0)
@@ -592,7 +599,7 @@ def _count_utf8_bytes(text: str) -> int:
 
 
 async def _grade_passages(
-    judge: Judge, study: DecisionStudy, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
+    judge: Judge, study: DecisionStudySetup, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
 ) -> None:
     """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails.
 

@@ -4,6 +4,6 @@
 imported, Python lets its name stand for the package, whatever stood there before.
 """
 
-from embassay.registry import make_package_callable
+from embassay.registry import make_package_callable_as_function
 
-make_package_callable(__name__, "golden")
+make_package_callable_as_function(__name__, "golden")

@@ -19,7 +19,7 @@ from embassay.protocols.rag.golden.stages import (
     QueryStageOutput,
     QueryWithFolder,
     StageInputFile,
-    make_stage_input,
+    hash_stage_input_file,
     read_json_line_rows,
 )
 from embassay.protocols.rag.judges import Question
@@ -31,7 +31,7 @@ from embassay.search.bm25 import BM25Index
 from embassay.search.exact import cut_range_into_blocks
 from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.systems.cosine import scale_rows_to_unit_length
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 
 VERSION = 1
 
@@ -67,7 +67,7 @@ class QuestionRewritingStage:
             if why := self._explain_unfit_vector(rewrite, vector):
                 failed[asked.id] = why
             else:
-                done(asked, self._build_rewrite_product(asked, rewrite, vector, cut[rewrite]))
+                done(asked, self._build_rewritten_query_output(asked, rewrite, vector, cut[rewrite]))
         return failed
 
     def _collect_rewrites(self, waiting: Sequence[QueryWithFolder]) -> tuple[dict[str, str], dict[str, str]]:
@@ -78,15 +78,17 @@ class QuestionRewritingStage:
         for asked in self.work.queries:
             rewrite = self.work.questions_by_id[asked.id].rewrite
             if asked.id not in now:
-                rewrites[asked.id] = read_query_rewrite(asked)["text_rewrite"]
+                rewrites[asked.id] = read_stored_rewrite_row(asked)["text_rewrite"]
             elif rewrite is not None:
                 rewrites[asked.id] = self._normalize_rewrite(rewrite)
             else:
                 asked_for.append(asked)
-        failed = self._ask_rewrites(asked_for, rewrites)
+        failed = self._rewrite_questions_with_failures(asked_for, rewrites)
         return {asked.id: rewrites[asked.id] for asked in self.work.queries if asked.id in rewrites}, failed
 
-    def _ask_rewrites(self, asked_for: Sequence[QueryWithFolder], rewrites: dict[str, str]) -> dict[str, str]:
+    def _rewrite_questions_with_failures(
+        self, asked_for: Sequence[QueryWithFolder], rewrites: dict[str, str]
+    ) -> dict[str, str]:
         """Have these rewritten, into `found`; id -> reason for those that could not be."""
         if not asked_for:
             return {}
@@ -94,7 +96,9 @@ class QuestionRewritingStage:
         work.listener.stage(f"S1 rewrites by {work.question_rewriter.name}", len(asked_for), "questions")
 
         async def rewrite_all_questions() -> None:
-            jobs = [partial(work.question_rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
+            jobs = [
+                partial(work.question_rewriter.rewrite, Question(query.id, query.text)) for query in asked_for
+            ]
             async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
@@ -103,7 +107,7 @@ class QuestionRewritingStage:
                     rewrites[key] = self._normalize_rewrite(outcome)
 
         with work.charge_calls_to("S1", work.question_rewriter.name):
-            wait_in_remote_loop(rewrite_all_questions)
+            run_in_remote_loop_and_wait(rewrite_all_questions)
         return failed
 
     def _embed_rewrites(self, rewrites: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
@@ -124,7 +128,7 @@ class QuestionRewritingStage:
             return f"its vector has {len(vector)} dimensions, expected {dim}"
         return "" if np.isfinite(vector).all() else "its vector contains non-finite values"
 
-    def _build_rewrite_product(
+    def _build_rewritten_query_output(
         self, asked: QueryWithFolder, rewrite: str, vector: NDArray[np.float32], cut: bool
     ) -> QueryStageOutput:
         posed = self.work.questions_by_id[asked.id]
@@ -149,7 +153,7 @@ class QuestionRewritingStage:
         return unicodedata.normalize("NFC", text) if self.work.request.options.nfc else text
 
 
-def read_query_rewrite(asked: QueryWithFolder) -> dict[str, Any]:
+def read_stored_rewrite_row(asked: QueryWithFolder) -> dict[str, Any]:
     """What S1 made of a query."""
     row: dict[str, Any] = json.loads(asked.folder.rewrite_path.read_text("utf-8"))
     return row
@@ -159,7 +163,7 @@ Row = dict[str, Any]
 
 
 @dataclass
-class RetrievalStage:
+class GoldenCandidateSearchStage:
     """S2, which searches for many questions: the corpus is encoded and indexed once."""
 
     work: GoldenRunResources
@@ -181,10 +185,13 @@ class RetrievalStage:
         }
 
     def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
-        return (make_stage_input(asked.folder.rewrite_path, self.work.run), *self.work.read.files["corpus"])
+        return (
+            hash_stage_input_file(asked.folder.rewrite_path, self.work.run),
+            *self.work.read.files["corpus"],
+        )
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
-        rewrites = [read_query_rewrite(asked) for asked in waiting]
+        rewrites = [read_stored_rewrite_row(asked) for asked in waiting]
         asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
         check_memory_fits(
             estimate_search_memory(
@@ -227,7 +234,7 @@ class RetrievalStage:
                 places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
                 rankings.append(type(ranked)(places, ranked.scores))
         self._warn_of_unencoded_passages()
-        self.work.warnings += self.work.encoder.describe_similarity_mismatch()
+        self.work.warnings += self.work.encoder.list_noncosine_encoder_warnings()
         best = merge(rankings, [part.start for part in shards], depth)
         return [
             [
@@ -310,7 +317,7 @@ class FusionStage:
         paths += (
             [asked.folder.passages_from_runs_path] if asked.folder.passages_from_runs_path.exists() else []
         )
-        return tuple(make_stage_input(path, self.work.run) for path in paths)
+        return tuple(hash_stage_input_file(path, self.work.run) for path in paths)
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         depth, failed = self.work.request.options.depth, dict[str, str]()
@@ -321,7 +328,7 @@ class FusionStage:
             )
             fused = fuse_dense_and_sparse(dense, sparse, self.work.request.options.rrf_c)
             added = list(self._list_passages_added_by_runs(asked, fused))
-            rows = self._add_token_counts_to_rows([*fused, *added])
+            rows = self._add_pair_token_counts_to_rows([*fused, *added])
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
@@ -349,7 +356,7 @@ class FusionStage:
         if not asked.folder.passages_from_runs_path.exists():
             return
         ids = {row["doc_id"] for row in rows}
-        rewrite = read_query_rewrite(asked)
+        rewrite = read_stored_rewrite_row(asked)
         for row in read_json_line_rows(asked.folder.passages_from_runs_path):
             if row["doc_id"] in ids or (place := self.work.place_by_passage_id.get(row["doc_id"])) is None:
                 continue
@@ -361,7 +368,7 @@ class FusionStage:
                 **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids)
             }  # fmt: skip
 
-    def _add_token_counts_to_rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _add_pair_token_counts_to_rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the tokens of question and passage together: `T_cand` of spec rag 3.1."""
         if not rows:
             return []

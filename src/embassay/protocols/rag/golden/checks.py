@@ -22,7 +22,7 @@ from embassay.protocols.kernel.quantities import (
     JudgeAssistedMean,
     JudgeBias,
     estimate_judge_assisted_mean,
-    measure_judge_biases,
+    measure_judge_bias_by_score,
 )
 from embassay.protocols.rag.golden.conclusions import QueryProgress
 from embassay.protocols.rag.golden.corpus import GoldenRunResources
@@ -56,7 +56,7 @@ from embassay.runs.folder import (
 )
 from embassay.stats import Estimate, bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 
 AGAIN, ORDER_AGAIN = 1, 1_000
 """The draws of the second judgement; a ranking may have used the first thousand for orders itself."""
@@ -69,7 +69,7 @@ Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class ShownPassageOrder:
+class JudgedPassageOrder:
     """A list that was ordered once: the passages as they were shown, and their positions best first."""
 
     question: Question
@@ -113,7 +113,7 @@ def sample_keys_across_questions(keys: Sequence[Key], n: int, seed: int) -> list
 async def repeat_judge_calls(
     judge: Judge,
     graded: Sequence[Pair],
-    ordered: Sequence[ShownPassageOrder],
+    ordered: Sequence[JudgedPassageOrder],
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
@@ -132,7 +132,7 @@ async def repeat_judge_calls(
 
 def compare_judgements_with_repeat(
     first: Mapping[Key, int],
-    ordered: Sequence[ShownPassageOrder],
+    ordered: Sequence[JudgedPassageOrder],
     second: RepeatedJudgements,
     *,
     seed: int = 1337,
@@ -157,7 +157,7 @@ def compare_judgements_with_repeat(
         queries=len({key[0] for key in keys} | {order.question.id for order, _ in pairs}),
         table=tuple(tuple(map(int, row)) for row in np.sum(tables, axis=0)) if keys else (),
         calls=len(pairs),
-        discordant=estimate_pair_discordance(pairs, seed=seed) if pairs else None,
+        discordant=estimate_share_of_swapped_pairs(pairs, seed=seed) if pairs else None,
         failed=second.failed,
         exact=agreement.get("exact"),
         within_one=agreement.get("within_one"),
@@ -189,13 +189,13 @@ def estimate_grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> 
     }
 
 
-def estimate_pair_discordance(
-    pairs: Sequence[tuple[ShownPassageOrder, tuple[int, ...]]], *, seed: int = 1337
+def estimate_share_of_swapped_pairs(
+    pairs: Sequence[tuple[JudgedPassageOrder, tuple[int, ...]]], *, seed: int = 1337
 ) -> Estimate:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for order, second in pairs:
-        by_query.setdefault(order.question.id, []).append(count_swapped_pairs(order.order, second))
+        by_query.setdefault(order.question.id, []).append(count_swapped_and_all_pairs(order.order, second))
     rows = [np.sum(swaps, axis=0) for swaps in by_query.values()]
     if len(rows) == 1:
         rows = [np.array(pair) for pair in next(iter(by_query.values()))]
@@ -204,10 +204,10 @@ def estimate_pair_discordance(
     return _estimate_with_interval(_divide_first_by_second_column, counts.sum(axis=0), replicates, len(pairs))
 
 
-def count_swapped_pairs(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
+def count_swapped_and_all_pairs(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
     """Pairs that two orders of the same things put the other way, and all pairs.
 
-    >>> count_swapped_pairs((0, 1, 2), (1, 0, 2))
+    >>> count_swapped_and_all_pairs((0, 1, 2), (1, 0, 2))
     (1, 3)
     """
     place = {item: at for at, item in enumerate(other)}
@@ -243,7 +243,7 @@ def _make_share_within_distance(distance: int) -> Statistic:
     return lambda counts: np.asarray(1 - counts @ apart / counts.sum(axis=-1))
 
 
-def _measure_grade_shift(counts: Floats) -> Floats:
+def _compute_mean_grade_shift_from_table(counts: Floats) -> Floats:
     grades = np.arange(len(GRADES), dtype=np.float64)
     return np.asarray(counts @ (grades - grades[:, None]).ravel() / counts.sum(axis=-1))
 
@@ -256,7 +256,7 @@ _OF_GRADES: Mapping[str, Statistic] = {
     "exact": _make_share_within_distance(0),
     "within_one": _make_share_within_distance(1),
     "kappa": lambda counts: compute_weighted_kappa(_reshape_to_grade_table(counts)),
-    "shift": _measure_grade_shift,
+    "shift": _compute_mean_grade_shift_from_table,
 }
 
 
@@ -282,7 +282,7 @@ PER_ORDER = 5
 """One listwise call is repeated for so many grades."""
 
 
-def judge_sample_again(
+def measure_repeatability_on_sample(
     work: GoldenRunResources, queries: Sequence[QueryProgress], items: int
 ) -> JudgeRepeatability:
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
@@ -298,7 +298,7 @@ def judge_sample_again(
     }
     chosen = set(sample_keys_across_questions(list(first), items, work.request.seed))
     pairs = [
-        (_make_judge_question(work, query), Passage(row["doc_id"], row["text"]))
+        (_make_question_shown_to_judge(work, query), Passage(row["doc_id"], row["text"]))
         for key, query in done.items()
         for row in query.rows
         if (key, row["doc_id"]) in chosen
@@ -306,7 +306,7 @@ def judge_sample_again(
     orders = _sample_ordered_lists(work, done, max(1, items // PER_ORDER))
     work.listener.stage(f"judged again by {work.judge.name}", len(pairs) + len(orders), "items")
     with work.charge_calls_to("repeat", work.judge.name):
-        second = wait_in_remote_loop(
+        second = run_in_remote_loop_and_wait(
             lambda: repeat_judge_calls(work.judge, pairs, orders, progress=work.listener.advanced_by)
         )
     return compare_judgements_with_repeat(
@@ -316,7 +316,7 @@ def judge_sample_again(
 
 def _sample_ordered_lists(
     work: GoldenRunResources, done: dict[str, QueryProgress], n: int
-) -> list[ShownPassageOrder]:
+) -> list[JudgedPassageOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
@@ -326,11 +326,11 @@ def _sample_ordered_lists(
         call = query.calls[int(number)]
         shown = tuple(Passage(doc, texts[doc]) for doc in call["shown"])
         order = tuple(call["shown"].index(doc) for doc in call["order"])
-        orders.append(ShownPassageOrder(_make_judge_question(work, query), shown, order))
+        orders.append(JudgedPassageOrder(_make_question_shown_to_judge(work, query), shown, order))
     return orders
 
 
-def _make_judge_question(work: GoldenRunResources, query: QueryProgress) -> Question:
+def _make_question_shown_to_judge(work: GoldenRunResources, query: QueryProgress) -> Question:
     original = work.request.options.judge_question == "original"
     return Question(query.state.id, query.state.text if original else query.rewrite)
 
@@ -371,10 +371,10 @@ def score_human_check(
     """How far a person and the judge agree on the questions that the file is about."""
     edits = {(edit.query_id, edit.doc_id): edit for edit in edited}
     checked = [final for final in lists if any((final.query_id, p.doc_id) in edits for p in final.passages)]
-    pairs = {final.query_id: _pair_passages_with_edits(final, edits) for final in checked}
-    orders = {query: _compare_order_with_judge(listed) for query, listed in pairs.items()}
+    pairs = {final.query_id: _pair_passages_with_human_judgements(final, edits) for final in checked}
+    orders = {query: _compare_person_order_with_judge(listed) for query, listed in pairs.items()}
     every = [pair for listed in pairs.values() for pair in listed]
-    corrected, off = _estimate_human_grade_shares(lists, edits)
+    corrected, off = _estimate_grade_shares_as_by_person(lists, edits)
     tables = [count_grade_transitions(_list_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = estimate_grade_agreement(filled, seed=seed) if len(filled) else {}
@@ -386,10 +386,10 @@ def score_human_check(
         items=len(every),
         placed=sum(e.place is not None for _, e in every),
         graded=sum(e.grade is not None for _, e in every),
-        moved=_count_moved_passages(pairs.values()),
+        moved=_count_passages_out_of_order(pairs.values()),
         changed=sum(judge != person for judge, person in _list_grade_pairs(every)),
         tau=_average_kendall_tau(orders, seed),
-        swapped=_measure_swapped_share(orders, seed),
+        swapped=_estimate_share_of_swapped_order_pairs(orders, seed),
         exact=agreement.get("exact", none),
         within_one=agreement.get("within_one", none),
         kappa=agreement.get("kappa", none),
@@ -402,7 +402,7 @@ def score_human_check(
     )
 
 
-def _estimate_human_grade_shares(
+def _estimate_grade_shares_as_by_person(
     lists: Sequence[QuestionFinalList], edits: Mapping[tuple[str, str], PersonPassageJudgement]
 ) -> tuple[tuple[JudgeAssistedMean, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
@@ -442,7 +442,7 @@ def _estimate_human_grade_shares(
     )
     both = ~refused[checked]
     seen = [rank for rank, is_known in zip(ranks, both, strict=True) if is_known]
-    return shares, measure_judge_biases(person[both], judge[checked][both], seen)
+    return shares, measure_judge_bias_by_score(person[both], judge[checked][both], seen)
 
 
 def _format_place_band(place: int) -> str:
@@ -452,7 +452,7 @@ def _format_place_band(place: int) -> str:
 Pairs = Sequence[tuple[FinalListPassage, PersonPassageJudgement]]
 
 
-def _pair_passages_with_edits(
+def _pair_passages_with_human_judgements(
     final: QuestionFinalList, edits: Mapping[tuple[str, str], PersonPassageJudgement]
 ) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
@@ -464,7 +464,7 @@ def _list_grade_pairs(pairs: Pairs) -> list[tuple[int, int]]:
     return [(p.grade, e.grade) for p, e in pairs if p.grade is not None and e.grade is not None]
 
 
-def _compare_order_with_judge(pairs: Pairs) -> _PersonJudgeOrderAgreement:
+def _compare_person_order_with_judge(pairs: Pairs) -> _PersonJudgeOrderAgreement:
     placed = [(listed.place, edited.place) for listed, edited in pairs if edited.place is not None]
     # Passages that the person put at the same place have no order to be wrong about.
     apart = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
@@ -473,7 +473,7 @@ def _compare_order_with_judge(pairs: Pairs) -> _PersonJudgeOrderAgreement:
     return _PersonJudgeOrderAgreement(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
 
 
-def _count_moved_passages(questions: Iterable[Pairs]) -> int:
+def _count_passages_out_of_order(questions: Iterable[Pairs]) -> int:
     """The fewest passages that have to change places to get from the judge's order to the person's: those outside the
     longest part of it that does not fall."""
     moved = 0
@@ -495,7 +495,9 @@ def _average_kendall_tau(orders: Mapping[str, _PersonJudgeOrderAgreement], seed:
     return bootstrap_ci(values, rng=make_seeded_generator(seed, "human check", "tau"))
 
 
-def _measure_swapped_share(orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int) -> Estimate:
+def _estimate_share_of_swapped_order_pairs(
+    orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int
+) -> Estimate:
     counts = np.array(
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
@@ -513,7 +515,7 @@ FOLDER = "human"
 """Of what people have said, in the folder of a run."""
 
 
-def sample_lists_for_human_check(
+def write_sampled_lists_for_human_check(
     run: Path, out: Path, sampling: HumanCheckSampling | None = None
 ) -> list[QuestionFinalList]:
     """Draw questions of a golden run and write their final lists to a file for a person; the lists that went in.
@@ -550,7 +552,7 @@ def score_edited_check_file(run: Path, file: Path, *, seed: int = 1337) -> Human
     return check
 
 
-def read_human_checks(run: Path) -> tuple[HumanCheckOfJudge, ...]:
+def read_human_checks_of_current_lists(run: Path) -> tuple[HumanCheckOfJudge, ...]:
     """What people have said of the run's final lists, by name of their files; of lists that have changed since, no
     more."""
     files = sorted((run / FOLDER).glob("*.json"))
@@ -573,7 +575,7 @@ def read_human_checks(run: Path) -> tuple[HumanCheckOfJudge, ...]:
 
 def count_checked_questions(run: Path) -> int:
     """How many questions people have checked."""
-    wanted = {check.lists for check in read_human_checks(run)}
+    wanted = {check.lists for check in read_human_checks_of_current_lists(run)}
     names: set[str] = set()
     for path in (run / FOLDER).glob("*.json"):
         plain = parse_bounded_json(read_bounded_file(path).decode("utf-8"))
@@ -588,7 +590,9 @@ def _write_human_checks_to_record(run: Path) -> None:
     if path.exists():
         golden = read_golden_record(path)
         labels = {**golden.labels, "n_human_validated": count_checked_questions(run)}
-        write_golden_record(path, replace(golden, human=read_human_checks(run), labels=labels))
+        write_golden_record(
+            path, replace(golden, human=read_human_checks_of_current_lists(run), labels=labels)
+        )
 
 
 def _fingerprint_final_lists(lists: Sequence[QuestionFinalList]) -> str:

@@ -21,19 +21,19 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
 )
 from embassay.protocols.rag.golden import summary
-from embassay.protocols.rag.golden.candidates import read_query_rewrite
+from embassay.protocols.rag.golden.candidates import read_stored_rewrite_row
 from embassay.protocols.rag.golden.corpus import GoldenRunResources
 from embassay.protocols.rag.golden.grades import count_grades_of_pool, summarise_label_counts
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import (
     STAGES,
-    QueryStageStatus,
+    QueryStatusWithLastStage,
     QueryWithFolder,
     States,
     read_json_line_rows,
 )
 from embassay.protocols.rag.golden.summary import GoldenRunRecord
-from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
+from embassay.protocols.rag.golden.trust import describe_passages_addressing_judge
 from embassay.protocols.rag.judges import build_judge_record
 from embassay.protocols.rag.ranking import JudgeOrderAnswer, PoolPassage
 from embassay.protocols.rag.ranking.reliability import (
@@ -41,7 +41,7 @@ from embassay.protocols.rag.ranking.reliability import (
     count_contradictions_and_circles,
     estimate_judge_noise,
     estimate_place_gains,
-    list_judge_notes,
+    list_notes_on_judge_position_bias,
 )
 from embassay.records import ResultRow
 from embassay.stats import Estimate
@@ -54,7 +54,7 @@ class QueryProgress:
     """A query as far as it has come: `rows` are its graded passages (S4) with what S6 says of those it ordered, `calls`
     the answers that S6 is made from, `tokens` of all its candidates (S3)."""
 
-    state: QueryStageStatus
+    state: QueryStatusWithLastStage
     rewrite: str = ""
     rows: Sequence[Row] = ()
     kept: int = 0
@@ -76,16 +76,16 @@ class QueryProgress:
         return [row["grade"] for row in self.rows if row["grade"] is not None]
 
     @property
-    def ordered_passages(self) -> list[Row]:
+    def list_passages_by_final_rank(self) -> list[Row]:
         """The passages that S6 ordered, best first."""
         return sorted(
             (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
         )
 
-    def convert_to_query_answers(self) -> QueryOrderAnswers:
+    def make_query_order_answers(self) -> QueryOrderAnswers:
         """Candidates and answers as the reports of rankings take them."""
 
-        rows = sorted(self.ordered_passages, key=lambda row: int(row["rank_rrf"]))
+        rows = sorted(self.list_passages_by_final_rank, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
         candidates = tuple(PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
         calls = tuple(
@@ -102,7 +102,7 @@ def gather_query_progress(states: States, options: GoldenOptions) -> list[QueryP
     return [_gather_one_query_progress(state, options) for state in states]
 
 
-def _gather_one_query_progress(state: QueryStageStatus, options: GoldenOptions) -> QueryProgress:
+def _gather_one_query_progress(state: QueryStatusWithLastStage, options: GoldenOptions) -> QueryProgress:
     folder, through = state.folder, state.is_stage_done
     rewrite = read_query_rewrite_text(state) if through("S1") else ""
     if not through("S4"):
@@ -115,7 +115,7 @@ def _gather_one_query_progress(state: QueryStageStatus, options: GoldenOptions) 
     order = {row["doc_id"]: row for row in read_json_line_rows(folder.order)}
     rows = [{**row, **order.get(row["doc_id"], {})} for row in scored]
     checkpoint = json.loads(folder.ranking_checkpoint_path.read_text("utf-8"))
-    pruned = read_json_line_rows(folder.pruned_list_path(options.minimum))
+    pruned = read_json_line_rows(folder.get_path_of_best_grade_buckets(options.minimum))
     return QueryProgress(
         state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0,
         list(_read_logged_judge_calls(state)),
@@ -123,13 +123,13 @@ def _gather_one_query_progress(state: QueryStageStatus, options: GoldenOptions) 
     )  # fmt: skip
 
 
-def read_query_rewrite_text(state: QueryStageStatus) -> str:
+def read_query_rewrite_text(state: QueryStatusWithLastStage) -> str:
     """The rewriting of a query."""
 
-    return str(read_query_rewrite(QueryWithFolder(state.id, state.text, state.folder))["text_rewrite"])
+    return str(read_stored_rewrite_row(QueryWithFolder(state.id, state.text, state.folder))["text_rewrite"])
 
 
-def _read_logged_judge_calls(state: QueryStageStatus) -> Iterator[Row]:
+def _read_logged_judge_calls(state: QueryStatusWithLastStage) -> Iterator[Row]:
     """The answers in the log; its first line says what they belong to."""
     return (row for row in read_json_line_rows(state.folder.calls)[1:] if "order" in row)
 
@@ -174,7 +174,7 @@ def summarise_golden_settings(work: GoldenRunResources, profile: str) -> summary
     )  # fmt: skip
 
 
-def summarise_stages(
+def summarise_golden_stages(
     told: Mapping[str, Mapping[str, Any]], queries: Sequence[QueryProgress]
 ) -> tuple[summary.GoldenStageSummary, ...]:
     """How each stage went, with sums of what it counted."""
@@ -196,7 +196,7 @@ def summarise_stages(
     return tuple(stages)
 
 
-def summarise_query_for_record(one: QueryProgress) -> summary.GoldenQuerySummary:
+def make_golden_query_summary(one: QueryProgress) -> summary.GoldenQuerySummary:
     """A query in the record."""
     state = one.state
     return summary.GoldenQuerySummary(
@@ -232,13 +232,13 @@ def summarise_candidate_tokens(
     )
 
 
-def summarise_labels(queries: Sequence[QueryProgress], validated: int) -> dict[str, float | None]:
+def summarise_golden_set_labels(queries: Sequence[QueryProgress], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
     done = [count_grades_of_pool(query.state.id, query.grades) for query in queries if query.is_in_golden_set]
     return summarise_label_counts(done, validated=validated)
 
 
-def summarise_judge(
+def summarise_judge_calls_and_cost(
     work: GoldenRunResources, queries: Sequence[QueryProgress], told: Mapping[str, Mapping[str, Any]]
 ) -> summary.JudgeFacts:
     """Who judged, how many attempts it took, and what it cost."""
@@ -256,8 +256,8 @@ def summarise_judge(
         top_p=facts["top_p"],
         prompts=facts.get("prompts", {}),
         answers=(
-            _count_judge_calls("grade", grades, failed["S4"]),
-            _count_judge_calls("order", orders, failed["S6"]),
+            _count_judge_attempts_and_faults("grade", grades, failed["S4"]),
+            _count_judge_attempts_and_faults("order", orders, failed["S6"]),
         ),
         asked=counts.asked if counts else None,
         cached=counts.cached if counts else None,
@@ -269,7 +269,9 @@ def summarise_judge(
     )
 
 
-def _count_judge_calls(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.JudgeCallCounts:
+def _count_judge_attempts_and_faults(
+    kind: str, rows: Sequence[Mapping[str, Any]], failed: int
+) -> summary.JudgeCallCounts:
     attempts = Counter(row["attempts"] for row in rows)
     faults = Counter(text.partition(":")[0] for row in rows for text in row["rejected"])
     most = max(attempts, default=0)
@@ -278,17 +280,17 @@ def _count_judge_calls(kind: str, rows: Sequence[Mapping[str, Any]], failed: int
     )
 
 
-def summarise_pool_ranking(
+def summarise_pool_orders_and_judge(
     engine: str, queries: Sequence[QueryProgress], seed: int
-) -> summary.PoolRankingFacts:
+) -> summary.RankingEngineRunSummary:
     """How the pools were ordered, and what the answers say of the judge."""
 
     done = [query for query in queries if query.is_in_golden_set]
     calls = sum(len(query.calls) for query in done)
     names = sorted({name for query in done for name in query.claims})
     claims = {name: mean(query.claims[name] for query in done if name in query.claims) for name in names}
-    judged = [query.convert_to_query_answers() for query in done]
-    return summary.PoolRankingFacts(
+    judged = [query.make_query_order_answers() for query in done]
+    return summary.RankingEngineRunSummary(
         engine=engine,
         calls=calls,
         calls_per_query=calls / len(done) if done else None,
@@ -297,7 +299,7 @@ def summarise_pool_ranking(
         doubts=dict(Counter(doubt for query in done for doubt in query.doubts).most_common()),
         contradictions=_estimate_contradictions(judged, seed) if calls else None,
         place_bias=_estimate_position_bias(judged, seed) if calls else (),
-        notes=list_judge_notes(judged, seed=seed),
+        notes=list_notes_on_judge_position_bias(judged, seed=seed),
     )
 
 
@@ -325,8 +327,8 @@ def list_golden_notes(work: GoldenRunResources, queries: Sequence[QueryProgress]
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
     notes += work.warnings
-    notes += _note_ungraded_passages(queries)
-    notes += note_passages_addressing_judge(queries)
+    notes += _describe_ungraded_passages(queries)
+    notes += describe_passages_addressing_judge(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
@@ -354,7 +356,7 @@ def make_golden_set_claims(statuses: Sequence[str], labels: Mapping[str, float |
     return claims
 
 
-def _note_ungraded_passages(queries: Sequence[QueryProgress]) -> Iterator[str]:
+def _describe_ungraded_passages(queries: Sequence[QueryProgress]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
     pools = [query.rows for query in queries if query.is_in_golden_set]
     missing = [sum(row["grade"] is None for row in rows) for rows in pools]
@@ -436,12 +438,12 @@ def build_golden_tables(golden: GoldenRunRecord) -> list[ColumnTable]:
     tables = [
         _make_label_summary_table(golden.labels),
         _make_stages_table(golden),
-        _make_queries_table(golden),
+        _make_golden_questions_table(golden),
     ]
     if golden.tokens is not None:
         tables.append(_make_candidate_tokens_table(golden))
     if golden.repeated is not None and golden.repeated.table:
-        tables.append(_build_judge_repeats_table(golden.repeated.table))
+        tables.append(_build_judge_regrading_table(golden.repeated.table))
     return tables
 
 
@@ -464,7 +466,7 @@ def _make_stages_table(golden: GoldenRunRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _make_queries_table(golden: GoldenRunRecord) -> ColumnTable:
+def _make_golden_questions_table(golden: GoldenRunRecord) -> ColumnTable:
     return ColumnTable.of(
         "queries", "Questions", golden.queries, text("query_id"), text("status"), whole_number_column("pool"),
         *map(_make_grade_count_field, (5, 4, 3, 2, 1)), whole_number_column("kept"),
@@ -488,7 +490,7 @@ def _make_candidate_tokens_table(golden: GoldenRunRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _build_judge_repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
+def _build_judge_regrading_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
     columns = (
         Column("first grade", decimals=0),
         *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),

@@ -25,7 +25,7 @@ from embassay.data.rows import (
     read_text_list_cell,
 )
 from embassay.data.sources import prefer_path_over_catalogue
-from embassay.data.tables import FORMATS, open_one_of_tables
+from embassay.data.tables import FORMATS, open_table_ignoring_unused_options
 from embassay.data.views import FilteredRowsView, RenamedColumnsView, SmallestHashSample, TitlePrependedView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import inputs as opening
@@ -33,8 +33,8 @@ from embassay.protocols.kernel.forecast import count_vector_dimensions, sum_memo
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.stages import (
-    QueryFolder,
     QueryWithFolder,
+    SingleQueryFolder,
     StageInputFile,
     make_query_folder_names,
 )
@@ -128,13 +128,16 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
     questions = intake.read(
         tables.queries,
         tables.queries.columns(),
-        lambda row, key: _read_question(row, key, intake),
+        lambda row, key: _read_golden_question_row(row, key, intake),
         SmallestHashSample(request.limit, request.seed),
     )
     intake.note_odd_texts(
         (document.id for _, document in documents), (document.text for _, document in documents)
     )
-    files = {"corpus": _list_source_files(tables.corpus), "queries": _list_source_files(tables.queries)}
+    files = {
+        "corpus": _list_source_origins_with_digests(tables.corpus),
+        "queries": _list_source_origins_with_digests(tables.queries),
+    }
     hashes = [file.sha256 for part in files.values() for file in part]
     return CorpusWithQuestions(
         tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
@@ -160,9 +163,9 @@ def _open_corpus_and_queries(request: GoldenRequest) -> _CorpusAndQueries:
         )
     if request.corpus and is_document_corpus(request.corpus):
         return _open_folder_and_questions(request)
-    corpus = _require_existing_path(request.corpus)
+    corpus = _require_existing_file(request.corpus)
     return _open_corpus_and_query_files(
-        corpus, _require_existing_path(request.queries), corpus.name.partition(".")[0], request
+        corpus, _require_existing_file(request.queries), corpus.name.partition(".")[0], request
     )
 
 
@@ -171,7 +174,7 @@ def is_document_corpus(corpus: str) -> bool:
     return Path(corpus.partition("?")[0]).expanduser().is_dir()
 
 
-def open_document_passages(corpus: str, options: GoldenOptions) -> tuple[RowSource, Dataset]:
+def open_document_passages_and_dataset(corpus: str, options: GoldenOptions) -> tuple[RowSource, Dataset]:
     """The passages of a folder of documents, and the dataset that they are; with `options.chunk` the whole documents,
     for the chunks of a golden set."""
     dataset = open_dataset(prefer_path_over_catalogue(corpus))
@@ -187,9 +190,9 @@ def open_document_passages(corpus: str, options: GoldenOptions) -> tuple[RowSour
 
 def _open_folder_and_questions(request: GoldenRequest) -> _CorpusAndQueries:
     """A folder of documents, and a file of questions."""
-    corpus, dataset = open_document_passages(request.corpus, request.options)
+    corpus, dataset = open_document_passages_and_dataset(request.corpus, request.options)
     queries = _open_corpus_and_query_files(
-        None, _require_existing_path(request.queries), dataset.name, request
+        None, _require_existing_file(request.queries), dataset.name, request
     ).queries
     return _CorpusAndQueries(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
@@ -217,8 +220,8 @@ def _open_corpus_and_query_files(
     """Both tables; without a corpus, the questions in its place too."""
     reading, columns = split_reading_from_mapping(request.mapping)
     raw = {
-        "corpus": open_one_of_tables(corpus or queries, reading),
-        "queries": open_one_of_tables(queries, reading),
+        "corpus": open_table_ignoring_unused_options(corpus or queries, reading),
+        "queries": open_table_ignoring_unused_options(queries, reading),
     }
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
@@ -247,7 +250,7 @@ def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
     return _CorpusAndQueries(corpus, queries, dataset.name, dataset.declared_lang, dataset.notes)
 
 
-def _require_existing_path(name: str) -> Path:
+def _require_existing_file(name: str) -> Path:
     path = Path(name).expanduser()
     if not path.is_file():
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
@@ -276,7 +279,7 @@ def _read_corpus_document(row: SourceRow, key: str, intake: SkipRecordingReader)
     return CorpusDocument(key, _read_title(row), text, metadata)
 
 
-def _read_question(row: SourceRow, key: str, intake: SkipRecordingReader) -> GoldenQuestion | None:
+def _read_golden_question_row(row: SourceRow, key: str, intake: SkipRecordingReader) -> GoldenQuestion | None:
     text = read_text_cell(row, "text")
     if text is None:
         intake.tally.count_skipped_item("questions without text", key)
@@ -305,7 +308,7 @@ def _is_storable_metadata(value: Any) -> bool:
         return False
 
 
-def _list_source_files(source: RowSource) -> tuple[StageInputFile, ...]:
+def _list_source_origins_with_digests(source: RowSource) -> tuple[StageInputFile, ...]:
     return tuple(
         StageInputFile(origin.origin_address, origin.compute_content_digest().hex())
         for origin in source.list_origins()
@@ -373,17 +376,19 @@ def _cut_chunks(
 def _make_breadcrumb(document: CorpusDocument) -> Any:
     """Paper > section > subsection > title, authors, date, from the columns of that name."""
 
-    def join_fields(*names: str) -> str:
+    def find_first_filled_field(*names: str) -> str:
         values = (document.metadata.get(name) for name in names)
         return next((text for value in values if (text := _join_metadata_value(value))), "")
 
-    sections = tuple(filter(None, (join_fields("section"), join_fields("subsection"))))
+    sections = tuple(
+        filter(None, (find_first_filled_field("section"), find_first_filled_field("subsection")))
+    )
     return Breadcrumb(
-        join_fields("paper"),
+        find_first_filled_field("paper"),
         sections,
         document.title,
-        join_fields("authors", "author"),
-        join_fields("date", "year", "published"),
+        find_first_filled_field("authors", "author"),
+        find_first_filled_field("date", "year", "published"),
     )
 
 
@@ -461,7 +466,7 @@ class GoldenRunResources:
         """The questions with their folders, in the order of the file."""
         names = make_query_folder_names([question.id for question in self.read.questions])
         return tuple(
-            QueryWithFolder(question.id, question.text, QueryFolder(self.run, names[question.id]))
+            QueryWithFolder(question.id, question.text, SingleQueryFolder(self.run, names[question.id]))
             for question in self.read.questions
         )
 
@@ -522,7 +527,7 @@ class CachedGoldenEncoder:
 
     def __init__(self, request: GoldenRequest, ledger: Ledger, advance: Callable[[int], None]) -> None:
         SYSTEMS.parse_spec(request.encoder)
-        system = opening.CachedSystem(
+        system = opening.SystemWithCachedVectors(
             request.encoder, tokenizer=open_tokenizer("words"), seed=request.seed, cache=None,
             advance=advance, ledger=ledger
         )  # fmt: skip
@@ -536,10 +541,10 @@ class CachedGoldenEncoder:
         self.identity: str = self.system.identity
         self._opened, self._cached = system, system.encoders[0]
 
-    def describe_similarity_mismatch(self) -> tuple[str, ...]:
+    def list_noncosine_encoder_warnings(self) -> tuple[str, ...]:
         """What is to be said of a model that was made for another similarity than the cosine of the protocol; once its
         vectors are there."""
-        return self._opened.describe_own_similarities()
+        return self._opened.describe_models_forced_to_cosine()
 
     @property
     def failures(self) -> dict[str, str]:

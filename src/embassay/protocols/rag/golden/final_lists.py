@@ -27,7 +27,7 @@ from embassay.data.rows import SourceRow, escape_spreadsheet_formula, make_missi
 from embassay.data.tables import find_known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.rag.golden.stages import QueryFolder, read_json_line_rows
+from embassay.protocols.rag.golden.stages import SingleQueryFolder, read_json_line_rows
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import RunFolder, digest_json, format_value_as_json, write_file_atomically
 
@@ -70,7 +70,7 @@ class PersonPassageJudgement:
     remark: str
 
 
-def make_passage_key(query_id: str, doc_id: str) -> str:
+def make_opaque_check_item_id(query_id: str, doc_id: str) -> str:
     """The name of a passage in the file: it says nothing of its place, and no spreadsheet takes it for a number."""
     return f"i{digest_json([query_id, doc_id])[:10]}"
 
@@ -92,10 +92,10 @@ def write_human_check_file(
     rows: list[Iterable[Any]] = [columns]
     for final in lists:
         for passage in _shuffle_final_list(final, seed) if blind else final.passages:
-            row = _make_check_row(final, passage, excerpt, blind)
+            row = _make_passage_check_sheet_row(final, passage, excerpt, blind)
             rows.append([row[column] for column in columns])
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_file_atomically(path, format_csv_sheet(rows, _detect_delimiter(path)).encode("utf-8-sig"))
+    write_file_atomically(path, format_csv_sheet(rows, _choose_delimiter_by_suffix(path)).encode("utf-8-sig"))
 
 
 def read_human_check_file(
@@ -107,9 +107,11 @@ def read_human_check_file(
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
     items = {
-        make_passage_key(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages
+        make_opaque_check_item_id(final.query_id, p.doc_id): (final, p)
+        for final in lists
+        for p in final.passages
     }
-    source = _open_check_table(path)
+    source = _open_human_check_table(path)
     for column in NEEDED:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
@@ -120,10 +122,15 @@ def read_human_check_file(
             continue
         item = _read_stripped_cell(row, "item")
         if item not in items:
-            raise _make_check_row_error(row, "the passage is not in any final list", "an item from the original file",
-                         item, "Restore the `item` column and use the run that made the file.")  # fmt: skip
+            raise _make_final_list_check_error(
+                row,
+                "the passage is not in any final list",
+                "an item from the original file",
+                item,
+                "Restore the `item` column and use the run that made the file.",
+            )
         if item in edits:
-            raise _make_check_row_error(
+            raise _make_final_list_check_error(
                 row, "the passage appears twice", f"each item once; this item is already on line {lines[item]}", item,
                 "Delete one of the two rows."
             )  # fmt: skip
@@ -131,7 +138,7 @@ def read_human_check_file(
         edits[item] = PersonPassageJudgement(
             whose.query_id,
             passage.doc_id,
-            _parse_edited_place(row),
+            _read_edited_rank(row),
             _parse_edited_grade(row),
             _read_stripped_cell(row, "remark"),
         )
@@ -152,7 +159,7 @@ def _require_complete_questions(
 ) -> None:
     """DataError if a question has rows, but not all of them."""
     for final in lists:
-        wanted = [make_passage_key(final.query_id, passage.doc_id) for passage in final.passages]
+        wanted = [make_opaque_check_item_id(final.query_id, passage.doc_id) for passage in final.passages]
         present = [item for item in wanted if item in edits]
         if present and len(present) < len(wanted):
             missing = next(item for item in wanted if item not in edits)
@@ -175,13 +182,13 @@ def _shuffle_final_list(final: QuestionFinalList, seed: int) -> Iterator[FinalLi
         yield final.passages[place]
 
 
-def _make_check_row(
+def _make_passage_check_sheet_row(
     final: QuestionFinalList, passage: FinalListPassage, excerpt: int, blind: bool
 ) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
-        "item": make_passage_key(final.query_id, passage.doc_id),
+        "item": make_opaque_check_item_id(final.query_id, passage.doc_id),
         "query_id": escape_spreadsheet_formula(final.query_id),
         "question": escape_spreadsheet_formula(_shorten_to_one_line(final.question, excerpt)),
         "place": filled[0],
@@ -203,15 +210,15 @@ def _shorten_to_one_line(text: str, most: int) -> str:
     return (head.rpartition(" ")[0] or head) + "…"
 
 
-def _detect_delimiter(path: Path) -> str:
+def _choose_delimiter_by_suffix(path: Path) -> str:
     ending = find_known_suffix(path.name)
     if ending not in ENDINGS:
         raise UsageError(f"The check cannot be written to {path}.", mend="Use a name ending in .csv or .tsv.")
     return "\t" if ending == ".tsv" else ","
 
 
-def _open_check_table(path: Path) -> DelimitedTable:
-    _detect_delimiter(path)
+def _open_human_check_table(path: Path) -> DelimitedTable:
+    _choose_delimiter_by_suffix(path)
     _, header = next(iter(read_text_lines(path)))
     return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
@@ -220,13 +227,13 @@ def _read_stripped_cell(row: SourceRow, column: str) -> str:
     return str(row.cells.get(column) or "").strip()
 
 
-def _parse_edited_place(row: SourceRow) -> float | None:
+def _read_edited_rank(row: SourceRow) -> float | None:
     text = _read_stripped_cell(row, "place")
     if not text:
         return None
     value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value <= 1_000_000:
-        raise _make_check_row_error(row, "the place cannot be read",
+        raise _make_final_list_check_error(row, "the place cannot be read",
                          "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
                      text, "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return value
@@ -239,12 +246,14 @@ def _parse_edited_grade(row: SourceRow) -> int | None:
     # A spreadsheet may write 4 as 4.0.
     whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
-        raise _make_check_row_error(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
+        raise _make_final_list_check_error(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
                      "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return int(whole[1])
 
 
-def _make_check_row_error(row: SourceRow, what: str, expected: str, found: str, mend: str) -> DataError:
+def _make_final_list_check_error(
+    row: SourceRow, what: str, expected: str, found: str, mend: str
+) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
@@ -266,7 +275,7 @@ def read_final_lists(run: Path) -> list[QuestionFinalList]:
             "the manifest is incomplete", path=run / "manifest.json", found=repr(error)
         ) from error
     # A name, not a path: what somebody sends as a run leads nowhere else.
-    folders = [(query, QueryFolder(run, Path(str(name)).name)) for query, name in cells]
+    folders = [(query, SingleQueryFolder(run, Path(str(name)).name)) for query, name in cells]
     done = [(query, folder) for query, folder in folders if folder.stage_success_path("S6").exists()]
     if not done:
         raise UsageError(
@@ -346,13 +355,15 @@ def export_golden_set(
         _check_id_fits_qrels(folder, query)
         _check_id_fits_qrels(folder, doc)
     written = {"qrels": "qrels.tsv"}
-    write_file_atomically(folder / "qrels.tsv", _format_qrels(judged))
+    write_file_atomically(folder / "qrels.tsv", _format_qrels_as_tsv(judged))
     # TREC's columns are separated by blanks, and no id can be quoted.
     if all(name.split() == [name] for query, doc, _ in judged for name in (query, doc)):
         lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
         write_file_atomically(folder / "qrels.trec", "".join(lines))
         written["trec"] = "qrels.trec"
-    write_file_atomically(folder / "golden.jsonl", _format_json_lines(_make_export_rows(questions, rows)))
+    write_file_atomically(
+        folder / "golden.jsonl", _format_json_lines(_make_export_rows_of_golden_questions(questions, rows))
+    )
     beir = folder / "beir"
     write_file_atomically(
         beir / "corpus.jsonl",
@@ -363,10 +374,11 @@ def export_golden_set(
         _format_json_lines({"_id": question.id, "text": question.text} for question in questions),
     )
     write_file_atomically(
-        beir / "qrels" / "test.tsv", _format_qrels((query, doc, grade - 1) for query, doc, grade in judged)
+        beir / "qrels" / "test.tsv",
+        _format_qrels_as_tsv((query, doc, grade - 1) for query, doc, grade in judged),
     )
     write_file_atomically(
-        folder / "README.md", _format_readme_text(about, len(questions), len(judged), "trec" in written)
+        folder / "README.md", _format_golden_set_readme(about, len(questions), len(judged), "trec" in written)
     )
     if spans := [(query, *places[doc], grade) for query, doc, grade in judged if doc in places]:
         names = ("query_id", "document", "start", "end", "relevance")
@@ -377,7 +389,7 @@ def export_golden_set(
     return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
 
 
-def _make_export_rows(
+def _make_export_rows_of_golden_questions(
     questions: Sequence[FinishedGoldenQuestion], rows: Mapping[str, Sequence[ListRow]]
 ) -> Iterator[dict[str, Any]]:
     for question in questions:
@@ -403,7 +415,7 @@ def _make_final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
     )
 
 
-def _format_qrels(judged: Iterable[tuple[str, str, int]]) -> str:
+def _format_qrels_as_tsv(judged: Iterable[tuple[str, str, int]]) -> str:
     return "query-id\tcorpus-id\tscore\n" + "".join(
         f"{query}\t{doc}\t{value}\n" for query, doc, value in judged
     )
@@ -421,7 +433,7 @@ def _check_id_fits_qrels(folder: Path, name: str) -> None:
         )  # fmt: skip
 
 
-def _format_readme_text(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
+def _format_golden_set_readme(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
     facts = "".join(f"- {name}: {value}\n" for name, value in about.items())
     trec = "`qrels.trec` has the same grades in TREC format; " if has_trec else ""
     return f"""\

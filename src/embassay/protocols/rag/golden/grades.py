@@ -19,9 +19,9 @@ from statistics import mean, median
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.limits import parse_record_json
+from embassay.limits import parse_json_written_by_embassay
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.protocols.kernel.outcome import format_current_utc_time
 from embassay.protocols.rag.golden.corpus import GoldenRunResources
 from embassay.protocols.rag.golden.refinement import (
     Entry,
@@ -38,10 +38,10 @@ from embassay.protocols.rag.golden.stages import (
     QueryStageOutput,
     QueryWithFolder,
     StageInputFile,
-    make_stage_input,
+    hash_stage_input_file,
     read_json_line_rows,
 )
-from embassay.protocols.rag.golden.trust import FIRST, check_first_passages_graded
+from embassay.protocols.rag.golden.trust import FIRST, check_judge_grades_first_passages
 from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, build_judge_record
 from embassay.protocols.rag.ranking import PoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
@@ -53,7 +53,7 @@ from embassay.runs.folder import (
     write_file_atomically,
     write_json,
 )
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 
 Key = tuple[str, str]
 """Question id and passage id."""
@@ -72,7 +72,7 @@ class UngradedPassage:
 
 
 @dataclass(frozen=True)
-class PassageGradingOutcome:
+class PassageGradeVerdicts:
     """The verdicts by question and passage, and what has none, both in the order in which they were asked for."""
 
     verdicts: Mapping[Key, GradeVerdict]
@@ -101,7 +101,7 @@ async def grade_all_pairs(
     draw: int = 0,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> PassageGradingOutcome:
+) -> PassageGradeVerdicts:
     """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
 
     At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
@@ -134,16 +134,18 @@ async def grade_all_pairs(
                 verdicts[make_question_passage_key(pair)] = outcome
                 keep(*pair, outcome)
         if trial < len(trials):
-            check_first_passages_graded(judge.name, end, [passage.reason for passage in ungraded.values()])
+            check_judge_grades_first_passages(
+                judge.name, end, [passage.reason for passage in ungraded.values()]
+            )
     keys = list(dict.fromkeys(map(make_question_passage_key, asked)))
     every = {**kept, **verdicts}
-    return PassageGradingOutcome(
+    return PassageGradeVerdicts(
         {key: every[key] for key in keys if key in every},
         tuple(ungraded[key] for key in keys if key in ungraded),
     )
 
 
-def make_verdict_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
+def make_grade_verdict_json_line(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
     """A verdict as one line of the file that grows while a question is graded; `find_reusable_verdicts` reads it
     back."""
     return {
@@ -233,16 +235,16 @@ class PassageGradingStage:
         }
 
     def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
-        return (make_stage_input(asked.folder.fused_list_path, self.work.run),)
+        return (hash_stage_input_file(asked.folder.fused_list_path, self.work.run),)
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         work = self.work
         rows = {asked.id: read_json_line_rows(asked.folder.fused_list_path) for asked in waiting}
-        pairs = {asked.id: self._list_judgement_pairs(asked, rows[asked.id]) for asked in waiting}
+        pairs = {asked.id: self._list_question_passage_pairs(asked, rows[asked.id]) for asked in waiting}
         kept = {
             key: verdict
             for asked in waiting
-            for key, verdict in self._reuse_verdicts(asked, pairs[asked.id]).items()
+            for key, verdict in self._find_earlier_verdicts_of_pairs(asked, pairs[asked.id]).items()
         }
         wanted = [pair for of_query in pairs.values() for pair in of_query]
         work.listener.stage(f"S4 grades by {work.judge.name}", len(wanted), "passages")
@@ -256,7 +258,7 @@ class PassageGradingStage:
 
         try:
             with work.charge_calls_to("S4", work.judge.name):
-                grading = wait_in_remote_loop(
+                grading = run_in_remote_loop_and_wait(
                     lambda: grade_all_pairs(
                         work.judge, wanted, kept, store_verdict, progress=work.listener.advanced_by
                     )
@@ -268,27 +270,30 @@ class PassageGradingStage:
                 for query in waiting
                 if all(make_question_passage_key(pair) in verdicts for pair in pairs[query.id])
             ]
-            self._finish_graded_questions(whole, rows, PassageGradingOutcome(verdicts, ()), done)
+            self._write_graded_questions(whole, rows, PassageGradeVerdicts(verdicts, ()), done)
             raise
-        return self._finish_graded_questions(waiting, rows, grading, done)
+        return self._write_graded_questions(waiting, rows, grading, done)
 
     def _append_verdict(
         self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict
     ) -> None:
         """Write a verdict down at once."""
-        ts, model = current_utc_time("milliseconds"), build_judge_record(self.work.judge)["model"]
+        ts, model = format_current_utc_time("milliseconds"), build_judge_record(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
-        row = {**make_verdict_row((question, passage), verdict, self.work.judge, ts), "model": model}
+        row = {
+            **make_grade_verdict_json_line((question, passage), verdict, self.work.judge, ts),
+            "model": model,
+        }
         path.parent.mkdir(parents=True, exist_ok=True)
         # In one write: a killed process leaves whole lines.
         with path.open("ab", buffering=0) as stream:
             stream.write((format_value_as_json(row) + "\n").encode())
 
-    def _finish_graded_questions(
+    def _write_graded_questions(
         self,
         waiting: Sequence[QueryWithFolder],
         rows: Mapping[str, Rows],
-        grading: PassageGradingOutcome,
+        grading: PassageGradeVerdicts,
         done: Done,
     ) -> Mapping[str, str]:
         """Write the artefact of every question whose passages are graded; the others have failed."""
@@ -328,7 +333,7 @@ class PassageGradingStage:
         facts: Mapping[str, Any],
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (
-            current_utc_time("milliseconds"),
+            format_current_utc_time("milliseconds"),
             facts["model"],
         )
         source = {**facts, "model": model}
@@ -340,11 +345,13 @@ class PassageGradingStage:
             }
         return make_graded_candidate_row(row, verdict, self.work.judge, source, ts)
 
-    def _list_judgement_pairs(self, asked: QueryWithFolder, rows: Rows) -> list[Pair]:
+    def _list_question_passage_pairs(self, asked: QueryWithFolder, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
-    def _reuse_verdicts(self, asked: QueryWithFolder, pairs: Sequence[Pair]) -> dict[Key, GradeVerdict]:
+    def _find_earlier_verdicts_of_pairs(
+        self, asked: QueryWithFolder, pairs: Sequence[Pair]
+    ) -> dict[Key, GradeVerdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
         rows = [*self._read_earlier_graded_rows(asked), *_read_complete_verdict_rows(asked)]
@@ -364,7 +371,7 @@ class PassageGradingStage:
             verdict = GradeVerdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
             origin = {"judge": row["judge"], "model": row["model"]}
-            yield {**make_verdict_row(pair, verdict, self.work.judge, row["ts"]), **origin}
+            yield {**make_grade_verdict_json_line(pair, verdict, self.work.judge, row["ts"]), **origin}
 
 
 def _read_complete_verdict_rows(asked: QueryWithFolder) -> list[dict[str, Any]]:
@@ -376,7 +383,7 @@ def _read_complete_verdict_rows(asked: QueryWithFolder) -> list[dict[str, Any]]:
     # A kill can cut a line within a character too.
     for line in path.read_text("utf-8", errors="replace").split("\n"):
         try:
-            row = parse_record_json(line)
+            row = parse_json_written_by_embassay(line)
         except ValueError:
             continue
         if isinstance(row, dict):
@@ -457,7 +464,7 @@ MINIMUM = 35
 
 
 @dataclass(frozen=True)
-class RowsKeptByPruning:
+class KeptRowsWithCutGrade:
     """The rows that are kept, best grade first and by place of fusion within a grade; `cut_stage` is the lowest grade
     whose bucket was taken, `kept_row_count` how many rows are kept."""
 
@@ -470,7 +477,7 @@ class RowsKeptByPruning:
         return len(self.rows)
 
 
-def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> RowsKeptByPruning:
+def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> KeptRowsWithCutGrade:
     """The rows (each with `grade`, 1 to 5, and `rank_rrf`) of the buckets 5, 4, 3, 2, 1, each taken whole while fewer
     than `minimum` are kept; all rows where there are no more.
 
@@ -488,10 +495,10 @@ def prune_to_best_grades(rows: Sequence[Mapping[str, Any]], minimum: int = MINIM
         bucket = [row for row in rows if row["grade"] == grade]
         kept += sorted(bucket, key=lambda row: (row["rank_rrf"], str(row.get("doc_id", ""))))
         stage = grade if bucket else stage
-    return RowsKeptByPruning(tuple(kept), stage)
+    return KeptRowsWithCutGrade(tuple(kept), stage)
 
 
-def make_pruned_rows(pruned: RowsKeptByPruning, ts: str) -> list[dict[str, Any]]:
+def make_rows_kept_by_pruning(pruned: KeptRowsWithCutGrade, ts: str) -> list[dict[str, Any]]:
     """The lines of S5's artefact: those of S4 with where the cut was made."""
     cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.kept_row_count, "cut_ts": ts}
     return [{**row, **cut} for row in pruned.rows]
@@ -509,14 +516,14 @@ class PruningStage:
         return {"version": GRADES_VERSION, "minimum": self.work.request.options.minimum}
 
     def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
-        return (make_stage_input(asked.folder.scores, self.work.run),)
+        return (hash_stage_input_file(asked.folder.scores, self.work.run),)
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         minimum = self.work.request.options.minimum
         for asked in waiting:
             pruned = prune_to_best_grades(read_json_line_rows(asked.folder.scores), minimum)
-            rows = make_pruned_rows(pruned, current_utc_time("milliseconds"))
-            files = {asked.folder.pruned_list_path(minimum): format_json_lines(rows)}
+            rows = make_rows_kept_by_pruning(pruned, format_current_utc_time("milliseconds"))
+            files = {asked.folder.get_path_of_best_grade_buckets(minimum): format_json_lines(rows)}
             done(asked, QueryStageOutput(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
 
@@ -628,7 +635,7 @@ class PassageOrderingStage:
         }
 
     def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
-        return (make_stage_input(self._pruned_rows_path(asked), self.work.run),)
+        return (hash_stage_input_file(self._pruned_rows_path(asked), self.work.run),)
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         failed: dict[str, str] = {}
@@ -643,14 +650,14 @@ class PassageOrderingStage:
                 fellows = [
                     queries[key] for key, sha in wave.items() if self._has_unchanged_input(queries[key], sha)
                 ]
-                failed |= self._order_wave_pools(fellows, names, done)
+                failed |= self._order_passages_of_pool_batch(fellows, names, done)
         return failed
 
     def _has_unchanged_input(self, asked: QueryWithFolder, sha: str) -> bool:
         """Whether a query still has what it set out with."""
         return self._pruned_rows_path(asked).exists() and self.inputs(asked)[0].sha256 == sha
 
-    def _order_wave_pools(
+    def _order_passages_of_pool_batch(
         self, wave: Sequence[QueryWithFolder], waiting: set[str], done: Done
     ) -> dict[str, str]:
         """Order the pools of one wave; those that are done take part, but nothing is asked for them."""
@@ -666,9 +673,9 @@ class PassageOrderingStage:
             for pool in pools
         }
 
-        def save_finished_query(key: str, refined: RefinedPoolOrder) -> None:
+        def report_finished_query_order(key: str, refined: RefinedPoolOrder) -> None:
             if key in waiting and not queries[key].folder.stage_success_path("S6").exists():
-                done(queries[key], self._build_order_product(queries[key], rows[key], refined))
+                done(queries[key], self._make_passage_order_stage_output(queries[key], rows[key], refined))
 
         def write_query_checkpoint(key: str, refined: RefinedPoolOrder) -> None:
             asked = queries[key]
@@ -679,22 +686,25 @@ class PassageOrderingStage:
                 )
 
         hooks = RefinementListener(
-            self.work.listener.advanced_by, write_query_checkpoint, save_finished_query, self._warn_once
+            self.work.listener.advanced_by,
+            write_query_checkpoint,
+            report_finished_query_order,
+            self._warn_once,
         )
         with self.work.charge_calls_to("S6", self.work.judge.name):
-            outcomes = wait_in_remote_loop(
+            outcomes = run_in_remote_loop_and_wait(
                 lambda: order_candidate_pools(self.pool_ordering_settings, pools, logs=logs, hooks=hooks)
             )
         for key, outcome in outcomes.items():
             if isinstance(outcome, RefinedPoolOrder):
-                save_finished_query(key, outcome)
+                report_finished_query_order(key, outcome)
         return {
             key: f"not ordered: {outcome.reason}"
             for key, outcome in outcomes.items()
             if isinstance(outcome, CallFailure) and key in waiting
         }
 
-    def _build_order_product(
+    def _make_passage_order_stage_output(
         self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]], refined: RefinedPoolOrder
     ) -> QueryStageOutput:
         top, folder = self.pool_ordering_settings.top, asked.folder
@@ -724,7 +734,7 @@ class PassageOrderingStage:
         )
 
     def _pruned_rows_path(self, asked: QueryWithFolder) -> Path:
-        return asked.folder.pruned_list_path(self.work.request.options.minimum)
+        return asked.folder.get_path_of_best_grade_buckets(self.work.request.options.minimum)
 
     def _warn_once(self, text: str) -> None:
         if text not in self.work.warnings:
@@ -751,7 +761,7 @@ def _read_query_waves(path: Path) -> list[Wave]:
     if not path.exists():
         return []
     try:
-        waves = parse_record_json(path.read_text("utf-8"))["waves"]
+        waves = parse_json_written_by_embassay(path.read_text("utf-8"))["waves"]
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(

@@ -329,7 +329,7 @@ def _read_golden_toml_table(path: Path, origin: str) -> _SettingsFile:
     table = whole.get("golden", {})
     if not isinstance(table, dict):
         raise DataError("golden is not a table", path=path, expected="[golden] and lines such as depth = 30")
-    return _SettingsFile(origin, _check_setting_types(table, str(path)))
+    return _SettingsFile(origin, _convert_setting_types(table, str(path)))
 
 
 def _read_environment_settings(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -338,18 +338,18 @@ def _read_environment_settings(environment: Mapping[str, str]) -> dict[str, Any]
         for name, value in environment.items()
         if name.startswith(PREFIX)
     }
-    return _check_setting_types(named, "the environment", prefix=PREFIX)
+    return _convert_setting_types(named, "the environment", prefix=PREFIX)
 
 
-def _check_setting_types(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
+def _convert_setting_types(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
     """The settings as the types they have. UsageError for names and values that are none."""
     from pydantic import ValidationError
 
     unknown = [name for name in table if name not in (*_collect_default_settings(), "profile")]
     if unknown:
         raise UsageError(
-            f"{where}: there is no setting {_spell_setting_name(unknown[0], prefix)!r}.",
-            mend=_suggest_setting_name(unknown[0], prefix),
+            f"{where}: there is no setting {_add_prefix_to_setting_name(unknown[0], prefix)!r}.",
+            mend=_describe_setting_suggestion(unknown[0], prefix),
         )
     try:
         model = _build_settings_schema().model_validate(dict(table))
@@ -357,23 +357,25 @@ def _check_setting_types(table: Mapping[str, Any], where: str, prefix: str = "")
         first = error.errors()[0]
         name = str(first["loc"][0])
         raise UsageError(
-            f"{where}: {_spell_setting_name(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
+            f"{where}: {_add_prefix_to_setting_name(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
             mend="Correct it, or remove it to use the default.",
         ) from error
     return {name: getattr(model, name) for name in table}
 
 
-def _spell_setting_name(name: str, prefix: str) -> str:
+def _add_prefix_to_setting_name(name: str, prefix: str) -> str:
     return prefix + name.upper() if prefix else name
 
 
-def _suggest_setting_name(name: str, prefix: str) -> str:
+def _describe_setting_suggestion(name: str, prefix: str) -> str:
     from embassay.data.rows import find_nearest_name
 
     near = find_nearest_name(name, (*_collect_default_settings(), "profile"))
-    spelled: Iterable[str] = (_spell_setting_name(default, prefix) for default in _collect_default_settings())
+    spelled: Iterable[str] = (
+        _add_prefix_to_setting_name(default, prefix) for default in _collect_default_settings()
+    )
     return (
-        f"Did you mean {_spell_setting_name(near, prefix)!r}?"
+        f"Did you mean {_add_prefix_to_setting_name(near, prefix)!r}?"
         if near
         else f"Settings are {', '.join(spelled)}."
     )

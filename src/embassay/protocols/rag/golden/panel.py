@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
@@ -41,7 +41,7 @@ from embassay.stats.consensus import (
     compute_median_votes,
     estimate_dawid_skene_classes,
 )
-from embassay.stats.resampling import count_drawn_rows, draw_all_resample_rows, percentile_interval
+from embassay.stats.resampling import count_draws_of_each_row, draw_all_resample_rows, percentile_interval
 
 Floats = NDArray[np.float64]
 By = Literal["median", "dawid_skene"]
@@ -109,7 +109,7 @@ class JudgePanelResult:
         return {key: value for key, value in asdict(self).items() if key != "grades"}
 
 
-def read_judge_grades(given: str, grades: str | None = None) -> JudgeGrades:
+def read_grades_of_one_judge(given: str, grades: str | None = None) -> JudgeGrades:
     """The judge of `NAME=PATH` or `PATH`: a golden run, whose manifest has the price, or a file of judgements through
     the grade map `grades`. DataError or UsageError for what is neither."""
     name, path = parse_named_path(given)
@@ -127,7 +127,7 @@ def read_judge_grades(given: str, grades: str | None = None) -> JudgeGrades:
 
 
 def _read_judge_grade_file(path: Path, grades: str | None) -> dict[Key, int]:
-    frame = map_judgement_grades(read_qrels(path), grades).frame
+    frame = map_judgement_grades(read_qrels_entries(path), grades).frame
     return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
 
 
@@ -155,8 +155,8 @@ def compare_judges_and_make_panel(
         )
     model = estimate_dawid_skene_classes(votes, GRADES)
     grades = {
-        "median": _map_classes_to_grades(keys, compute_median_votes(votes)),
-        "dawid_skene": _map_classes_to_grades(keys, model.labels),
+        "median": _make_grade_by_key_from_classes(keys, compute_median_votes(votes)),
+        "dawid_skene": _make_grade_by_key_from_classes(keys, model.labels),
     }
     total = (
         None
@@ -169,7 +169,7 @@ def compare_judges_and_make_panel(
         tuple(_compare_judge_with_people(panel, people, seed) for panel in panels),
         tuple(_compare_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
         measure_krippendorff_alpha(keys, votes, seed=seed),
-        _estimate_chance_of_true_class(names, model),
+        _estimate_accuracy_of_each_judge(names, model),
         model.rounds,
         model.converged,
         grades,
@@ -178,11 +178,11 @@ def compare_judges_and_make_panel(
     )
 
 
-def _map_classes_to_grades(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
+def _make_grade_by_key_from_classes(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
     return {key: int(vote) + 1 for key, vote in zip(keys, classes, strict=True) if vote != MISSING}
 
 
-def _estimate_chance_of_true_class(names: Sequence[str], model: JudgeConsensus) -> dict[str, float]:
+def _estimate_accuracy_of_each_judge(names: Sequence[str], model: JudgeConsensus) -> dict[str, float]:
     """How often each judge says the true class, by the model: the diagonal of its confusion, weighed by the classes."""
     diagonals = np.einsum("jtt,t->j", model.confusion, model.prior)
     return dict(zip(names, diagonals.tolist(), strict=True))
@@ -237,7 +237,7 @@ def measure_krippendorff_alpha(
         return Estimate(None, n=n, reason="all grades are the same")
     if len(queries) < 2:
         return Estimate(value, n=n, reason="no interval from one question")
-    drawn = count_drawn_rows(
+    drawn = count_draws_of_each_row(
         draw_all_resample_rows(len(queries), RESAMPLES, make_seeded_generator(seed, "panel", "alpha"))
     )
     alphas = np.array(
@@ -298,12 +298,12 @@ def _list_agreement_columns(find: str) -> Iterator[ComputedColumn]:
         yield from interval_columns(f"{find}.{name}", ends, "signed" if name == "shift" else "number", 3, 1)
 
 
-def list_terminal_panel_tables(panel: JudgePanelResult) -> Iterator[tuple[list[str], list[list[str]]]]:
+def list_judge_panel_terminal_tables(panel: JudgePanelResult) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
     titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
     rows = [
         [judge.name, kind, f"{judge.items:,}",
-         *(_format_estimate_or_blank(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
+         *(_format_estimate_or_not_available(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
          "n/a" if judge.per_thousand is None else f"{judge.per_thousand:.4g}"]
         for kind, judges in (("judge", panel.judges), ("panel", panel.panels)) for judge in judges
     ]  # fmt: skip
@@ -311,12 +311,12 @@ def list_terminal_panel_tables(panel: JudgePanelResult) -> Iterator[tuple[list[s
     titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
     yield titles, [
         [pair.first, pair.second, f"{pair.items:,}",
-         *(_format_estimate_or_blank(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
+         *(_format_estimate_or_not_available(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
         for pair in panel.pairs
     ]  # fmt: skip
 
 
-def _format_estimate_or_blank(figure: Estimate | None) -> str:
+def _format_estimate_or_not_available(figure: Estimate | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
     ends = "" if figure.low is None else f" {numbers.format_interval(*figure.ends)}"

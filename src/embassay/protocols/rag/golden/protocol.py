@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from embassay.contracts import ChatMessage
 from embassay.data.judged_runs import AnswerTextMatcher, rank_passages_by_question, read_run_entries
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskEffort
-from embassay.protocols.kernel.outcome import Run, current_utc_time
+from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskWorkloadForForecast
+from embassay.protocols.kernel.outcome import Run, format_current_utc_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
@@ -26,13 +26,13 @@ from embassay.protocols.kernel.session import (
     make_unknown_price_error,
 )
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.live.runs import AskedQuestions, ask_retrievers_for_runs
+from embassay.protocols.live.runs import QuestionsToAsk, ask_retrievers_for_runs
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
     count_checked_questions,
-    judge_sample_again,
-    read_human_checks,
-    sample_lists_for_human_check,
+    measure_repeatability_on_sample,
+    read_human_checks_of_current_lists,
+    write_sampled_lists_for_human_check,
 )
 from embassay.protocols.rag.golden.conclusions import (
     QueryProgress,
@@ -59,15 +59,15 @@ from embassay.protocols.rag.golden.options import (
 )
 from embassay.protocols.rag.golden.stages import (
     STAGES,
-    QueryStageStatus,
+    QueriesDoneByStage,
+    QueryStatusWithLastStage,
     QueryWithFolder,
-    StageOutcome,
     States,
-    make_query_states,
+    make_query_stage_statuses,
     read_json_line_rows,
 )
 from embassay.protocols.rag.golden.summary import GoldenRunRecord, JudgeRepeatability, write_golden_record
-from embassay.protocols.rag.golden.trust import measure_grade_rank_agreement
+from embassay.protocols.rag.golden.trust import measure_grade_agreement_with_fused_rank
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import build_grading_messages, build_ordering_messages
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
@@ -92,7 +92,7 @@ _ROW_BYTES = 1_200
 
 
 @dataclass(frozen=True)
-class QueryPassageCounts:
+class QueryPoolCounts:
     """Passages of a query: in its pool, and left to order."""
 
     pool: int
@@ -102,15 +102,18 @@ class QueryPassageCounts:
 def forecast_golden_cost(work: GoldenRunResources) -> RunForecast:
     """The cost of what is not done yet, a cell per stage and system."""
     systems = open_planned_systems(work)
-    states = make_query_states(work.queries, {})
-    sizes = {state.id: _estimate_passage_counts(work, state) for state in states}
+    states = make_query_stage_statuses(work.queries, {})
+    sizes = {state.id: _estimate_candidate_counts_of_query(work, state) for state in states}
     return RunForecast(
-        (*_forecast_embedding(work, systems[0], states), *_forecast_judging(work, states, sizes))
+        (
+            *_forecast_rewriting_and_embedding(work, systems[0], states),
+            *_forecast_judging(work, states, sizes),
+        )
     )
 
 
-def _forecast_embedding(
-    work: GoldenRunResources, encoder: PlannedSystem, states: Sequence[QueryStageStatus]
+def _forecast_rewriting_and_embedding(
+    work: GoldenRunResources, encoder: PlannedSystem, states: Sequence[QueryStatusWithLastStage]
 ) -> list[CellForecast]:
     """S1 and S2: the texts that the encoder has not seen."""
     cells = [_forecast_rewriting(work, states)] if hasattr(work.question_rewriter, "model") else []
@@ -131,7 +134,7 @@ def _forecast_embedding(
             estimate_search_memory, passages=passages, queries=questions, depth=work.request.options.depth
         )
         cells += forecaster.cells(
-            TaskEffort(
+            TaskWorkloadForForecast(
                 task,
                 work.read.name,
                 len(texts),
@@ -145,7 +148,7 @@ def _forecast_embedding(
     return cells
 
 
-def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStageStatus]) -> CellForecast:
+def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStatusWithLastStage]) -> CellForecast:
     waiting = {state.id for state in states if not state.is_stage_done("S1")}
     asked = [
         question for question in work.read.questions if question.rewrite is None and question.id in waiting
@@ -158,7 +161,7 @@ def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStageSta
 
 
 def _forecast_judging(
-    work: GoldenRunResources, states: Sequence[QueryStageStatus], sizes: dict[str, QueryPassageCounts]
+    work: GoldenRunResources, states: Sequence[QueryStatusWithLastStage], sizes: dict[str, QueryPoolCounts]
 ) -> list[CellForecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
@@ -197,12 +200,14 @@ def _forecast_judging(
     return cells
 
 
-def _estimate_passage_counts(work: GoldenRunResources, state: QueryStageStatus) -> QueryPassageCounts:
+def _estimate_candidate_counts_of_query(
+    work: GoldenRunResources, state: QueryStatusWithLastStage
+) -> QueryPoolCounts:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
     pool = state.counts.get("candidates", min(2 * options.depth, len(work.passages)))
-    return QueryPassageCounts(pool, state.counts.get("kept", pool))
+    return QueryPoolCounts(pool, state.counts.get("kept", pool))
 
 
 def _add_model_call_cost(head: CellForecast, asker: Any, requests: int, read: int, kind: str) -> CellForecast:
@@ -237,17 +242,21 @@ def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    models.append(_make_planned_system(work, work.request.judge, work.judge, "grades and orders passages"))
+    models.append(
+        _make_planned_golden_set_model(work, work.request.judge, work.judge, "grades and orders passages")
+    )
     if hasattr(work.question_rewriter, "model"):
         models.append(
-            _make_planned_system(
+            _make_planned_golden_set_model(
                 work, work.request.rewriter, work.question_rewriter, "rewrites questions for the search"
             )
         )
     return tuple(models)
 
 
-def _make_planned_system(work: GoldenRunResources, spec: str, model: Any, role: str) -> PlannedSystem:
+def _make_planned_golden_set_model(
+    work: GoldenRunResources, spec: str, model: Any, role: str
+) -> PlannedSystem:
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
@@ -260,7 +269,7 @@ def _make_planned_system(work: GoldenRunResources, spec: str, model: Any, role: 
     return PlannedSystem(spec, model.name, model.identity, "llm", facts)
 
 
-def ask_retrievers_all_questions(
+def write_runs_of_asked_retrievers(
     retrievers: Sequence[str], work: GoldenRunResources, folder: Path, listener: SilentListener
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Ask retrievers all questions, and write down what they found as of runs; with how they answered. Questions that
@@ -276,13 +285,13 @@ def ask_retrievers_all_questions(
             yield name, {**counts, "live": run.facts}
 
 
-def collect_asked_questions(work: GoldenRunResources) -> AskedQuestions:
+def collect_asked_questions(work: GoldenRunResources) -> QuestionsToAsk:
     """The questions as they are, for as many passages as each search gives to a pool."""
     texts = {question.id: question.text for question in work.read.questions}
-    return AskedQuestions(texts, work.request.options.depth, work.request.seed)
+    return QuestionsToAsk(texts, work.request.options.depth, work.request.seed)
 
 
-def make_hit_text_matcher(work: GoldenRunResources) -> AnswerTextMatcher:
+def make_engine_answer_matcher(work: GoldenRunResources) -> AnswerTextMatcher:
     """What the answers of engines are held against."""
     return AnswerTextMatcher(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
@@ -294,7 +303,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
     """Write down, question by question, what a run found among its first `depth`; its name, and how many passages that
     are, of how many questions, and what could not be taken. DataError for what is no run, and where nothing of it
     belongs to this set."""
-    run = read_run_entries(path, {}, make_hit_text_matcher(work))
+    run = read_run_entries(path, {}, make_engine_answer_matcher(work))
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
     hits = rank_passages_by_question(run)
     folders = {run_query.id: run_query.folder for run_query in work.queries}
@@ -324,12 +333,16 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
 
 def make_golden_stages(work: GoldenRunResources) -> list[GoldenStage]:
     """Make the stages S1 to S6 of a run."""
-    from embassay.protocols.rag.golden.candidates import FusionStage, QuestionRewritingStage, RetrievalStage
+    from embassay.protocols.rag.golden.candidates import (
+        FusionStage,
+        GoldenCandidateSearchStage,
+        QuestionRewritingStage,
+    )
     from embassay.protocols.rag.golden.grades import PassageGradingStage, PassageOrderingStage, PruningStage
 
     return [
         QuestionRewritingStage(work),
-        RetrievalStage(work),
+        GoldenCandidateSearchStage(work),
         FusionStage(work),
         PassageGradingStage(work),
         PruningStage(work),
@@ -351,21 +364,25 @@ def write_golden_conclusions(
 ) -> GoldenRunRecord:
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
     done = any(query.is_in_golden_set for query in queries)
-    labels = conclusions.summarise_labels(queries, count_checked_questions(folder.path) if done else 0)
+    labels = conclusions.summarise_golden_set_labels(
+        queries, count_checked_questions(folder.path) if done else 0
+    )
     exports = _export_finished_questions(folder, work, queries)
     golden = GoldenRunRecord(
         settings=conclusions.summarise_golden_settings(work, profile),
-        queries=tuple(map(conclusions.summarise_query_for_record, queries)),
-        stages=conclusions.summarise_stages(told, queries),
-        judge=conclusions.summarise_judge(work, queries, told),
-        ranking=conclusions.summarise_pool_ranking(
+        queries=tuple(map(conclusions.make_golden_query_summary, queries)),
+        stages=conclusions.summarise_golden_stages(told, queries),
+        judge=conclusions.summarise_judge_calls_and_cost(work, queries, told),
+        ranking=conclusions.summarise_pool_orders_and_judge(
             work.request.ranking_engine_spec, queries, work.request.seed
         ),
         labels=labels,
         tokens=conclusions.summarise_candidate_tokens(queries, work.request.tokenizer),
         repeated=repeated,
-        rank_agreement=measure_grade_rank_agreement(queries, seed=work.request.seed) if done else None,
-        human=read_human_checks(folder.path) if done else (),
+        rank_agreement=measure_grade_agreement_with_fused_rank(queries, seed=work.request.seed)
+        if done
+        else None,
+        human=read_human_checks_of_current_lists(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
         notes=conclusions.list_golden_notes(work, queries),
         verdict=conclusions.phrase_golden_verdict(queries, labels),
@@ -384,7 +401,9 @@ def write_lists_for_human_check(folder: RunFolder, work: GoldenRunResources) -> 
         and not path.exists()
         and any(query.folder.stage_success_path("S6").exists() for query in work.queries)
     ):
-        sample_lists_for_human_check(folder.path, path, HumanCheckSampling(share, seed=work.request.seed))
+        write_sampled_lists_for_human_check(
+            folder.path, path, HumanCheckSampling(share, seed=work.request.seed)
+        )
 
 
 def _export_finished_questions(
@@ -413,11 +432,11 @@ def _export_finished_questions(
         finished,
         _list_exportable_passages(work),
         about,
-        map_passages_to_documents(work),
+        map_passages_to_document_spans(work),
     )
 
 
-def map_passages_to_documents(work: GoldenRunResources) -> dict[str, tuple[str, int, int]]:
+def map_passages_to_document_spans(work: GoldenRunResources) -> dict[str, tuple[str, int, int]]:
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
     places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
@@ -471,7 +490,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset)
     )  # fmt: skip
-    making = GoldenSetAttempt(
+    making = GoldenSetProtocol(
         redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)), retrievers=retrievers
     )
     return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
@@ -484,7 +503,7 @@ class GoldenSetPlan(Plan):
     work: GoldenRunResources
 
 
-class GoldenSetAttempt(EvaluationProtocol):
+class GoldenSetProtocol(EvaluationProtocol):
     """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
     ones are done again; passages of `add_runs` (files) and of `retrievers`, which are asked, join the pools."""
 
@@ -588,12 +607,12 @@ class GoldenSetRunAttempt(RunAttempt):
             if check.exists():
                 # It may be edited, and then it is of the old lists.
                 check.replace(
-                    check.with_stem(f"{check.stem}.until-{current_utc_time().replace(':', '')[:17]}")
+                    check.with_stem(f"{check.stem}.until-{format_current_utc_time().replace(':', '')[:17]}")
                 )
         for run in self.add_runs:
             name, counts = add_run_to_pools(*parse_named_path(run), self.work)
             self.added[name] = counts
-        for name, counts in ask_retrievers_all_questions(
+        for name, counts in write_runs_of_asked_retrievers(
             self.retrievers, self.work, self.folder.path, listener
         ):
             self.added[name] = counts
@@ -616,7 +635,7 @@ class GoldenSetRunAttempt(RunAttempt):
             began, memory = time.perf_counter(), PeakMemory()
             outcome = None
             try:
-                outcome = stages.run_stage_where_needed(step, going, self.run_id)
+                outcome = stages.run_stage_for_unfinished_queries(step, going, self.run_id)
             finally:
                 self._note_stage_costs(step.stage, outcome, time.perf_counter() - began, memory.bytes)
             self.failed |= {key: (step.stage, reason) for key, reason in outcome.failed.items()}
@@ -626,16 +645,18 @@ class GoldenSetRunAttempt(RunAttempt):
             self.write_manifest("running")
         write_lists_for_human_check(self.folder, self.work)
         if items := self.work.request.options.repeat:
-            self.repeated = judge_sample_again(
-                self.work, gather_query_progress(self.gather_query_states(), self.work.request.options), items
+            self.repeated = measure_repeatability_on_sample(
+                self.work,
+                gather_query_progress(self.make_states_of_all_queries(), self.work.request.options),
+                items,
             )
 
     def finish_run_attempt(self) -> None:
         """Write what follows from all that is done, whatever has happened."""
-        states = self.gather_query_states()
+        states = self.make_states_of_all_queries()
         write_golden_conclusions(
             self.folder, self.work, gather_query_progress(states, self.work.request.options), self.stages,
-            profile=self._find_profile_name(), repeated=self.repeated
+            profile=self._find_settings_profile_name(), repeated=self.repeated
         )  # fmt: skip
         for model in (self.work.judge, self.work.question_rewriter):
             getattr(model, "close", lambda: None)()
@@ -643,15 +664,15 @@ class GoldenSetRunAttempt(RunAttempt):
         finished = all(state.status == "done" for state in states)
         self.write_manifest("finished" if finished else "partial")
 
-    def _find_profile_name(self) -> str:
+    def _find_settings_profile_name(self) -> str:
         origins = [str(setting["from"]) for setting in self.config.values()]
         return next(
             (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
         )
 
-    def gather_query_states(self) -> States:
+    def make_states_of_all_queries(self) -> States:
         """How far every query has come."""
-        return make_query_states(self.work.queries, self.failed)
+        return make_query_stage_statuses(self.work.queries, self.failed)
 
     def facts(self) -> dict[str, Any]:
         """Collect what the run is made of, and what its stages took, for the manifest."""
@@ -670,12 +691,12 @@ class GoldenSetRunAttempt(RunAttempt):
 
     def manifest(self, status: str) -> dict[str, Any]:
         """Build the manifest, with how far each question has come."""
-        states = self.gather_query_states()
+        states = self.make_states_of_all_queries()
         self.extra = {"warnings": list(self.work.warnings)}
         self.records = {
             cell.key: record
             for cell, state in zip(self.plan.cells, states, strict=True)
-            if (record := _make_cell_record(cell, state)) is not None
+            if (record := _make_golden_query_cell_record(cell, state)) is not None
         }
         manifest = super().manifest(status)
         for cell, state in zip(manifest["cells"], states, strict=True):
@@ -687,7 +708,7 @@ class GoldenSetRunAttempt(RunAttempt):
         return {"queries_done": self.done_now}
 
     def _note_stage_costs(
-        self, stage: str, outcome: StageOutcome | None, seconds: float, peak: int | None
+        self, stage: str, outcome: QueriesDoneByStage | None, seconds: float, peak: int | None
     ) -> None:
         """Add what a stage took to what earlier sessions took."""
         before = self.stages.get(stage, {})
@@ -704,7 +725,7 @@ class GoldenSetRunAttempt(RunAttempt):
         }
 
 
-def _make_cell_record(cell: RunCell, state: QueryStageStatus) -> CellRecord | None:
+def _make_golden_query_cell_record(cell: RunCell, state: QueryStatusWithLastStage) -> CellRecord | None:
     if state.status == "not run":
         return None
     return CellRecord(

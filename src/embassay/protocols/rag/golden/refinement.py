@@ -28,7 +28,7 @@ from time import perf_counter
 from typing import Any
 
 from embassay.errors import ModelError
-from embassay.limits import parse_record_json
+from embassay.limits import parse_json_written_by_embassay
 from embassay.protocols.rag.judges import Judge, Passage, PassageOrdering, Question
 from embassay.protocols.rag.ranking import CandidateRanking, JudgeOrderAnswer, PoolPassage, RankingEngine
 from embassay.protocols.rag.ranking.engines import order_candidates_by_grade
@@ -130,7 +130,7 @@ class JudgeCallLog:
                     f"{max(0, len(lines) - 1)} answers are discarded."
                 )
             return
-        whole = list(_parse_log_entries(lines[1:]))
+        whole = list(_parse_log_entries_until_invalid(lines[1:]))
         self.entries = [entry for _, entry in whole]
         if len(whole) < len(lines) - 1:
             if len(whole) < len(lines) - 2:
@@ -150,7 +150,7 @@ class JudgeCallLog:
             return
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(file, _format_log_entry(entry).encode())
+            os.write(file, _format_log_entry_as_json_line(entry).encode())
         finally:
             os.close(file)
 
@@ -168,17 +168,17 @@ class JudgeCallLog:
 
 def format_judge_call_log(about: About, entries: Sequence[Entry]) -> str:
     """A whole log, as `JudgeCallLog` reads it."""
-    return format_value_as_json(about) + "\n" + "".join(map(_format_log_entry, entries))
+    return format_value_as_json(about) + "\n" + "".join(map(_format_log_entry_as_json_line, entries))
 
 
-def _format_log_entry(entry: Entry) -> str:
+def _format_log_entry_as_json_line(entry: Entry) -> str:
     return format_value_as_json(asdict(entry)) + "\n"
 
 
-def _parse_log_entries(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
+def _parse_log_entries_until_invalid(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
     """The lines up to the first that is none."""
     for line in lines:
-        entry = _parse_log_entry(_parse_json_line(line))
+        entry = _parse_refinement_log_entry(_parse_json_line(line))
         if entry is None or not line.endswith("\n"):
             return
         yield line, entry
@@ -186,13 +186,13 @@ def _parse_log_entries(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
 
 def _parse_json_line(line: str) -> dict[str, Any] | None:
     try:
-        value = parse_record_json(line)
+        value = parse_json_written_by_embassay(line)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
 
-def _parse_log_entry(row: dict[str, Any] | None) -> Entry | None:
+def _parse_refinement_log_entry(row: dict[str, Any] | None) -> Entry | None:
     if row is None:
         return None
     try:
@@ -298,12 +298,12 @@ async def order_candidate_pools(
         _QueryRefinement(pool, refinement, (logs or {}).get(pool.question.id) or JudgeCallLog(), hooks)
         for pool in pools
     ]
-    work = _SharedRankingWork(refinement.engine, queries, at_once, hooks)
+    work = _RefinementSharedByQueries(refinement.engine, queries, at_once, hooks)
     try:
         going = queries
         while going:
-            await work.run_rounds_until_done(going)
-            going = [query for query in going if query.forget_earlier_failure()]
+            await work.run_judging_rounds_until_done(going)
+            going = [query for query in going if query.forget_failure_if_given_up_before()]
     finally:
         for query in queries:
             hooks.checkpoint(query.id, query.build_current_order())
@@ -311,7 +311,7 @@ async def order_candidate_pools(
 
 
 @dataclass
-class _SharedRankingWork:
+class _RefinementSharedByQueries:
     """What all queries have in common."""
 
     engine: RankingEngine
@@ -320,9 +320,9 @@ class _SharedRankingWork:
     hooks: RefinementListener
     looked: float = field(default_factory=perf_counter)
 
-    async def run_rounds_until_done(self, going: Sequence[_QueryRefinement]) -> None:
+    async def run_judging_rounds_until_done(self, going: Sequence[_QueryRefinement]) -> None:
         """Rounds of these queries until each of them is done or given up."""
-        while going := [query for query in going if query.begin_judging_round()]:
+        while going := [query for query in going if query.prepare_round_if_query_continues()]:
             await self._judge_open_proposals(going)
             for query in going:
                 query.report_answers_to_ranker()
@@ -383,7 +383,7 @@ class _QueryRefinement:
         self._again = False
         self._result: RefinedPoolOrder | None = None
 
-    def begin_judging_round(self) -> bool:
+    def prepare_round_if_query_continues(self) -> bool:
         """Look what is proposed and which answers to it are kept; false where the query is done or given up."""
         if self.failure is not None:
             return False
@@ -412,7 +412,7 @@ class _QueryRefinement:
         shown = self._proposals[place]
         passages = [self.pool.passages[position] for position in shown]
         ordering = await self._refinement.order(self.pool.question, passages, self._shown[shown])
-        order = self._order_missing_by_grade(
+        order = self._place_missing_last_by_grade(
             [shown[position] for position in ordering.order], ordering.missing
         )
         ids = self.pool.ids
@@ -431,7 +431,7 @@ class _QueryRefinement:
         self.failure = failure
         self._log.append(KeptQueryFailure(self._round, failure.reason))
 
-    def forget_earlier_failure(self) -> bool:
+    def forget_failure_if_given_up_before(self) -> bool:
         """Whether an earlier run gave up the query; then that is forgotten."""
         given_up, self._again = self._again, False
         if given_up:
@@ -475,7 +475,7 @@ class _QueryRefinement:
         self._log.keep_only_entries(rest)
         self._kept, self._failures = _group_calls_by_round(self._log), []
 
-    def _order_missing_by_grade(self, order: list[int], missing: int) -> list[int]:
+    def _place_missing_last_by_grade(self, order: list[int], missing: int) -> list[int]:
         """What a repaired answer left out comes last, in the order of the grades (spec rag 4.2)."""
         if not missing:
             return order

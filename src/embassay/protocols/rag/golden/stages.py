@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from embassay.errors import DataError
-from embassay.limits import WHOLE, parse_record_json, read_bounded_file
-from embassay.protocols.kernel.outcome import current_utc_time
+from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
+from embassay.protocols.kernel.outcome import format_current_utc_time
 from embassay.runs.folder import digest_json, format_value_as_json, slugify_name, write_file_atomically
 
 STAGES: Mapping[str, str] = {
@@ -45,7 +45,7 @@ _NUMBERED = re.compile(r"Q([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
-class QueryFolder:
+class SingleQueryFolder:
     """The files of one query; `name` is that of its folder in the folder of the `run`."""
 
     run: Path
@@ -101,7 +101,7 @@ class QueryFolder:
         """The path in S4, while it goes on, of a line for every verdict, the moment it comes."""
         return self.stage("S4") / f"{self.name}.kept.jsonl"
 
-    def pruned_list_path(self, minimum: int) -> Path:
+    def get_path_of_best_grade_buckets(self, minimum: int) -> Path:
         """The path in S5 of the best whole buckets of grades that hold so many passages."""
         return self.stage("S5") / f"{self.name}.top{minimum}plus.jsonl"
 
@@ -154,13 +154,13 @@ def make_query_folder_names(ids: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class QueryStageStatus:
+class QueryStatusWithLastStage:
     """A query: `status` is done, failed (in `stage`, for a `reason`) or not run; of the latter `stage` is the last that
     is done, empty for none. `counts` are those of all its stages that are done."""
 
     id: str
     text: str
-    folder: QueryFolder
+    folder: SingleQueryFolder
     status: str
     stage: str = ""
     reason: str = ""
@@ -173,17 +173,19 @@ class QueryStageStatus:
         )
 
 
-States = Sequence[QueryStageStatus]
+States = Sequence[QueryStatusWithLastStage]
 
 
-def make_query_states(
+def make_query_stage_statuses(
     queries: Sequence[QueryWithFolder], failed: Mapping[str, tuple[str, str]]
-) -> tuple[QueryStageStatus, ...]:
+) -> tuple[QueryStatusWithLastStage, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
-    return tuple(_make_query_state(asked, failed.get(asked.id)) for asked in queries)
+    return tuple(_make_query_stage_status(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _make_query_state(asked: QueryWithFolder, failure: tuple[str, str] | None) -> QueryStageStatus:
+def _make_query_stage_status(
+    asked: QueryWithFolder, failure: tuple[str, str] | None
+) -> QueryStatusWithLastStage:
     done = []
     for stage in STAGES:
         if not asked.folder.stage_success_path(stage).exists():
@@ -193,9 +195,11 @@ def _make_query_state(asked: QueryWithFolder, failure: tuple[str, str] | None) -
     for stage in done:
         counts |= (read_stage_manifest(asked.folder, stage) or {}).get("counts", {})
     if failure is not None:
-        return QueryStageStatus(asked.id, asked.text, asked.folder, "failed", *failure, counts)
+        return QueryStatusWithLastStage(asked.id, asked.text, asked.folder, "failed", *failure, counts)
     status = "done" if len(done) == len(STAGES) else "not run"
-    return QueryStageStatus(asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts)
+    return QueryStatusWithLastStage(
+        asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts
+    )
 
 
 Plain = Mapping[str, Any]
@@ -223,7 +227,7 @@ class QueryWithFolder:
 
     id: str
     text: str
-    folder: QueryFolder
+    folder: SingleQueryFolder
 
 
 Done = Callable[[QueryWithFolder, QueryStageOutput], None]
@@ -253,7 +257,7 @@ class GoldenStage(Protocol):
 
 
 @dataclass(frozen=True)
-class StageOutcome:
+class QueriesDoneByStage:
     """How a stage went: queries it was done for now, and before, and why it failed for others."""
 
     done: tuple[str, ...]
@@ -261,15 +265,15 @@ class StageOutcome:
     failed: Mapping[str, str]
 
 
-def run_stage_where_needed(
+def run_stage_for_unfinished_queries(
     step: GoldenStage, queries: Sequence[QueryWithFolder], run_id: str
-) -> StageOutcome:
+) -> QueriesDoneByStage:
     """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
     waiting = [query for query in queries if not is_stage_complete(step, query.folder, inputs[query.id])]
     kept = {query.id for query in queries} - {query.id for query in waiting}
     for asked in waiting:
-        mark_stages_undone(asked.folder, step.stage)
+        mark_stages_undone_from(asked.folder, step.stage)
     done: list[str] = []
 
     def complete_query_stage(asked: QueryWithFolder, product: QueryStageOutput) -> None:
@@ -277,10 +281,12 @@ def run_stage_where_needed(
         done.append(asked.id)
 
     failed = step.do(waiting, complete_query_stage) if waiting else {}
-    return StageOutcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
+    return QueriesDoneByStage(
+        tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed)
+    )
 
 
-def is_stage_complete(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInputFile]) -> bool:
+def is_stage_complete(step: GoldenStage, folder: SingleQueryFolder, inputs: Sequence[StageInputFile]) -> bool:
     """Whether the stage is whole for a query, with the present parameters and inputs."""
     if not folder.stage_success_path(step.stage).exists():
         return False
@@ -315,21 +321,21 @@ def write_stage_output(
             {"path": path.relative_to(folder.run).as_posix(), "sha256": hash_sha256(content.encode())}
             for path, content in product.files.items()
         ],
-        "finished_at": current_utc_time(),
+        "finished_at": format_current_utc_time(),
     }
     write_file_atomically(folder.manifest(step.stage), format_value_as_json(manifest, indent=1) + "\n")
     write_file_atomically(folder.stage_success_path(step.stage), "")
 
 
-def mark_stages_undone(folder: QueryFolder, stage: str) -> None:
+def mark_stages_undone_from(folder: SingleQueryFolder, stage: str) -> None:
     """Say that this stage and all later ones are not done, the last first: a kill leaves no gap."""
     for later in reversed(list_stages_from(stage)):
         folder.stage_success_path(later).unlink(missing_ok=True)
 
 
-def delete_stages_from(folder: QueryFolder, stage: str) -> None:
-    """`mark_stages_undone`, and leave nothing of what these stages made: what was judged is judged again."""
-    mark_stages_undone(folder, stage)
+def delete_stages_from(folder: SingleQueryFolder, stage: str) -> None:
+    """`mark_stages_undone_from`, and leave nothing of what these stages made: what was judged is judged again."""
+    mark_stages_undone_from(folder, stage)
     for later in list_stages_from(stage):
         if folder.stage(later).is_dir():
             _delete_other_files(folder.stage(later), keep=())
@@ -346,16 +352,16 @@ def list_stages_from(stage: str) -> tuple[str, ...]:
     return names[names.index(stage) :]
 
 
-def read_stage_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
+def read_stage_manifest(folder: SingleQueryFolder, stage: str) -> dict[str, Any] | None:
     """What the manifest of a stage says; None where there is none that can be read."""
     try:
-        manifest = parse_record_json(read_bounded_file(folder.manifest(stage)).decode("utf-8"))
+        manifest = parse_json_written_by_embassay(read_bounded_file(folder.manifest(stage)).decode("utf-8"))
         return manifest if {"parameters", "inputs", "outputs", "counts"} <= manifest.keys() else None
     except (DataError, OSError, ValueError, AttributeError):
         return None
 
 
-def make_stage_input(path: Path, run: Path) -> StageInputFile:
+def hash_stage_input_file(path: Path, run: Path) -> StageInputFile:
     """A file of the run as an input. DataError where it is not there."""
     try:
         return StageInputFile(path.relative_to(run).as_posix(), hash_sha256(read_bounded_file(path, WHOLE)))
@@ -374,7 +380,7 @@ def read_json_line_rows(path: Path) -> list[dict[str, Any]]:
         if not line:
             continue
         try:
-            row = parse_record_json(line)
+            row = parse_json_written_by_embassay(line)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
         except ValueError as error:

@@ -138,7 +138,7 @@ class JudgePositionBias:
 
 
 @dataclass(frozen=True)
-class PoolRankingFacts:
+class RankingEngineRunSummary:
     """How the pools were ordered: the engine, calls together and per query, why it stopped (word -> queries), mean
     claims over the queries that have any (`tau`, `overlap` ...), why others have none (word -> queries), contradictions
     and place bias of the judge's orders."""
@@ -230,7 +230,7 @@ class GoldenRunRecord:
     queries: tuple[GoldenQuerySummary, ...]
     stages: tuple[GoldenStageSummary, ...] = ()
     judge: JudgeFacts | None = None
-    ranking: PoolRankingFacts | None = None
+    ranking: RankingEngineRunSummary | None = None
     labels: Mapping[str, float | None] = field(default_factory=dict)
     tokens: TokensPerCandidate | None = None
     repeated: JudgeRepeatability | None = None

@@ -50,7 +50,7 @@ NAMED = 3
 """Passages that a note names."""
 
 
-def check_first_passages_graded(judge: str, asked: int, reasons: Sequence[str]) -> None:
+def check_judge_grades_first_passages(judge: str, asked: int, reasons: Sequence[str]) -> None:
     """ModelError where a judge graded none of the first passages, or less than half of a few more; `reasons` say why
     those are ungraded that are."""
     graded = asked - len(reasons)
@@ -65,7 +65,7 @@ def check_first_passages_graded(judge: str, asked: int, reasons: Sequence[str]) 
     )
 
 
-def note_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator[str]:
+def describe_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator[str]:
     """Passages of grade 4 or 5 that speak to a judge: a model may have obeyed them. Of a model with 1.5B parameters,
     instructions raised all useless passages to 5, with our prompt's defence and without."""
     rows = (row for query in queries if query.is_in_golden_set for row in query.rows)
@@ -81,11 +81,13 @@ def note_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iterator
     )
 
 
-def measure_grade_rank_agreement(queries: Sequence[QueryProgress], *, seed: int = 1337) -> Estimate:
+def measure_grade_agreement_with_fused_rank(
+    queries: Sequence[QueryProgress], *, seed: int = 1337
+) -> Estimate:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
-        _count_agreeing_pairs([(row["grade"], row["rank_rrf"]) for row in query.rows])
+        _count_agreeing_and_all_pairs([(row["grade"], row["rank_rrf"]) for row in query.rows])
         for query in queries
         if query.is_in_golden_set
     ]
@@ -107,7 +109,7 @@ def estimate_share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generato
     return Estimate(value, low, high, n, "bootstrap over questions")
 
 
-def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
+def _count_agreeing_and_all_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
     """Pairs that grade and place put the same way, and all pairs of different grades."""
     graded = [(grade, place) for grade, place in passages if grade is not None]
     alike, pairs = 0.0, 0
@@ -124,25 +126,29 @@ def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[f
 def list_judge_warnings(golden: GoldenRunRecord) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
     return (
-        *_warn_if_judge_unlike_people(golden),
-        *_warn_if_judge_unlike_itself(golden),
-        *_warn_if_grades_unlike_search(golden),
-        *_note_generous_grades(golden),
+        *_list_warnings_judge_unlike_people(golden),
+        *_list_warnings_judge_unlike_itself(golden),
+        *_list_warnings_grades_unlike_search(golden),
+        *_list_notes_on_generous_grades(golden),
     )
 
 
-def may_judge_at_random(golden: GoldenRunRecord) -> bool:
+def is_judge_possibly_random(golden: GoldenRunRecord) -> bool:
     """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
-    signs = (_warn_if_judge_unlike_people, _warn_if_judge_unlike_itself, _warn_if_grades_unlike_search)
+    signs = (
+        _list_warnings_judge_unlike_people,
+        _list_warnings_judge_unlike_itself,
+        _list_warnings_grades_unlike_search,
+    )
     return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
-def _warn_if_judge_unlike_people(golden: GoldenRunRecord) -> Iterator[str]:
+def _list_warnings_judge_unlike_people(golden: GoldenRunRecord) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_kappa_at_chance(kappa):
             measured = (
-                f"kappa {kappa.value:.2f}{_format_estimate_interval(kappa)} "
+                f"kappa {kappa.value:.2f}{_format_interval_in_parentheses(kappa)} "
                 f"over {check.graded} passages of {check.file}"
             )
             if kappa.value < LITTLE:
@@ -154,12 +160,10 @@ def _warn_if_judge_unlike_people(golden: GoldenRunRecord) -> Iterator[str]:
                 yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
-def _warn_if_judge_unlike_itself(golden: GoldenRunRecord) -> Iterator[str]:
+def _list_warnings_judge_unlike_itself(golden: GoldenRunRecord) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_kappa_at_chance(kappa):
-        twice = (
-            f"kappa {kappa.value:.2f}{_format_estimate_interval(kappa)} over {kappa.n} passages graded twice"
-        )
+        twice = f"kappa {kappa.value:.2f}{_format_interval_in_parentheses(kappa)} over {kappa.n} passages graded twice"
         if kappa.value < LITTLE:
             yield (
                 f"The judge barely agrees with itself: {twice}. Its grades are close to random; use another judge."
@@ -168,19 +172,20 @@ def _warn_if_judge_unlike_itself(golden: GoldenRunRecord) -> Iterator[str]:
             yield f"The judge may barely agree with itself: {twice}. Have more passages graded twice (--repeat)."
 
 
-def _warn_if_grades_unlike_search(golden: GoldenRunRecord) -> Iterator[str]:
+def _list_warnings_grades_unlike_search(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.rank_agreement
     if share is None or share.value is None:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
             "The grades do not agree with the search, which ranked the passage with the better grade higher in "
-            f"{100 * share.value:.0f}% of pairs{_format_estimate_interval(share, 100)} (by chance: 50%). Either the "
+            f"{100 * share.value:.0f}% of pairs{_format_interval_in_parentheses(share, 100)} "
+            "(by chance: 50%). Either the "
             "judge or the search may be random: grade some passages yourself (`embassay rag check sample`)."
         )
 
 
-def _note_generous_grades(golden: GoldenRunRecord) -> Iterator[str]:
+def _list_notes_on_generous_grades(golden: GoldenRunRecord) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
@@ -194,7 +199,7 @@ def _is_kappa_at_chance(kappa: Estimate) -> bool:
     return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
 
 
-def _format_estimate_interval(figure: Estimate, scale: int = 1) -> str:
+def _format_interval_in_parentheses(figure: Estimate, scale: int = 1) -> str:
     if figure.low is None:
         return ""
     (low, high), digits = figure.ends, 0 if scale > 1 else 2

@@ -93,13 +93,13 @@ def is_language_model_spec(text: str) -> bool:
 
 def _make_unknown_judge_error(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.models import suggest_chat_model_name
+    from embassay.systems.models import describe_fix_for_unknown_chat_model
 
     known = [*(judge.name for judge in JUDGES), *(model.name for model in CHAT_MODELS)]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     return UsageError(
         f"There is no judge called {name!r}.",
-        mend=suggest_chat_model_name(text)
+        mend=describe_fix_for_unknown_chat_model(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` describe them.",
     )

@@ -33,7 +33,7 @@ from embassay.protocols.rag.judges import (
 from embassay.randomness import draw_random_bytes
 from embassay.runs.store import CachedChatModel, ChatAnswerCache, ChatCallCounts, ChatQuestion
 from embassay.spec import Value
-from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
+from embassay.systems.chat import fit_chat_without_thinking_to_context, open_chat_with_options
 from embassay.systems.chat.answers import strip_code_fence
 from embassay.systems.remote.ledger import Ledger
 
@@ -142,11 +142,11 @@ def _find_first_repeated_name(names: Sequence[str]) -> str | None:
     return None
 
 
-def complete_partial_order(text: str, labels: Sequence[str]) -> CompletedPassageOrder:
+def parse_partial_order_answer(text: str, labels: Sequence[str]) -> CompletedPassageOrder:
     """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
     MalformedJudgement for an answer that names none of the labels.
 
-    >>> complete_partial_order('{"order": ["C", "X"]}', ["A", "B", "C"])
+    >>> parse_partial_order_answer('{"order": ["C", "X"]}', ["A", "B", "C"])
     CompletedPassageOrder(order=(2, 0, 1), missing=2, unknown=1)
     """
     named = _parse_order_labels(text)
@@ -167,7 +167,7 @@ def _parse_order_labels(text: str) -> list[str]:
 
 def _parse_single_key_value(text: str, key: str) -> Any:
     """The value of the object's only key."""
-    pairs = _parse_json_object(text)
+    pairs = _parse_json_object_pairs(text)
     values = [value for name, value in pairs if name == key]
     if not values:
         raise MalformedJudgement(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
@@ -181,7 +181,7 @@ def _parse_single_key_value(text: str, key: str) -> Any:
     return values[0]
 
 
-def _parse_json_object(text: str) -> list[tuple[str, Any]]:
+def _parse_json_object_pairs(text: str) -> list[tuple[str, Any]]:
     """The names and values of the one JSON object in an answer, repeated names too."""
     text = strip_code_fence(text)
     if not text:
@@ -338,7 +338,7 @@ class ChatJudge:
         names = make_letter_labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
         call = _JudgementCall(build_ordering_messages(question, passages), ORDER, draw, about)
-        read = partial(complete_partial_order if repair else _parse_complete_order, labels=names)
+        read = partial(parse_partial_order_answer if repair else _parse_complete_order, labels=names)
         mended, rejected = await self._ask_until_readable(call, read)
         return PassageOrdering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
 
@@ -351,9 +351,9 @@ class ChatJudge:
         for attempt in range(self.options.attempts):
             asked = self._make_judge_chat_question(call, attempt)
             if attempt and not self._chat.is_answer_cached(asked):
-                await self._sleep(self._draw_wait_seconds(call, attempt - 1))
+                await self._sleep(self._draw_judge_retry_wait_seconds(call, attempt - 1))
             try:
-                return read(await self._complete_chat(asked)), tuple(rejected)
+                return read(await self._get_chat_answer_text(asked)), tuple(rejected)
             except MalformedJudgement as error:
                 rejected.append(str(error))
             except Unanswered as error:
@@ -366,7 +366,7 @@ class ChatJudge:
                 rejected.append(f"does not match the schema: {error.message}")
         raise make_unreadable_answers_error(self.name, rejected, why)
 
-    async def _complete_chat(self, asked: ChatQuestion) -> str:
+    async def _get_chat_answer_text(self, asked: ChatQuestion) -> str:
         answer = await self._chat.complete(
             asked.messages, sampling=asked.sampling, schema=asked.schema, attempt=asked.attempt
         )
@@ -383,7 +383,7 @@ class ChatJudge:
             call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
         )
 
-    def _draw_wait_seconds(self, call: _JudgementCall, attempt: int) -> float:
+    def _draw_judge_retry_wait_seconds(self, call: _JudgementCall, attempt: int) -> float:
         """Seconds after an attempt that brought no answer: min(8, 0.5 x 2^attempt + U(0, 0.25))."""
         drawn = draw_random_bytes(4, self._seed, "judge wait", *call.about, str(call.draw), str(attempt))
         return min(8.0, 0.5 * 2.0**attempt + 0.25 * int.from_bytes(drawn) / 2**32)
@@ -454,4 +454,4 @@ def adapt_chat_for_judging(chat: ChatModel, longest: int) -> ChatModel:
     with passages of so many UTF-8 bytes whole."""
     instructions = max(len(load_judge_prompt(kind).text.encode()) for kind in KINDS)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
-    return fit_chat_model_to_context(chat, (instructions + longest) // 2 + _ANSWER)
+    return fit_chat_without_thinking_to_context(chat, (instructions + longest) // 2 + _ANSWER)

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from embassay.data.judged_runs import read_qrels
+from embassay.data.judged_runs import read_qrels_entries
 from embassay.data.retrieval import grade_map
 from embassay.data.rows import (
     SourceRow,
@@ -48,7 +48,7 @@ Pair = tuple[str, str]
 
 
 @dataclass
-class RecordedJudgements:
+class JudgementsReadFromFile:
     """What a file says, by number of the draw: `grades` of (query, document); `scores`, higher first, from which orders
     follow; `orders` of the documents that were shown together, best first."""
 
@@ -71,7 +71,7 @@ class RecordedJudge:
 
     def __init__(
         self,
-        recording: RecordedJudgements,
+        recording: JudgementsReadFromFile,
         *,
         unjudged: int | None = None,
         orders: Literal["recorded", "grades"] = "recorded",
@@ -106,7 +106,7 @@ class RecordedJudge:
     ) -> PassageOrdering:
         """Order the passages as recorded for just these, else by their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
-        for number in _list_draws_to_look_up(draw):
+        for number in _list_repeat_numbers_to_look_up(draw):
             if order := self._said.orders.get((number, *key)):
                 places = {passage.id: place for place, passage in enumerate(passages)}
                 return PassageOrdering(tuple(places[doc] for doc in order))
@@ -120,7 +120,7 @@ class RecordedJudge:
         self, question: Question, draw: int, ids: set[str]
     ) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
-        for number in _list_draws_to_look_up(draw):
+        for number in _list_repeat_numbers_to_look_up(draw):
             if all((number, (question.id, doc)) in self._said.scores for doc in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
         return (
@@ -130,7 +130,7 @@ class RecordedJudge:
         )
 
     def _find_recorded_grade(self, question: Question, passage: Passage, draw: int) -> int:
-        for number in _list_draws_to_look_up(draw):
+        for number in _list_repeat_numbers_to_look_up(draw):
             grade = self._said.grades.get((number, (question.id, passage.id)))
             if grade is not None:
                 return grade
@@ -139,7 +139,7 @@ class RecordedJudge:
         return self._unjudged
 
 
-def _list_draws_to_look_up(draw: int) -> Iterator[int]:
+def _list_repeat_numbers_to_look_up(draw: int) -> Iterator[int]:
     """Where an answer is looked for: draws of a whole repeat are numbered by thousands, see `golden.refinement`."""
     yield from dict.fromkeys((draw, draw // 1000, 0))
 
@@ -162,16 +162,16 @@ def open_recorded_judge(
     return RecordedJudge(read_recorded_judgements(path), unjudged=unjudged, orders=orders, name=name)
 
 
-def read_recorded_judgements(path: Path) -> RecordedJudgements:
+def read_recorded_judgements(path: Path) -> JudgementsReadFromFile:
     """The answers in a JSON Lines file. A line is a grade, `{"query_id", "doc_id", "grade"}`, with `score` (higher
     first) or `place` (1 = best) where orders are to follow from it; or `{"query_id", "order": [doc_id, ...]}`, best
     first. `draw` (0 by default) numbers repeats.
 
     DataError with file and line for anything else, and for two answers to one question.
     """
-    recording = RecordedJudgements()
+    recording = JudgementsReadFromFile()
     for row in JsonLinesTable(path).rows(_COLUMNS):
-        query, draw = read_row_id(row, "query_id"), _parse_whole_number(row, "draw", 0)
+        query, draw = read_row_id(row, "query_id"), _read_whole_number_cell(row, "draw", 0)
         if row.cells.get("order") is not None:
             order = _parse_recorded_order(row)
             _add_recorded_answer(recording.orders, (draw, query, frozenset(order)), order, row)
@@ -202,7 +202,7 @@ def _parse_recorded_order(row: SourceRow) -> tuple[str, ...]:
     return ids
 
 
-def _parse_whole_number(row: SourceRow, column: str, default: int) -> int:
+def _read_whole_number_cell(row: SourceRow, column: str, default: int) -> int:
     value = read_number_cell(row, column)
     if value is None:
         return default
@@ -241,12 +241,13 @@ _CODE = "code"
 
 
 def read_known_grades(path: Path, grades: str = "identity", column: str = "") -> Grades:
-    """The grades in a file of judgements, or in the qrels of a folder (see `read_qrels`), through a grade map (spec rag
-    1.1; `grades` as in `--grades`); `column` is the one they stand in. Rows whose value the map drops are left out.
+    """The grades in a file of judgements, or in the qrels of a folder (see `read_qrels_entries`), through a grade map
+    (spec rag 1.1; `grades` as in `--grades`); `column` is the one they stand in. Rows whose value the map drops are
+    left out.
 
     DataError, with file and line, for what cannot be read, a value that is not in the map, or two grades of one pair.
     """
-    entries = read_qrels(path.expanduser(), {"relevance": column or _CODE})
+    entries = read_qrels_entries(path.expanduser(), {"relevance": column or _CODE})
     values = grade_map(grades)
     judged: dict[str, dict[str, int]] = {}
     for row, (query, doc, value) in enumerate(entries.frame.iter_rows()):
@@ -364,7 +365,7 @@ class SimulatedJudge:
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
         about = ("grade", question.id, passage.id)
-        rejected = await self._simulate_failed_attempts(
+        rejected = await self._simulate_malformed_judge_answers(
             about, draw, chat.parse_grade_answer, MALFORMED_GRADES
         )
         rng = make_seeded_generator(self._seed, *about, str(draw))
@@ -384,7 +385,7 @@ class SimulatedJudge:
         """See `Judge.order`."""
         about = ("order", question.id, *(passage.id for passage in passages))
         names = make_letter_labels(len(passages))
-        rejected = await self._simulate_failed_attempts(
+        rejected = await self._simulate_malformed_judge_answers(
             about,
             draw,
             lambda text: chat.parse_order_answer(text, names),
@@ -406,7 +407,7 @@ class SimulatedJudge:
         """Noise of standard deviation 1, (n,)."""
         return rng.standard_normal(n) if self._noise.law == "gaussian" else rng.gumbel(size=n) / _GUMBEL_SD
 
-    async def _simulate_failed_attempts(
+    async def _simulate_malformed_judge_answers(
         self, about: Sequence[str], draw: int, read: Callable[[str], T], malformed: Sequence[str]
     ) -> tuple[str, ...]:
         """What was wrong with the answers before the first good one. NoVerdict where there is none."""

@@ -54,11 +54,11 @@ class AuthorName:
         return f"{_GIVEN.sub(lambda match: f'{match[0][0]}.', self.given)} {self.family}"
 
 
-def change_name_case(name: str) -> str:
+def vary_case_and_punctuation_of_name(name: str) -> str:
     """The name in capitals, small letters or with capital initials, whichever its hash says; with straight apostrophes
     and a blank for every hyphen.
 
-    >>> change_name_case("Alice Dupont"), change_name_case("Jean-Pierre O’Neil")
+    >>> vary_case_and_punctuation_of_name("Alice Dupont"), vary_case_and_punctuation_of_name("Jean-Pierre O’Neil")
     ('ALICE DUPONT', "Jean Pierre O'Neil")
     """
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
@@ -100,7 +100,7 @@ def misspell_name(name: str, distance: int) -> str:
     written = list(name)
     for i in range(1, distance + 1):
         place = letters[i * len(letters) // (distance + 1)]
-        written[place] = _next_letter(name[place])
+        written[place] = _find_next_vowel_or_consonant(name[place])
     return "".join(written)
 
 
@@ -108,7 +108,7 @@ def _hash_to_identifier(text: str) -> str:
     return f"ID-{hashlib.sha256(text.encode()).hexdigest()[:6].upper()}"
 
 
-def _next_letter(letter: str) -> str:
+def _find_next_vowel_or_consonant(letter: str) -> str:
     base = unicodedata.normalize("NFD", letter)[0]
     for alphabet in (_VOWELS, _CONSONANTS):
         if base.lower() in alphabet:
@@ -141,7 +141,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class NameProbeBundle:
+class NameProbeQuerySpecification:
     """One query with its five passages, not yet written out.
 
     `impostors` sign C2a, C2b and C4; C3 and C4 are on the `other` topic. `query` is a form with {A} and {T}, `title`
@@ -188,7 +188,7 @@ Named = Callable[[AuthorName], str]
 
 
 def compose_bundle_texts(
-    bundle: NameProbeBundle,
+    bundle: NameProbeQuerySpecification,
     in_query: Named = lambda person: person.name,
     in_passage: Named | None = None,
     *,
@@ -197,8 +197,8 @@ def compose_bundle_texts(
     """The texts of a bundle, its authors named by these functions (passages as the query where only that is given).
 
     >>> from embassay.protocols.rag.probes.bundles import AuthorName
-    >>> one = NameProbeBundle(0, "en", AuthorName("Ann", "Hill"), (AuthorName("B", "C"),) * 3, "tides", "ants",
-    ... *EXAMPLE_FORMS)
+    >>> one = NameProbeQuerySpecification(0, "en", AuthorName("Ann", "Hill"), (AuthorName("B", "C"),) * 3, "tides",
+    "ants", ... *EXAMPLE_FORMS)
     >>> compose_bundle_texts(one).query, compose_bundle_texts(one).passages[0]
     ('Which works by Ann Hill on tides?', "Research paper: 'tides'. Author: Ann Hill.")
     """
@@ -238,7 +238,7 @@ class BundleAuthorsAndTopics:
 
 def make_name_probe_bundles(
     material: BundleAuthorsAndTopics, queries: int, *, seed: int
-) -> list[NameProbeBundle]:
+) -> list[NameProbeQuerySpecification]:
     """The bundles of one run: author and topic of a query are the same in every run; impostors, the other topic and
     the forms are drawn anew from `seed`, for each query from a stream of its own.
 
@@ -259,7 +259,9 @@ def make_name_probe_bundles(
         (query,) = _draw_distinct_items(QUERIES[material.lang], 1, seed, *stream, "query")
         (title,) = _draw_distinct_items(TITLES[material.lang], 1, seed, *stream, "title")
         drawn.append(
-            NameProbeBundle(index, material.lang, author, (first, second, third), topic, other, query, title)
+            NameProbeQuerySpecification(
+                index, material.lang, author, (first, second, third), topic, other, query, title
+            )
         )
     return drawn
 
@@ -282,7 +284,7 @@ def _fill_text_template(form: str, author: str, topic: str) -> str:
     return _PLACE.sub(lambda place: author if place[0] == "{A}" else topic, form)
 
 
-def open_authors_and_topics(
+def make_or_read_authors_and_topics(
     lang: Lang, *, people: Path | None = None, topics: Path | None = None
 ) -> BundleAuthorsAndTopics:
     """A hundred invented authors and a hundred topics in this language, or those of files.
@@ -292,7 +294,7 @@ def open_authors_and_topics(
     """
     return BundleAuthorsAndTopics(
         lang,
-        tuple(_read_author_table(people)) if people else _list_packaged_people(lang),
+        tuple(_read_author_table(people)) if people else _list_packaged_author_names(lang),
         tuple(_read_topic_list(topics)) if topics else _list_packaged_topics(lang),
     )
 
@@ -301,7 +303,7 @@ def _read_packaged_file(name: str) -> str:
     return files("embassay.protocols.rag.probes").joinpath("lists", name).read_text("utf-8")
 
 
-def _list_packaged_people(lang: Lang) -> tuple[AuthorName, ...]:
+def _list_packaged_author_names(lang: Lang) -> tuple[AuthorName, ...]:
     rows = csv.DictReader(_read_packaged_file(f"people_{lang}.tsv").splitlines(), delimiter="\t")
     return tuple(AuthorName(row["given"], row["family"]) for row in rows)
 
@@ -311,13 +313,13 @@ def _list_packaged_topics(lang: Lang) -> tuple[str, ...]:
 
 
 def _read_author_table(path: Path) -> Iterator[AuthorName]:
-    for given, family in _read_column_cells(path, "given", "family"):
+    for given, family in _iterate_table_column_cells(path, "given", "family"):
         yield AuthorName(given, family)
 
 
 def _read_topic_list(path: Path) -> Iterator[str]:
     if path.suffix != ".txt":
-        yield from (topic for (topic,) in _read_column_cells(path, "topic"))
+        yield from (topic for (topic,) in _iterate_table_column_cells(path, "topic"))
         return
     try:
         lines = path.read_text("utf-8-sig").split("\n")
@@ -326,7 +328,7 @@ def _read_topic_list(path: Path) -> Iterator[str]:
     yield from filter(None, map(str.strip, lines))
 
 
-def _read_column_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
+def _iterate_table_column_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
     source = open_table_file(path)
     for column in columns:
         if column not in source.columns():
@@ -349,22 +351,22 @@ class BundleWritingCondition:
     name: str
     group: Group
     summary: str
-    write: Callable[[NameProbeBundle, int], BundleQueryAndPassages]
+    write: Callable[[NameProbeQuerySpecification, int], BundleQueryAndPassages]
     seeded: bool = False
     """Whether the seed makes a difference to it."""
 
 
-def _mask_bundle_authors(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
+def _mask_bundle_authors(bundle: NameProbeQuerySpecification, _: int) -> BundleQueryAndPassages:
     mask = f"{_MASKS[bundle.lang]}_{bundle.index % 1000:03d}"
     return compose_bundle_texts(bundle, lambda _: mask)
 
 
-def _replace_authors_by_gibberish(bundle: NameProbeBundle, seed: int) -> BundleQueryAndPassages:
+def _replace_authors_by_pseudonyms(bundle: NameProbeQuerySpecification, seed: int) -> BundleQueryAndPassages:
     identifiers = make_pseudonyms([person.name for person in bundle.passage_signers], seed)
     return compose_bundle_texts(bundle, lambda person: identifiers[person.name])
 
 
-def _make_impostors_near_misses(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
+def _give_impostors_misspelled_names(bundle: NameProbeQuerySpecification, _: int) -> BundleQueryAndPassages:
     missed = [AuthorName("", misspell_name(bundle.author.name, distance)) for distance in (1, 2, 3)]
     other = dict(zip(bundle.impostors, missed, strict=True))
     return compose_bundle_texts(
@@ -372,19 +374,19 @@ def _make_impostors_near_misses(bundle: NameProbeBundle, _: int) -> BundleQueryA
     )
 
 
-def _remove_author_labels(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
-    return _map_bundle_texts(compose_bundle_texts(bundle), lambda text: _LABEL.sub("", text))
+def _remove_author_labels(bundle: NameProbeQuerySpecification, _: int) -> BundleQueryAndPassages:
+    return _apply_change_to_bundle_texts(compose_bundle_texts(bundle), lambda text: _LABEL.sub("", text))
 
 
-def _remove_bundle_diacritics(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
+def _remove_bundle_diacritics(bundle: NameProbeQuerySpecification, _: int) -> BundleQueryAndPassages:
     return (
         compose_bundle_texts(bundle)
         if bundle.lang == "en"
-        else _map_bundle_texts(compose_bundle_texts(bundle), remove_diacritics)
+        else _apply_change_to_bundle_texts(compose_bundle_texts(bundle), remove_diacritics)
     )
 
 
-def _stress_bundle_unicode(bundle: NameProbeBundle, _: int) -> BundleQueryAndPassages:
+def _mix_unicode_forms_in_bundle(bundle: NameProbeQuerySpecification, _: int) -> BundleQueryAndPassages:
     plain = compose_bundle_texts(bundle)
     passages = tuple(
         _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
@@ -408,14 +410,14 @@ CONDITIONS: Mapping[str, BundleWritingCondition] = {
             "gibberish_name",
             "identity",
             "every author replaced by a six-digit identifier",
-            _replace_authors_by_gibberish,
+            _replace_authors_by_pseudonyms,
             seeded=True,
         ),
         BundleWritingCondition(
             "edit_distance_near_miss",
             "identity",
             "impostors differ from the author by 1 to 3 letters",
-            _make_impostors_near_misses,
+            _give_impostors_misspelled_names,
         ),
         BundleWritingCondition("remove_label", "layout", "no label before the author", _remove_author_labels),
         BundleWritingCondition(
@@ -439,7 +441,9 @@ CONDITIONS: Mapping[str, BundleWritingCondition] = {
             "case_punct_perturb",
             "orthography",
             "names in a different case, without hyphens and curly apostrophes",
-            lambda bundle, _: compose_bundle_texts(bundle, lambda person: change_name_case(person.name)),
+            lambda bundle, _: compose_bundle_texts(
+                bundle, lambda person: vary_case_and_punctuation_of_name(person.name)
+            ),
         ),
         BundleWritingCondition(
             "author_position_shift",
@@ -451,7 +455,7 @@ CONDITIONS: Mapping[str, BundleWritingCondition] = {
             "unicode_normalization_stress",
             "orthography",
             "passages decomposed (NFD), with narrow spaces before : ; ! ?",
-            _stress_bundle_unicode,
+            _mix_unicode_forms_in_bundle,
         ),
     )
 }
@@ -469,7 +473,7 @@ def remove_diacritics(text: str) -> str:
     return unicodedata.normalize("NFC", stripped)
 
 
-def _map_bundle_texts(
+def _apply_change_to_bundle_texts(
     written: BundleQueryAndPassages, change: Callable[[str], str]
 ) -> BundleQueryAndPassages:
     return BundleQueryAndPassages(change(written.query), tuple(map(change, written.passages)))

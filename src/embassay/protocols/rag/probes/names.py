@@ -16,7 +16,7 @@ from embassay.contracts import CellPartExecutor, Similarity
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
-from embassay.protocols.kernel.forecast import TaskEffort
+from embassay.protocols.kernel.forecast import TaskWorkloadForForecast
 from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
@@ -26,10 +26,10 @@ from embassay.protocols.rag.probes.bundles import (
     CANDIDATES,
     CONDITIONS,
     BundleAuthorsAndTopics,
-    NameProbeBundle,
+    NameProbeQuerySpecification,
     make_name_probe_bundles,
+    make_or_read_authors_and_topics,
     misspell_name,
-    open_authors_and_topics,
 )
 from embassay.protocols.rag.probes.options import Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import (
@@ -46,18 +46,18 @@ from embassay.protocols.rag.probes.resampling import (
     MEASURES,
     SYSTEM,
     ProbeResultRows,
-    ProbeTableRow,
+    ProbeVariantTableRow,
     SharedResamplesContext,
-    build_correlation_table,
-    compare_text_pairs,
-    count_grades,
-    find_lost_queries,
+    build_probe_correlation_table,
+    compute_text_pair_similarities,
+    count_passage_grades_per_query,
+    find_positions_of_first_passages,
+    find_queries_with_unencoded_text,
     look_up_grades_at_ranks,
-    make_measure_change_columns,
+    make_measure_and_change_columns,
     make_measure_column,
     make_measure_interval_columns,
     measure_retrieval_metrics,
-    retrieve_first_passages,
 )
 from embassay.randomness import draw_random_bytes
 from embassay.records import HeadlineComponent, Score, TaskOutcome
@@ -82,21 +82,21 @@ class DistinctBundleTexts:
     left: Ints
     right: Ints
 
-    def list_texts_of_query(self, query: int) -> Iterator[str]:
+    def list_bundle_texts_of_query(self, query: int) -> Iterator[str]:
         """All texts of a query, under every condition and in every run."""
         yield from (self.queries[place] for place in np.unique(self.left[:, :, query]))
         yield from (self.passages[place] for place in np.unique(self.right[:, :, query]))
 
 
-def make_bundles_of_all_runs(
+def make_name_probe_bundles_per_run(
     material: BundleAuthorsAndTopics, queries: int, runs: int, seed: int
-) -> list[list[NameProbeBundle]]:
+) -> list[list[NameProbeQuerySpecification]]:
     """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
     return [make_name_probe_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
 
 def collect_bundle_texts(
-    by_run: Sequence[Sequence[NameProbeBundle]], conditions: Sequence[str], seed: int
+    by_run: Sequence[Sequence[NameProbeQuerySpecification]], conditions: Sequence[str], seed: int
 ) -> DistinctBundleTexts:
     """The texts of these bundles under these conditions."""
     queries, passages = dict[str, int](), dict[str, int]()
@@ -117,7 +117,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class BundlePassagePositions:
+class BundlePassagePositionsAndGrades:
     """Where each passage of the collection stands in the bundles, in the order of the collection, and the grade of each
     for each query, (queries, passages)."""
 
@@ -125,7 +125,9 @@ class BundlePassagePositions:
     grades: NDArray[np.int8]
 
 
-def make_bundle_corpus(by_run: Sequence[Sequence[NameProbeBundle]], seed: int) -> BundlePassagePositions:
+def locate_bundle_passages_in_corpus(
+    by_run: Sequence[Sequence[NameProbeQuerySpecification]], seed: int
+) -> BundlePassagePositionsAndGrades:
     """The collection of these bundles: a passage that runs share stands there once.
 
     Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
@@ -145,11 +147,14 @@ def make_bundle_corpus(by_run: Sequence[Sequence[NameProbeBundle]], seed: int) -
         draw_random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8"
     )
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
-    return BundlePassagePositions(tuple(ordered), _grade_bundle_passages(by_run, ordered))
+    return BundlePassagePositionsAndGrades(tuple(ordered), _grade_bundle_passages(by_run, ordered))
 
 
 def compose_corpus_and_queries(
-    by_run: Sequence[Sequence[NameProbeBundle]], corpus: BundlePassagePositions, condition: str, seed: int
+    by_run: Sequence[Sequence[NameProbeQuerySpecification]],
+    corpus: BundlePassagePositionsAndGrades,
+    condition: str,
+    seed: int,
 ) -> tuple[list[str], list[list[str]]]:
     """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
     author has one name in the whole collection."""
@@ -159,7 +164,7 @@ def compose_corpus_and_queries(
 
 
 def _grade_bundle_passages(
-    by_run: Sequence[Sequence[NameProbeBundle]], places: Sequence[Place]
+    by_run: Sequence[Sequence[NameProbeQuerySpecification]], places: Sequence[Place]
 ) -> NDArray[np.int8]:
     passages = [
         (by_run[run][q].passage_signers[slot], by_run[run][q].passage_topics[slot]) for run, q, slot in places
@@ -276,7 +281,7 @@ def measure_margin_change(
 
 
 @dataclass(frozen=True)
-class BundlesByCondition:
+class BundleCollectionsByCondition:
     """The collection of the bundles under each condition (`passages`), its queries by run, and the grades."""
 
     passages: Mapping[str, Sequence[str]]
@@ -284,20 +289,22 @@ class BundlesByCondition:
     grades: NDArray[np.int8]
 
 
-def make_bundle_collections(
-    by_run: Sequence[Sequence[NameProbeBundle]], conditions: Sequence[str], seed: int
-) -> BundlesByCondition:
+def make_name_probe_texts_by_condition(
+    by_run: Sequence[Sequence[NameProbeQuerySpecification]], conditions: Sequence[str], seed: int
+) -> BundleCollectionsByCondition:
     """The collections of these bundles under these conditions."""
-    corpus = make_bundle_corpus(by_run, seed)
+    corpus = locate_bundle_passages_in_corpus(by_run, seed)
     texts = {name: compose_corpus_and_queries(by_run, corpus, name, seed) for name in conditions}
-    return BundlesByCondition(
+    return BundleCollectionsByCondition(
         {name: passages for name, (passages, _) in texts.items()},
         {name: queries for name, (_, queries) in texts.items()},
         corpus.grades,
     )
 
 
-def rehearse_encoder_calls(texts: DistinctBundleTexts, collections: BundlesByCondition, hear: Hear) -> bool:
+def rehearse_encoder_calls(
+    texts: DistinctBundleTexts, collections: BundleCollectionsByCondition, hear: Hear
+) -> bool:
     """Rehearse the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
@@ -306,20 +313,22 @@ def rehearse_encoder_calls(texts: DistinctBundleTexts, collections: BundlesByCon
     return True
 
 
-def measure_name_margins(system: Similarity, texts: DistinctBundleTexts) -> RightPassageMargins:
+def measure_right_passage_margins(system: Similarity, texts: DistinctBundleTexts) -> RightPassageMargins:
     """The margins of every bundle, each (conditions, runs, queries)."""
     return compute_right_passage_margins(
-        compare_text_pairs(system, texts.queries, texts.passages, texts.left, texts.right)
+        compute_text_pair_similarities(system, texts.queries, texts.passages, texts.left, texts.right)
     )
 
 
-def measure_bundle_retrieval(system: Similarity, collections: BundlesByCondition) -> Mapping[str, Floats]:
+def measure_bundle_retrieval(
+    system: Similarity, collections: BundleCollectionsByCondition
+) -> Mapping[str, Floats]:
     """Measure -> its value for every query, (conditions, runs, queries)."""
-    counts = count_grades(collections.grades)
+    counts = count_passage_grades_per_query(collections.grades)
     by_measure: dict[str, list[Floats]] = {}
     for name, passages in collections.passages.items():
         runs = collections.queries[name]
-        indices = retrieve_first_passages(system, [text for run in runs for text in run], passages)
+        indices = find_positions_of_first_passages(system, [text for run in runs for text in run], passages)
         repeated = np.tile(np.arange(len(counts)), len(runs))
         top = look_up_grades_at_ranks(collections.grades[repeated], indices)
         for measure, of_query in measure_retrieval_metrics(counts[repeated], top).items():
@@ -397,7 +406,7 @@ def _score_ablation_changes(
     yield from _score_condition_means(place, name, values, context)
     base, ablated = values[HEADLINE][0], values[HEADLINE][place]
     yield context.score_over_queries(ABSOLUTE, _average_queries_over_runs(ablated - base), variant=name)
-    yield from _score_percent_changes(base, ablated, name, context)
+    yield from _score_percent_changes_after_ablation(base, ablated, name, context)
     for measure in values:
         if measure in MARGINS:
             continue
@@ -409,7 +418,7 @@ def _score_ablation_changes(
         yield from context.links(_average_queries_over_runs(ablated - base), difference, names, name)
 
 
-def _score_percent_changes(
+def _score_percent_changes_after_ablation(
     base: Floats, ablated: Floats, name: str, context: SharedResamplesContext
 ) -> Iterator[Score]:
     """The mean of the rows' percents, the ratio of means and the share of rows left out: sums over the runs of each
@@ -439,7 +448,9 @@ def _correlate_margin_with_recall(
     for measure in values:
         if measure not in MARGINS:
             names = ABSOLUTE, f"{measure} change"
-            yield from context.correlate_over_conditions(changes[HEADLINE], changes[measure], names, ACROSS)
+            yield from context.correlate_means_over_conditions(
+                changes[HEADLINE], changes[measure], names, ACROSS
+            )
 
 
 def _average_changes_per_query(of_rows: Floats) -> Floats:
@@ -490,7 +501,7 @@ def evaluate_cell(
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
     tokenizer = open_tokenizer(request.tokenizer)
-    texts, collections = make_name_probe_texts(request, job.lang)
+    texts, collections = make_name_probe_texts_and_collections(request, job.lang)
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     context = SharedResamplesContext(
         job.dataset,
@@ -508,13 +519,13 @@ def evaluate_cell(
         charge_calls_to_account(ledger, opened.system.name) as requests,
     ):
         opened.prefetch_vectors(rehearse_bundle_calls)
-        opened.keep_vectors_in_memory(rehearse_bundle_calls)
-        margins = measure_name_margins(opened.system, texts)
-        lost = find_lost_queries(
-            opened.system, [f"{q:03d}" for q in range(request.size)], texts.list_texts_of_query
+        opened.encode_rehearsed_calls_into_memory(rehearse_bundle_calls)
+        margins = measure_right_passage_margins(opened.system, texts)
+        lost = find_queries_with_unencoded_text(
+            opened.system, [f"{q:03d}" for q in range(request.size)], texts.list_bundle_texts_of_query
         )
         if lost.too_many_lost_reason:
-            result = lost.make_outcome_without_score(HEADLINE, Items())
+            result = lost.make_task_outcome_without_score(HEADLINE, Items())
         else:
             retrieval = measure_bundle_retrieval(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
@@ -529,8 +540,8 @@ def evaluate_cell(
 def group_queries_by_author_or_topic(request: NamesRequest, lang: Lang) -> Labels | None:
     """The group of each query: those of one author or topic, of which a probe of many queries has several; None where
     each is by itself."""
-    (drawn,) = make_bundles_of_all_runs(
-        open_authors_and_topics(lang, **request.files), request.size, 1, request.seed
+    (drawn,) = make_name_probe_bundles_per_run(
+        make_or_read_authors_and_topics(lang, **request.files), request.size, 1, request.seed
     )
     return group_items_sharing_things(
         [{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn]
@@ -538,36 +549,36 @@ def group_queries_by_author_or_topic(request: NamesRequest, lang: Lang) -> Label
 
 
 @lru_cache(maxsize=2)
-def make_name_probe_texts(
+def make_name_probe_texts_and_collections(
     request: NamesRequest, lang: Lang
-) -> tuple[DistinctBundleTexts, BundlesByCondition]:
+) -> tuple[DistinctBundleTexts, BundleCollectionsByCondition]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
-    by_run = make_bundles_of_all_runs(
-        open_authors_and_topics(lang, **request.files), request.size, request.runs, request.seed
+    by_run = make_name_probe_bundles_per_run(
+        make_or_read_authors_and_topics(lang, **request.files), request.size, request.runs, request.seed
     )
     texts = collect_bundle_texts(by_run, request.wanted_conditions, request.seed)
-    return texts, make_bundle_collections(by_run, request.wanted_conditions, request.seed)
+    return texts, make_name_probe_texts_by_condition(by_run, request.wanted_conditions, request.seed)
 
 
 def estimate_cell_memory(request: NamesRequest, lang: Lang, system: Similarity) -> WorkMemoryEstimate:
     """Estimate the memory that a cell will hold."""
-    texts, collections = make_name_probe_texts(request, lang)
+    texts, collections = make_name_probe_texts_and_collections(request, lang)
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
-    sizes = plan.ProbeSizes(texts.right.size, places, request.size, request.resamples)
+    sizes = plan.ProbeComparisonCounts(texts.right.size, places, request.size, request.resamples)
     asked, stored = (
         list(dict.fromkeys([*texts.queries, *asked])),
         list(dict.fromkeys([*texts.passages, *stored])),
     )
-    return plan.estimate_system_memory(
+    return plan.estimate_probe_system_memory(
         system, asked, stored, sizes, "Use fewer --queries, --runs or conditions"
     )
 
 
 def rehearse_cell_encoder_calls(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
     """Rehearse the calls that a cell makes of an encoder."""
-    return rehearse_encoder_calls(*make_name_probe_texts(request, lang), hear)
+    return rehearse_encoder_calls(*make_name_probe_texts_and_collections(request, lang), hear)
 
 
 NEAR_MISS = "edit_distance_near_miss"
@@ -583,13 +594,15 @@ def plan_names_probe(
     kind = "own" if request.people or request.topics else "bundled"
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
-        of = open_authors_and_topics(lang, **request.files)
+        of = make_or_read_authors_and_topics(lang, **request.files)
         if NEAR_MISS in request.wanted_conditions:
             _check_names_can_be_misspelled(of)
         name = f"{kind}-{lang}"
-        units = _count_distinct_texts(partial(rehearse_cell_encoder_calls, request, lang))
+        units = _count_texts_asked_of_encoder(partial(rehearse_cell_encoder_calls, request, lang))
         in_groups = group_queries_by_author_or_topic(request, lang) is not None
-        planned = PlannedTask(TASK, request.size, units, (), _note_repeated_author_topics(of, request.size))
+        planned = PlannedTask(
+            TASK, request.size, units, (), _note_repeated_author_topic_pairs(of, request.size)
+        )
         fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
@@ -605,7 +618,7 @@ def plan_names_probe(
     )  # fmt: skip
 
 
-def _count_distinct_texts(rehearse: Callable[[Hear], bool]) -> int:
+def _count_texts_asked_of_encoder(rehearse: Callable[[Hear], bool]) -> int:
     """How many texts an encoder is asked for."""
     asked: list[int] = []
     rehearse(lambda texts, _: asked.append(len(texts)))
@@ -618,7 +631,7 @@ def _check_names_can_be_misspelled(of: BundleAuthorsAndTopics) -> None:
         misspell_name(person.name, 3)
 
 
-def _note_repeated_author_topics(of: BundleAuthorsAndTopics, queries: int) -> tuple[str, ...]:
+def _note_repeated_author_topic_pairs(of: BundleAuthorsAndTopics, queries: int) -> tuple[str, ...]:
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
@@ -627,11 +640,11 @@ def _note_repeated_author_topics(of: BundleAuthorsAndTopics, queries: int) -> tu
     )
 
 
-def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> TaskEffort:
+def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> TaskWorkloadForForecast:
     def rehearse_names_encoding(hear: Hear) -> bool:
         return rehearse_cell_encoder_calls(request, lang, hear)
 
-    texts, _ = make_name_probe_texts(request, lang)
+    texts, _ = make_name_probe_texts_and_collections(request, lang)
     effort = estimate_dataset_effort(
         TASK, name, request.size, texts.passages, rehearse_names_encoding, texts.right.size
     )
@@ -649,11 +662,11 @@ def build_name_probe_tables(
     """The tables of a name probe."""
     size = f"{request.size} queries x {request.runs} runs"
     yield _build_base_margins_table(rows, systems, size)
-    yield _build_margin_ratios_table(rows, systems, size)
+    yield _build_name_topic_margin_ratio_table(rows, systems, size)
     for dataset, lang in rows.langs.items():
-        yield _make_ablations_table(rows, systems, dataset, lang, size)
+        yield _make_name_margin_by_ablation_table(rows, systems, dataset, lang, size)
     yield _make_ablation_recall_table(rows, systems)
-    yield build_correlation_table(
+    yield build_probe_correlation_table(
         rows,
         systems,
         "name_links",
@@ -670,19 +683,21 @@ def _build_base_margins_table(rows: ProbeResultRows, systems: Sequence[str], siz
     )  # fmt: skip
 
 
-def _build_margin_ratios_table(rows: ProbeResultRows, systems: Sequence[str], size: str) -> ColumnTable:
+def _build_name_topic_margin_ratio_table(
+    rows: ProbeResultRows, systems: Sequence[str], size: str
+) -> ColumnTable:
     return ColumnTable.of(
         "rag_table11", f"Mean name margin divided by mean topic margin: {size}", rows.lines(systems), SYSTEM, LANG,
         *make_measure_interval_columns(("name/topic", "low", "high"), RATIO), note=INTERVALS
     )  # fmt: skip
 
 
-def _make_ablations_table(
+def _make_name_margin_by_ablation_table(
     rows: ProbeResultRows, systems: Sequence[str], dataset: str, lang: str, size: str
 ) -> ColumnTable:
     return ColumnTable.of(
         f"name_margin_{lang}", f"Name margin under ablations, {lang}: {size}",
-        [line for line in _list_ablation_lines(rows, systems) if line.dataset == dataset],
+        [line for line in _list_ablation_table_rows(rows, systems) if line.dataset == dataset],
         SYSTEM, text("group", lambda line: GROUPS[CONDITIONS[line.variant or "base"].group]), CONDITION,
         make_measure_column("d_name", HEADLINE), make_measure_column("SD between runs", SD, decimals=4),
         *make_measure_interval_columns(("change", "change low", "change high"), ABSOLUTE, 3, "signed"),
@@ -696,19 +711,27 @@ def _make_ablations_table(
 
 def _make_ablation_recall_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
-        "name_retrieval", "Retrieval under ablations", _list_ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
-        make_measure_column("d_name", HEADLINE), *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
+        "name_retrieval",
+        "Retrieval under ablations",
+        _list_ablation_table_rows(rows, systems),
+        SYSTEM,
+        LANG,
+        CONDITION,
+        make_measure_column("d_name", HEADLINE),
+        *chain.from_iterable(map(make_measure_and_change_columns, MEASURES)),
         note="Retrieval from the passages of all bundles (not in the paper). Grades: 5 = right author and topic, "
-        f"3 = right author, 2 = right topic, 1 = neither. Change is relative to the base. {INTERVALS}"
-    )  # fmt: skip
+        f"3 = right author, 2 = right topic, 1 = neither. Change is relative to the base. {INTERVALS}",
+    )
 
 
-def _list_ablation_lines(rows: ProbeResultRows, systems: Sequence[str]) -> Iterator[ProbeTableRow]:
+def _list_ablation_table_rows(
+    rows: ProbeResultRows, systems: Sequence[str]
+) -> Iterator[ProbeVariantTableRow]:
     lines = rows.lines(systems, _list_probe_conditions(rows))
     return (line for line in lines if line.find(HEADLINE) is not None)
 
 
 def _list_probe_conditions(rows: ProbeResultRows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
-    present = set(rows.list_variants(HEADLINE))
+    present = set(rows.list_variants_with_measure(HEADLINE))
     return tuple(condition for condition in ("", *CONDITIONS) if condition in present)

@@ -17,7 +17,7 @@ from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined_score
-from embassay.protocols.kernel.forecast import TaskEffort
+from embassay.protocols.kernel.forecast import TaskWorkloadForForecast
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
 from embassay.protocols.kernel.tables import (
@@ -42,13 +42,13 @@ from embassay.protocols.rag.probes.questions import (
     NOISIEST,
     Lang,
     NoiseQuestions,
-    NoisyQuestionVariant,
+    QuestionWordingsAtNoiseLevel,
     RewritingStore,
     add_small_talk_at_all_levels,
+    apply_rewritings_to_variants,
     list_probed_languages,
-    load_dataset_questions,
+    load_noise_probe_questions,
     name_noise_level,
-    rewrite_variants,
 )
 from embassay.protocols.rag.probes.resampling import (
     CUTOFF,
@@ -59,16 +59,16 @@ from embassay.protocols.rag.probes.resampling import (
     RECALL,
     SYSTEM,
     ProbeResultRows,
-    ProbeTableRow,
+    ProbeVariantTableRow,
     SharedResamplesContext,
-    build_correlation_table,
-    compare_text_pairs,
-    find_lost_queries,
-    make_measure_change_columns,
+    build_probe_correlation_table,
+    compute_text_pair_similarities,
+    find_positions_of_first_passages,
+    find_queries_with_unencoded_text,
+    make_measure_and_change_columns,
     make_measure_column,
     make_measure_interval_columns,
     measure_retrieval_metrics,
-    retrieve_first_passages,
 )
 from embassay.protocols.rag.rewriters import open_rewriter
 from embassay.records import HeadlineComponent, ResultRow, Score, TaskOutcome
@@ -91,7 +91,7 @@ class DistinctWordings:
     places: NDArray[np.int64]
 
 
-def collect_distinct_wordings(variants: Sequence[NoisyQuestionVariant]) -> DistinctWordings:
+def collect_distinct_wordings(variants: Sequence[QuestionWordingsAtNoiseLevel]) -> DistinctWordings:
     """The wordings of these variants, the clean questions first."""
     numbers: dict[str, int] = {}
     places = np.array(
@@ -123,7 +123,7 @@ def measure_cosines_to_reference(
     asked_here = asked.places >= 0
     right = np.broadcast_to(meant, asked.places.shape)
     similar = np.full(asked.places.shape, np.nan)
-    similar[asked_here] = compare_text_pairs(
+    similar[asked_here] = compute_text_pair_similarities(
         system, asked.texts, references, asked.places[asked_here], right[asked_here], questions.role
     )
     return similar
@@ -135,7 +135,7 @@ def measure_wording_retrieval(
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
     asked_here = asked.places >= 0
-    by_text = retrieve_first_passages(system, asked.texts, questions.corpus)
+    by_text = find_positions_of_first_passages(system, asked.texts, questions.corpus)
     indices = by_text[np.maximum(asked.places, 0)].reshape(-1, by_text.shape[1])
     n = len(questions)
     counts, rounds = questions.counts(), len(indices) // n
@@ -150,7 +150,7 @@ def measure_wording_retrieval(
 
 def _measure_list_agreement(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, Floats]:
     first, second = (
-        {str(row): _format_corpus_places(places) for row, places in enumerate(side.tolist())}
+        {str(row): _convert_places_to_text_ids(places) for row, places in enumerate(side.tolist())}
         for side in (clean, other)
     )
     return {
@@ -159,7 +159,7 @@ def _measure_list_agreement(clean: NDArray[np.int64], other: NDArray[np.int64]) 
     }
 
 
-def _format_corpus_places(places: list[int]) -> list[str]:
+def _convert_places_to_text_ids(places: list[int]) -> list[str]:
     return [str(place) for place in places if place >= 0]
 
 
@@ -219,7 +219,7 @@ ACROSS = "levels"
 
 def build_noise_probe_outcome(
     ids: Sequence[str],
-    variants: Sequence[NoisyQuestionVariant],
+    variants: Sequence[QuestionWordingsAtNoiseLevel],
     values: Mapping[str, Floats],
     context: SharedResamplesContext,
 ) -> TaskOutcome:
@@ -241,7 +241,7 @@ def build_noise_probe_outcome(
 
 def _score_noise_variant(
     place: int,
-    variant: NoisyQuestionVariant,
+    variant: QuestionWordingsAtNoiseLevel,
     by_name: Mapping[str, int],
     means: Mapping[str, Floats],
     context: SharedResamplesContext,
@@ -320,13 +320,13 @@ def _correlate_cosine_with_recall(
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
     for name in MEASURES:
         names = f"{COSINE} change", f"{name} change"
-        yield from context.correlate_over_conditions(
+        yield from context.correlate_means_over_conditions(
             changes[COSINE][usable], changes[name][usable], names, ACROSS
         )
 
 
 def _make_item_value_columns(
-    ids: Sequence[str], variants: Sequence[NoisyQuestionVariant], values: Mapping[str, Floats]
+    ids: Sequence[str], variants: Sequence[QuestionWordingsAtNoiseLevel], values: Mapping[str, Floats]
 ) -> Mapping[str, list[object]]:
     """A value of every measure for every wording; `item_id` is query@run."""
     items = Items()
@@ -358,7 +358,7 @@ def evaluate_cell(
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
-    posed = load_dataset_questions(request, job.source, job.lang)
+    posed = load_noise_probe_questions(request, job.source, job.lang)
     variants = make_all_question_variants(
         posed, request, {name: _read_rewritings(job, name) for name in job.rewriters}
     )
@@ -371,16 +371,16 @@ def evaluate_cell(
     def rehearse_wording_calls(hear: Hear) -> bool:
         return rehearse_encoder_calls(posed, asked, hear)
 
-    need = _estimate_wording_memory(opened.system, posed, asked, request)
+    need = _estimate_noise_probe_memory(opened.system, posed, asked, request)
     with reserve_memory(need), charge_calls_to_account(ledger, opened.system.name) as requests:
         opened.prefetch_vectors(rehearse_wording_calls)
-        opened.keep_vectors_in_memory(rehearse_wording_calls)
+        opened.encode_rehearsed_calls_into_memory(rehearse_wording_calls)
         near = measure_cosines_to_reference(opened.system, posed, asked)
-        lost = find_lost_queries(
-            opened.system, posed.ids, lambda q: _list_wordings_of_question(posed, variants, q)
+        lost = find_queries_with_unencoded_text(
+            opened.system, posed.ids, lambda q: _list_reference_and_wordings(posed, variants, q)
         )
         if lost.too_many_lost_reason:
-            result = lost.make_outcome_without_score(HEADLINE, Items(), posed.skipped)
+            result = lost.make_task_outcome_without_score(HEADLINE, Items(), posed.skipped)
         else:
             values = {COSINE: near, **measure_wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():
@@ -389,7 +389,11 @@ def evaluate_cell(
             result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
-            {lacking for variant in variants for lacking in _list_texts_lacking_rewriting(variants, variant)}
+            {
+                lacking
+                for variant in variants
+                for lacking in _list_rewriter_and_unrewritten_text(variants, variant)
+            }
         )
     }
     return opened.add_usage_and_warnings(result, {**requests, **missing}, compares=True)
@@ -397,19 +401,23 @@ def evaluate_cell(
 
 def make_all_question_variants(
     own: NoiseQuestions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
-) -> Sequence[NoisyQuestionVariant]:
+) -> Sequence[QuestionWordingsAtNoiseLevel]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
     noisy = add_small_talk_at_all_levels(own, request.runs, request.seed)
     return [
         *noisy,
-        *(variant for name, texts in rewritings.items() for variant in rewrite_variants(noisy, name, texts)),
+        *(
+            variant
+            for name, texts in rewritings.items()
+            for variant in apply_rewritings_to_variants(noisy, name, texts)
+        ),
     ]
 
 
 def rehearse_cell_encoder_calls(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
     texts as there are wordings."""
-    posed = load_dataset_questions(request, source, lang)
+    posed = load_noise_probe_questions(request, source, lang)
     return rehearse_encoder_calls(
         posed, collect_distinct_wordings(make_all_question_variants(posed, request, {})), hear
     )
@@ -419,10 +427,10 @@ def estimate_cell_memory(
     request: NoiseRequest, source: str, lang: Lang, system: Similarity
 ) -> WorkMemoryEstimate:
     """Estimate the memory of a cell; a rewriting is taken to be as long as its question."""
-    posed = load_dataset_questions(request, source, lang)
+    posed = load_noise_probe_questions(request, source, lang)
     asked = collect_distinct_wordings(make_all_question_variants(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
-    return _estimate_wording_memory(
+    return _estimate_noise_probe_memory(
         system,
         posed,
         replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))),
@@ -430,11 +438,11 @@ def estimate_cell_memory(
     )
 
 
-def _estimate_wording_memory(
+def _estimate_noise_probe_memory(
     system: Similarity, posed: NoiseQuestions, asked: DistinctWordings, request: NoiseRequest
 ) -> WorkMemoryEstimate:
-    sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
-    return plan.estimate_system_memory(
+    sizes = plan.ProbeComparisonCounts(asked.places.size, asked.places.size, len(posed), request.resamples)
+    return plan.estimate_probe_system_memory(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
         "Use a smaller corpus, or fewer queries (--limit)"
     )  # fmt: skip
@@ -444,16 +452,16 @@ def _read_rewritings(job: NoiseProbeJob, name: str) -> Mapping[str, str]:
     return RewritingStore(job.folder, job.rewriters[name]).read()
 
 
-def _list_wordings_of_question(
-    posed: NoiseQuestions, variants: Sequence[NoisyQuestionVariant], query: int
+def _list_reference_and_wordings(
+    posed: NoiseQuestions, variants: Sequence[QuestionWordingsAtNoiseLevel], query: int
 ) -> Iterator[str]:
     yield posed.references[query]
     for variant in variants:
         yield from (run[query] or "" for run in variant.texts)
 
 
-def _list_texts_lacking_rewriting(
-    variants: Sequence[NoisyQuestionVariant], variant: NoisyQuestionVariant
+def _list_rewriter_and_unrewritten_text(
+    variants: Sequence[QuestionWordingsAtNoiseLevel], variant: QuestionWordingsAtNoiseLevel
 ) -> Iterator[tuple[str, str | None]]:
     """The texts of which a rewriter has made nothing."""
     noisy = variants[variant.level]
@@ -476,7 +484,7 @@ def plan_noise_probe(
     datasets, cells, efforts = [], [], []
     for source in dict.fromkeys(request.datasets):
         for lang in list_probed_languages(request, source):
-            posed = load_dataset_questions(request, source, lang)
+            posed = load_noise_probe_questions(request, source, lang)
             units = len(posed) * (1 + 4 * request.runs) * (1 + len(rewriters)) + len(posed.corpus)
             planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
             datasets.append(PlannedDataset(source, posed.dataset, lang, posed.fingerprint, (planned,)))
@@ -504,17 +512,19 @@ def plan_noise_probe(
     )  # fmt: skip
 
 
-def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> TaskEffort:
+def _estimate_noise_effort(
+    request: NoiseRequest, source: str, lang: Lang, units: int
+) -> TaskWorkloadForForecast:
     def rehearse_noise_encoding(hear: Hear) -> bool:
         return rehearse_cell_encoder_calls(request, source, lang, hear)
 
-    posed = load_dataset_questions(request, source, lang)
+    posed = load_noise_probe_questions(request, source, lang)
     wordings = units - len(posed.corpus)
     effort = estimate_dataset_effort(
         TASK, posed.dataset, len(posed), posed.corpus, rehearse_noise_encoding, wordings
     )
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
-    return TaskEffort(
+    return TaskWorkloadForForecast(
         effort.task,
         effort.dataset,
         effort.items,
@@ -530,10 +540,10 @@ def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units
 
 def build_noise_probe_tables(rows: ProbeResultRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of a noise probe."""
-    yield _make_cosines_table(rows, systems)
+    yield _make_cosine_by_noise_level_table(rows, systems)
     yield _build_cosine_drops_table(rows, systems)
     yield _make_noisy_retrieval_table(rows, systems)
-    yield build_correlation_table(
+    yield build_probe_correlation_table(
         rows,
         systems,
         "noise_links",
@@ -542,15 +552,15 @@ def build_noise_probe_tables(rows: ProbeResultRows, systems: Sequence[str]) -> I
     )
 
 
-def _describe_line_wording(line: ProbeTableRow) -> str:
+def _describe_question_rewriting_of_row(line: ProbeVariantTableRow) -> str:
     rewriter = _parse_variant_rewriter(line.variant)
     return f"rewritten by {rewriter}" if rewriter else "as asked"
 
 
-WORDING = text("wording", _describe_line_wording)
+WORDING = text("wording", _describe_question_rewriting_of_row)
 
 
-def _make_cosines_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
+def _make_cosine_by_noise_level_table(rows: ProbeResultRows, systems: Sequence[str]) -> ColumnTable:
     levels = [_make_level_cosine_column(level) for level in range(len(LEVELS))]
     lines = rows.lines(systems, [name_noise_level(0, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
@@ -561,7 +571,7 @@ def _make_cosines_table(rows: ProbeResultRows, systems: Sequence[str]) -> Column
 
 
 def _make_level_cosine_column(level: int) -> ComputedColumn:
-    def find_cosine_at_level(line: ProbeTableRow) -> ResultRow | None:
+    def find_cosine_at_level(line: ProbeVariantTableRow) -> ResultRow | None:
         variant = name_noise_level(level, _parse_variant_rewriter(line.variant))
         return line.rows.find(line.dataset, line.system, variant, COSINE)
 
@@ -584,12 +594,15 @@ def _make_noisy_retrieval_table(rows: ProbeResultRows, systems: Sequence[str]) -
     wordings = product(_list_rewriters(rows), range(len(LEVELS)))
     lines = rows.lines(systems, [name_noise_level(level, rewriter) for rewriter, level in wordings])
     changes = (
-        (*make_measure_change_columns(name), make_measure_column(f"{name} p", f"p({name} change)", style="p"))
+        (
+            *make_measure_and_change_columns(name),
+            make_measure_column(f"{name} p", f"p({name} change)", style="p"),
+        )
         for name in MEASURES
     )
     return ColumnTable.of(
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
-        SYSTEM, DATASET, LANG, whole_number_column("level", _parse_noise_level_of_line), WORDING,
+        SYSTEM, DATASET, LANG, whole_number_column("level", _get_noise_level_of_table_row), WORDING,
         *chain.from_iterable(changes),
         make_measure_column(OVERLAP, OVERLAP), make_measure_column(TAU, TAU),
         note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "
@@ -600,13 +613,13 @@ def _make_noisy_retrieval_table(rows: ProbeResultRows, systems: Sequence[str]) -
 
 def _list_rewriters(rows: ProbeResultRows) -> list[str]:
     """None (as asked), and those that were asked for."""
-    return list(dict.fromkeys(["", *map(_parse_variant_rewriter, rows.list_variants(COSINE))]))
+    return list(dict.fromkeys(["", *map(_parse_variant_rewriter, rows.list_variants_with_measure(COSINE))]))
 
 
 def _parse_variant_rewriter(variant: str) -> str:
     return variant.partition(":")[2]
 
 
-def _parse_noise_level_of_line(line: ProbeTableRow) -> int:
+def _get_noise_level_of_table_row(line: ProbeVariantTableRow) -> int:
     names = [name_noise_level(level) for level in range(len(LEVELS))]
     return names.index(line.variant.partition(":")[0])

@@ -18,10 +18,10 @@ from embassay.protocols.kernel.request import (
     RunRequest,
     convert_tuples_to_lists,
     option,
-    parse_column_pairs,
+    parse_column_map_to_pairs,
     redeclare_option,
 )
-from embassay.protocols.live import RetrieverRunRequest
+from embassay.protocols.live import TaskRequestWithRetrievers
 
 Lang = Literal["en", "fr"]
 """A language that the probes have texts in."""
@@ -30,7 +30,7 @@ BASE = "base"
 OF_DATASETS = ("datasets", "mapping", "split", "grades")
 
 
-def _list_known_conditions() -> Mapping[str, Any]:
+def _map_names_to_bundle_conditions() -> Mapping[str, Any]:
     from embassay.protocols.rag.probes.bundles import CONDITIONS  # reads tables
 
     return CONDITIONS
@@ -77,7 +77,7 @@ class NamesRequest:
         help="Retrieval data to add author names to; measures the recall lost when names are damaged."
     )  # fmt: skip
     mapping: tuple[tuple[str, str], ...] = redeclare_option(
-        RunRequest, "mapping", default=(), read=parse_column_pairs
+        RunRequest, "mapping", default=(), read=parse_column_map_to_pairs
     )
     split: str | None = redeclare_option(RunRequest, "split")
     grades: str | None = redeclare_option(RunRequest, "grades")
@@ -87,14 +87,14 @@ class NamesRequest:
             if lang not in LANGS:
                 raise UsageError(f"There are no probe texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
         for condition in self.conditions:
-            if condition not in _list_known_conditions():
+            if condition not in _map_names_to_bundle_conditions():
                 from difflib import get_close_matches
 
-                near = get_close_matches(condition, _list_known_conditions(), n=1)
+                near = get_close_matches(condition, _map_names_to_bundle_conditions(), n=1)
                 options = (
                     f"Did you mean {near[0]!r}?"
                     if near
-                    else f"Available: {', '.join(_list_known_conditions())}."
+                    else f"Available: {', '.join(_map_names_to_bundle_conditions())}."
                 )
                 raise UsageError(f"There is no condition {condition!r}.", mend=options)
         _check_counts_positive(self)
@@ -102,8 +102,8 @@ class NamesRequest:
     @property
     def wanted_conditions(self) -> tuple[str, ...]:
         """The conditions, the base first, in the order of the tables."""
-        wanted = {BASE, *(self.conditions or _list_known_conditions())}
-        return tuple(name for name in _list_known_conditions() if name in wanted)
+        wanted = {BASE, *(self.conditions or _map_names_to_bundle_conditions())}
+        return tuple(name for name in _map_names_to_bundle_conditions() if name in wanted)
 
     @property
     def size(self) -> int:
@@ -166,7 +166,7 @@ class NoiseRequest:
     )  # fmt: skip
     reference: Reference = option("auto", "Compare with the original question, or with the best passage.")
     mapping: tuple[tuple[str, str], ...] = redeclare_option(
-        RunRequest, "mapping", default=(), read=parse_column_pairs
+        RunRequest, "mapping", default=(), read=parse_column_map_to_pairs
     )
     split: str | None = redeclare_option(RunRequest, "split")
     grades: str | None = redeclare_option(RunRequest, "grades")
@@ -229,7 +229,7 @@ class VersionsOptions(Options):
 
 
 @dataclass(frozen=True)
-class VersionsProbeRequest(RetrieverRunRequest):
+class DocumentVersionsProbeRequest(TaskRequestWithRetrievers):
     """The arguments of a probe of versions."""
 
     options: VersionsOptions = field(default_factory=VersionsOptions)

@@ -9,12 +9,12 @@ from typing import Any
 from embassay.contracts import Similarity, Tokenizer
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
-    TaskEffort,
+    TaskWorkloadForForecast,
     count_vector_dimensions,
+    estimate_bytes_of_cached_vectors,
     estimate_reading_bytes,
-    remembered_vector_bytes,
+    estimate_token_bytes_of_texts,
     sum_memory_footprint,
-    token_bytes,
 )
 from embassay.protocols.kernel.plan import PlannedSystem, plan_systems
 from embassay.protocols.rag.rewriters import QuestionRewriter, build_rewriter_record
@@ -35,7 +35,7 @@ class ProbePlan(planning.Plan):
     that noisy questions are given to."""
 
     task: str
-    efforts: tuple[Callable[[], TaskEffort], ...]
+    efforts: tuple[Callable[[], TaskWorkloadForForecast], ...]
     rewriters: tuple[QuestionRewriter, ...] = ()
 
     @property
@@ -95,11 +95,11 @@ def make_probe_cell(
 
 def estimate_dataset_effort(
     task: str, dataset: str, items: int, texts: Sequence[str], rehearse: Callable[[Hear], bool], pairs: int
-) -> TaskEffort:
+) -> TaskWorkloadForForecast:
     """What a dataset takes: `texts` stand for those that are asked for where these cannot be counted, `pairs` are what
     a system without vectors compares."""
     tokens = sum(len(text) for text in texts) // 4
-    return TaskEffort(task, dataset, items, pairs, tokens, rehearse, texts)
+    return TaskWorkloadForForecast(task, dataset, items, pairs, tokens, rehearse, texts)
 
 
 _PER_PLACE = 4_000
@@ -110,7 +110,7 @@ _MOST_DRAWN = 5_000_000
 
 
 @dataclass(frozen=True)
-class ProbeSizes:
+class ProbeComparisonCounts:
     """Of a probe: `pairs` that are compared, `places` where a wording stands, `queries`, and `resamples` of them."""
 
     pairs: int
@@ -119,8 +119,8 @@ class ProbeSizes:
     resamples: int
 
 
-def estimate_system_memory(
-    system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: ProbeSizes, mend: str
+def estimate_probe_system_memory(
+    system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: ProbeComparisonCounts, mend: str
 ) -> WorkMemoryEstimate:
     """The estimate for one system that gets the texts `asked` as queries and those `stored` as passages."""
     dim = count_vector_dimensions(system)
@@ -130,8 +130,12 @@ def estimate_system_memory(
         "replicates": _DRAWS * min(sizes.queries * sizes.resamples, _MOST_DRAWN),
     }
     if dim:
-        parts["vectors"] = remembered_vector_bytes(len(asked) + len(stored), dim)
+        parts["vectors"] = estimate_bytes_of_cached_vectors(len(asked) + len(stored), dim)
     else:
-        tokens = token_bytes(asked, sizes.pairs) + token_bytes(stored, sizes.pairs)
-        parts["tokens"] = max(token_bytes(asked) + token_bytes(stored), tokens)
+        tokens = estimate_token_bytes_of_texts(asked, sizes.pairs) + estimate_token_bytes_of_texts(
+            stored, sizes.pairs
+        )
+        parts["tokens"] = max(
+            estimate_token_bytes_of_texts(asked) + estimate_token_bytes_of_texts(stored), tokens
+        )
     return sum_memory_footprint(parts, mend)

@@ -25,13 +25,13 @@ from embassay.protocols.rag.probes.plan import ProbePlan
 from embassay.protocols.rag.probes.questions import (
     RewritingStore,
     add_small_talk_at_all_levels,
-    load_dataset_questions,
+    load_noise_probe_questions,
 )
 from embassay.protocols.rag.probes.resampling import RECALL, ProbeResultRows
 from embassay.protocols.rag.probes.signatures import (
-    SignatureProbeJob,
+    NameSignatureProbeJob,
     add_collection_cells,
-    build_signature_tables,
+    build_probe_signature_tables,
 )
 from embassay.records import ResultRow, TaskOutcome
 from embassay.runs.execution import Workers
@@ -54,7 +54,7 @@ def _forecast_rewriting(plan: ProbePlan) -> Iterator[CellForecast]:
         model: Any = getattr(rewriter, "model", None)
         for dataset in plan.datasets if model is not None else ():
             waiting = list_texts_to_rewrite(plan, dataset.name) - set(
-                _read_kept_rewritings(plan, rewriter.identity)
+                _list_texts_with_kept_rewriting(plan, rewriter.identity)
             )
             read, written = estimate_server_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
             read += PROMPT * len(waiting)
@@ -73,12 +73,12 @@ PROMPT = 260
 def list_texts_to_rewrite(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
-    posed = load_dataset_questions(plan.request, job.source, job.lang)
+    posed = load_noise_probe_questions(plan.request, job.source, job.lang)
     noisy = add_small_talk_at_all_levels(posed, plan.request.runs, plan.request.seed)
     return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
 
-def _read_kept_rewritings(plan: ProbePlan, identity: str) -> set[str]:
+def _list_texts_with_kept_rewriting(plan: ProbePlan, identity: str) -> set[str]:
     return set(RewritingStore(plan.cells[0].job.folder, identity).read())
 
 
@@ -105,7 +105,7 @@ def probe_names(
     kept.
     """
     request = _make_probe_request(NamesRequest, probe_names, arguments, systems)
-    return NameOrNoiseProbe().carry_out(
+    return NameOrNoiseProbeProtocol().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
@@ -127,12 +127,12 @@ def probe_noise(
     `probe_names`.
     """
     request = _make_probe_request(NoiseRequest, probe_noise, arguments, systems)
-    return NameOrNoiseProbe().carry_out(
+    return NameOrNoiseProbeProtocol().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
 
 
-class NameOrNoiseProbe(EvaluationProtocol):
+class NameOrNoiseProbeProtocol(EvaluationProtocol):
     """A probe of names or of noise, whose questions are rewritten before any system sees them."""
 
     name = "rag"
@@ -185,7 +185,7 @@ class NameOrNoiseProbe(EvaluationProtocol):
                 dataset.name: list_texts_to_rewrite(plan, dataset.name) for dataset in plan.datasets
             }
             self._redo_cells_lacking_rewritings(
-                session, of_dataset, self._rewrite_texts(session, of_dataset, listener)
+                session, of_dataset, self._rewrite_texts_with_failures(session, of_dataset, listener)
             )
         session.do(listener)
 
@@ -200,14 +200,14 @@ class NameOrNoiseProbe(EvaluationProtocol):
         tables = (
             [
                 *names.build_name_probe_tables(probed, systems, plan.request),
-                *build_signature_tables(signed, probed, systems),
+                *build_probe_signature_tables(signed, probed, systems),
             ]
             if plan.task == names.TASK
             else noise.build_noise_probe_tables(probed, systems)
         )
         return RunConclusions(tables=tuple(table for table in tables if table.rows))
 
-    def _rewrite_texts(
+    def _rewrite_texts_with_failures(
         self, session: CellRunAttempt, of_dataset: Mapping[str, set[str]], listener: SilentListener
     ) -> dict[str, Mapping[str, str]]:
         """Have texts rewritten; returns why some were not, by rewriter and text."""
@@ -234,15 +234,15 @@ class NameOrNoiseProbe(EvaluationProtocol):
             missing = sum(text in reasons for reasons in failed.values() for text in of_dataset[cell.dataset])
             record = session.records.get(cell.key)
             if record is not None and record.counts.get(MISSING, 0) > missing:
-                self.folder.locate_cell_record(cell).unlink(missing_ok=True)
+                self.folder.get_cell_record_path(cell).unlink(missing_ok=True)
                 del session.records[cell.key]
 
 
 def _evaluate_name_probe_cell(
-    job: NameProbeJob | SignatureProbeJob, advance: Callable[[int], None], **how: Any
+    job: NameProbeJob | NameSignatureProbeJob, advance: Callable[[int], None], **how: Any
 ) -> TaskOutcome:
     """The outcome of a cell of bundles, or of a collection."""
-    if isinstance(job, SignatureProbeJob):
+    if isinstance(job, NameSignatureProbeJob):
         return signatures.evaluate_cell(job, advance, **how)
     return names.evaluate_cell(job, advance, **how)
 
@@ -257,11 +257,15 @@ def _make_probe_request(
     mapping = dict(arguments.get("mapping") or {})
     other = {name: value for name, value in arguments.items() if name != "mapping"}
     return make_request_from_call(
-        kind, call, _freeze_arguments(other), tuple(systems), mapping=tuple(sorted(mapping.items()))
+        kind,
+        call,
+        _make_argument_values_immutable(other),
+        tuple(systems),
+        mapping=tuple(sorted(mapping.items())),
     )
 
 
-def _freeze_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _make_argument_values_immutable(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples, paths as text: a request is a value."""
     return {
         name: tuple(map(str, value))

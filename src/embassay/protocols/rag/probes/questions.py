@@ -22,11 +22,11 @@ from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.bundles import make_name_probe_bundles, open_authors_and_topics
+from embassay.protocols.rag.probes.bundles import make_name_probe_bundles, make_or_read_authors_and_topics
 from embassay.protocols.rag.probes.names import (
     compose_corpus_and_queries,
-    make_bundle_corpus,
-    make_bundles_of_all_runs,
+    locate_bundle_passages_in_corpus,
+    make_name_probe_bundles_per_run,
 )
 from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.rewriters import QuestionRewriter
@@ -35,7 +35,7 @@ from embassay.records import LoadedDataset, RetrievalSet, SkippedItems
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import digest_json, write_json
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 
 Lang = Literal["en", "fr"]
 QUERY = "query"
@@ -131,17 +131,17 @@ class NoiseQuestions:
         return np.array(rows, dtype=np.int8)
 
 
-def load_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+def load_noise_probe_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     """The questions of a dataset in a language; the last few stay in memory."""
-    return _open_questions(request.of_texts(), source, lang)
+    return _open_bundled_or_dataset_questions(request.of_texts(), source, lang)
 
 
 @lru_cache(maxsize=4)
-def _open_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+def _open_bundled_or_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     return (
-        _load_bundled_questions(request, lang)
+        _load_bundled_noise_questions(request, lang)
         if source == BUNDLED
-        else _open_dataset_questions(request, source, lang)
+        else _open_noise_probe_questions(request, source, lang)
     )
 
 
@@ -165,15 +165,15 @@ def list_probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...
     return langs
 
 
-def _load_bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
-    of = open_authors_and_topics(lang, **request.files)
+def _load_bundled_noise_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
+    of = make_or_read_authors_and_topics(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
     first = make_name_probe_bundles(of, size, seed=request.seed)
-    by_run = make_bundles_of_all_runs(of, size, CORPUS_RUNS, request.seed)
-    corpus = make_bundle_corpus(by_run, request.seed)
+    by_run = make_name_probe_bundles_per_run(of, size, CORPUS_RUNS, request.seed)
+    corpus = locate_bundle_passages_in_corpus(by_run, request.seed)
     passages, of_runs = compose_corpus_and_queries(by_run, corpus, "base", request.seed)
     if request.reference == "passage":
-        references = [_find_best_passage(corpus.grades[q], passages) for q in range(size)]
+        references = [_find_best_graded_passage(corpus.grades[q], passages) for q in range(size)]
     else:
         references = [
             NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in first
@@ -189,11 +189,11 @@ def _load_bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions
     )  # fmt: skip
 
 
-def _find_best_passage(grades: NDArray[np.int8], passages: list[str]) -> str:
+def _find_best_graded_passage(grades: NDArray[np.int8], passages: list[str]) -> str:
     return passages[int(np.argmax(grades))]
 
 
-def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+def _open_noise_probe_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     if request.reference == "need":
         raise UsageError(
             f"The dataset {source!r} has no plain statement of what each query needs.",
@@ -204,9 +204,11 @@ def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> N
     if several:
         dataset = dataset.subsets("retrieval")[lang]
     loaded = dataset.load("retrieval", seed=request.seed)
-    table, note = _map_gains_to_grades(loaded, request)
+    table, note = _make_gain_to_grade_map(loaded, request)
     usable = list(
-        _list_dataset_questions(loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request))
+        _list_questions_with_graded_passages(
+            loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request)
+        )
     )
     if not usable:
         raise DataError(
@@ -221,7 +223,7 @@ def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> N
     )  # fmt: skip
 
 
-def _list_dataset_questions(
+def _list_questions_with_graded_passages(
     data: RetrievalSet, table: Mapping[float, int], chosen: set[str]
 ) -> Iterator[tuple[str, str, int, Mapping[int, int]]]:
     """Id, text, place of the best passage (of equals the first in the corpus) and grades by place."""
@@ -244,7 +246,7 @@ def _draw_query_ids(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     return set(sorted(ids, key=lambda key: draw_random_bytes(8, request.seed, "limit", key))[: request.limit])
 
 
-def _map_gains_to_grades(
+def _make_gain_to_grade_map(
     loaded: LoadedDataset[RetrievalSet], request: NoiseRequest
 ) -> tuple[dict[float, int], str]:
     """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1, values up to 5 are grades;
@@ -282,7 +284,7 @@ def name_noise_level(level: int, rewriter: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class NoisyQuestionVariant:
+class QuestionWordingsAtNoiseLevel:
     """The questions at a level, as asked or rewritten."""
 
     level: int
@@ -296,10 +298,10 @@ class NoisyQuestionVariant:
 
 def add_small_talk_at_all_levels(
     questions: NoiseQuestions, runs: int, seed: int
-) -> list[NoisyQuestionVariant]:
+) -> list[QuestionWordingsAtNoiseLevel]:
     """The questions at every level; the small talk of run r is drawn from seed + r."""
     return [
-        NoisyQuestionVariant(
+        QuestionWordingsAtNoiseLevel(
             level,
             "",
             tuple(
@@ -314,12 +316,12 @@ def add_small_talk_at_all_levels(
     ]
 
 
-def rewrite_variants(
-    variants: Sequence[NoisyQuestionVariant], rewriter: str, rewritings: Mapping[str, str]
-) -> list[NoisyQuestionVariant]:
+def apply_rewritings_to_variants(
+    variants: Sequence[QuestionWordingsAtNoiseLevel], rewriter: str, rewritings: Mapping[str, str]
+) -> list[QuestionWordingsAtNoiseLevel]:
     """The same after rewriting, by text; a question without a rewriting has none."""
     return [
-        NoisyQuestionVariant(
+        QuestionWordingsAtNoiseLevel(
             variant.level,
             rewriter,
             tuple(tuple(rewritings.get(text or "") for text in run) for run in variant.texts),
@@ -368,7 +370,7 @@ class RewritingStore:
 
         try:
             with charge_calls_to_account(ledger, rewriter.name):
-                wait_in_remote_loop(rewrite_missing_texts)
+                run_in_remote_loop_and_wait(rewrite_missing_texts)
         finally:
             # Sorted, for answers come in any order and the file should not depend on it.
             ordered = {text: rewritings[text] for text in sorted(rewritings)}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
-from embassay.measures.sets import compute_n_recall, compute_rarity_weighted_gain
+from embassay.measures.sets import compute_normalized_recall, compute_rarity_weighted_gain
 from embassay.protocols.kernel.estimates import (
     Lost,
     bootstrap_interval,
@@ -22,7 +22,7 @@ from embassay.protocols.kernel.estimates import (
     make_undefined_score,
 )
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units
-from embassay.protocols.kernel.inputs import EvaluationContext, find_rows_with_nan
+from embassay.protocols.kernel.inputs import EvaluationContext, mask_rows_with_nan
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
@@ -34,9 +34,9 @@ from embassay.protocols.kernel.tables import (
 from embassay.randomness import make_seeded_generator
 from embassay.records import ResultRow, RetrievalSet, Score
 from embassay.stats.resampling import (
-    count_drawn_rows,
+    count_draws_of_each_row,
     draw_all_resample_rows,
-    draw_resample_rows,
+    iterate_resample_row_blocks,
     sum_rows_by_group,
 )
 from embassay.systems.cosine import scale_rows_to_unit_length
@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 _BLOCK = 4096
 
 
-def compare_text_pairs(
+def compute_text_pair_similarities(
     system: Similarity,
     queries: Sequence[str],
     passages: Sequence[str],
@@ -104,7 +104,9 @@ NDCG = f"nDCG@{CUTOFF}"
 MEASURES = (RECALL, GAIN, NDCG)
 
 
-def retrieve_first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
+def find_positions_of_first_passages(
+    system: Similarity, queries: Sequence[str], corpus: Sequence[str]
+) -> Ints:
     """The places in the corpus of the first `CUTOFF` passages for each query, (q, 10), -1 where there are fewer; each
     distinct query is searched for once."""
     distinct = list(dict.fromkeys(queries))
@@ -118,7 +120,7 @@ def measure_retrieval_metrics(counts: Ints, top: NDArray[np.int8]) -> Mapping[st
     and of what was retrieved (q, 10)."""
     graded = Graded(counts, top)
     return {
-        RECALL: compute_n_recall(graded, cutoff=CUTOFF, rel=4),
+        RECALL: compute_normalized_recall(graded, cutoff=CUTOFF, rel=4),
         GAIN: compute_rarity_weighted_gain(graded, cutoff=CUTOFF),
         NDCG: ndcg_arrays(np.maximum(top - 1.0, 0), _compute_ideal_gains(counts), CUTOFF),
     }
@@ -130,7 +132,7 @@ def look_up_grades_at_ranks(grades: NDArray[np.int8], indices: Ints) -> NDArray[
     return np.asarray(np.where(indices < 0, np.int8(ABSENT), ranked))
 
 
-def count_grades(grades: NDArray[np.int8]) -> Ints:
+def count_passage_grades_per_query(grades: NDArray[np.int8]) -> Ints:
     """How many passages have grade 1, 2, 3, 4, 5 for each query: (q, n) -> (q, 5)."""
     return np.stack([np.count_nonzero(grades == grade, axis=1) for grade in GRADES], axis=1)
 
@@ -143,12 +145,14 @@ def _compute_ideal_gains(counts: Ints) -> Floats:
     return np.asarray(np.maximum(4.0 - passed, 0))
 
 
-def find_lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]) -> Lost:
+def find_queries_with_unencoded_text(
+    system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]
+) -> Lost:
     """The lost ones among the queries; `texts` are all those of a query, by its place."""
     lost = Lost(system, ids, "queries")
     failures = getattr(system, "failures", {})
     if failures:
-        lost.note_unencoded_texts(
+        lost.note_items_with_unencoded_text(
             [next((text for text in texts(q) if text in failures), "") for q in range(len(ids))]
         )
     return lost
@@ -186,7 +190,7 @@ class SharedResamplesContext(EvaluationContext):
         # Above this the counts of all draws would take too much memory.
         if self.draws * len(columns) > _HELD:
             return super().bootstrap(columns, purpose, groups)
-        lost = find_rows_with_nan(columns)
+        lost = mask_rows_with_nan(columns)
         if groups is not None:
             filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
             whole = sum_rows_by_group(filled, groups)
@@ -228,7 +232,7 @@ class SharedResamplesContext(EvaluationContext):
         x, y = x[whole], y[whole]
         return self._score_correlations(x, y, lambda rows: (x[rows], y[rows]), whole, names, variant, len(x))
 
-    def correlate_over_conditions(
+    def correlate_means_over_conditions(
         self, x: Floats, y: Floats, names: tuple[str, str], variant: str
     ) -> list[Score]:
         """Correlations of the mean values under each of several conditions, (conditions, queries), over conditions;
@@ -284,11 +288,11 @@ class SharedResamplesContext(EvaluationContext):
         draws, stream = min(self.draws, LINK_DRAWS), self.stream("links")
         if self.together is None:
             n = int(whole.sum())
-            yield from draw_resample_rows(n, draws, stream, most=200_000 // n)
+            yield from iterate_resample_row_blocks(n, draws, stream, most=200_000 // n)
             return
         labels = self.together[whole]
         members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-        for block in draw_resample_rows(len(members), draws, stream, most=1_000):
+        for block in iterate_resample_row_blocks(len(members), draws, stream, most=1_000):
             for drawn in block:
                 yield np.concatenate([members[place] for place in drawn])[None]
 
@@ -297,7 +301,7 @@ class SharedResamplesContext(EvaluationContext):
 def _draw_resample_counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
     """How often each of n queries is drawn in each resample, (draws, n)."""
     rows = draw_all_resample_rows(n, draws, make_seeded_generator(seed, "bootstrap", dataset, "queries"))
-    return count_drawn_rows(rows).astype(np.float64)
+    return count_draws_of_each_row(rows).astype(np.float64)
 
 
 def _name_correlation(name: str, names: tuple[str, str]) -> str:
@@ -320,7 +324,7 @@ class ProbeResultRows:
         """The result row of a dataset, system, variant and measure, or None."""
         return self._rows.get((dataset, system, variant, measure))
 
-    def list_variants(self, measure: str) -> tuple[str, ...]:
+    def list_variants_with_measure(self, measure: str) -> tuple[str, ...]:
         """The variants that have a row of the measure, in order."""
         return tuple(dict.fromkeys(key[2] for key in self._rows if key[3] == measure))
 
@@ -330,14 +334,16 @@ class ProbeResultRows:
             if (of_dataset, of_system) == (dataset, system) and measure.partition("(")[0] in CORRELATIONS:
                 yield row
 
-    def lines(self, systems: Sequence[str], variants: Iterable[str] = ("",)) -> Iterator[ProbeTableRow]:
+    def lines(
+        self, systems: Sequence[str], variants: Iterable[str] = ("",)
+    ) -> Iterator[ProbeVariantTableRow]:
         """Every variant of every system, one dataset after another."""
         for (dataset, lang), system, variant in product(self.langs.items(), systems, variants):
-            yield ProbeTableRow(self, dataset, lang, system, variant)
+            yield ProbeVariantTableRow(self, dataset, lang, system, variant)
 
 
 @dataclass(frozen=True)
-class ProbeTableRow:
+class ProbeVariantTableRow:
     """A line of a table: what there is of a variant of a system on a dataset."""
 
     rows: ProbeResultRows
@@ -366,7 +372,7 @@ def make_measure_interval_columns(
     return tuple(make_measure_column(name, measure, end, decimals, style) for name, end in ends)
 
 
-def make_measure_change_columns(measure: str) -> tuple[ComputedColumn, ...]:
+def make_measure_and_change_columns(measure: str) -> tuple[ComputedColumn, ...]:
     """A measure, and its change with the interval."""
     names = [f"{measure} {end}" for end in ("change", "low", "high")]
     return (
@@ -375,7 +381,7 @@ def make_measure_change_columns(measure: str) -> tuple[ComputedColumn, ...]:
     )
 
 
-def build_correlation_table(
+def build_probe_correlation_table(
     rows: ProbeResultRows, systems: Sequence[str], name: str, title: str, across: str
 ) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""

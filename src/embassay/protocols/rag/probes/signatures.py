@@ -16,7 +16,7 @@ from embassay.data.shapes import check_mapping_targets
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
-from embassay.protocols.kernel.forecast import TaskEffort
+from embassay.protocols.kernel.forecast import TaskWorkloadForForecast
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
 from embassay.protocols.kernel.tables import ColumnTable, number_column
@@ -24,9 +24,9 @@ from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
     AuthorName,
-    NameProbeBundle,
+    NameProbeQuerySpecification,
+    make_or_read_authors_and_topics,
     misspell_name,
-    open_authors_and_topics,
 )
 from embassay.protocols.rag.probes.names import (
     ABSOLUTE,
@@ -34,15 +34,15 @@ from embassay.protocols.rag.probes.names import (
     CONDITION,
     NEAR_MISS,
     PERCENT,
-    make_name_probe_texts,
-    measure_name_margins,
+    make_name_probe_texts_and_collections,
+    measure_right_passage_margins,
 )
 from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, make_cell_key, make_probe_cell
 from embassay.protocols.rag.probes.questions import (
     NoiseQuestions,
     list_probed_languages,
-    load_dataset_questions,
+    load_noise_probe_questions,
 )
 from embassay.protocols.rag.probes.resampling import (
     DATASET,
@@ -51,13 +51,13 @@ from embassay.protocols.rag.probes.resampling import (
     RECALL,
     SYSTEM,
     ProbeResultRows,
-    ProbeTableRow,
+    ProbeVariantTableRow,
     SharedResamplesContext,
-    build_correlation_table,
-    find_lost_queries,
-    make_measure_change_columns,
+    build_probe_correlation_table,
+    find_positions_of_first_passages,
+    find_queries_with_unencoded_text,
+    make_measure_and_change_columns,
     measure_retrieval_metrics,
-    retrieve_first_passages,
 )
 from embassay.randomness import draw_random_bytes
 from embassay.records import HeadlineComponent, ResultRow, Score, TaskOutcome
@@ -86,7 +86,7 @@ class AuthorSignatures:
     near_signers: tuple[AuthorName, ...]
 
 
-def draw_author_signatures(
+def assign_authors_to_questions(
     posed: NoiseQuestions, people: Sequence[AuthorName], seed: int
 ) -> AuthorSignatures:
     """Questions that share a relevant passage ask for one author, who signed what is relevant to them; all other
@@ -99,7 +99,7 @@ def draw_author_signatures(
     together = posed.together()
     groups = range(len(posed)) if together is None else together.tolist()
     authors = tuple(distinct[group % len(distinct)] for group in groups)
-    signers = [_draw_person(distinct, seed, place) for place in range(len(posed.corpus))]
+    signers = [_draw_signing_author(distinct, seed, place) for place in range(len(posed.corpus))]
     own = dict[int, AuthorName]()
     for author, grades in zip(authors, posed.grades, strict=True):
         own |= {place: author for place, grade in grades.items() if grade >= RELEVANT}
@@ -107,18 +107,18 @@ def draw_author_signatures(
         signers[place] = author
     # Who answers a question keeps the name that it asks for.
     near_signers = list(signers)
-    for place, question in _find_rival_questions(posed).items():
+    for place, question in _map_passages_to_rival_question(posed).items():
         if place not in own:
             near_signers[place] = _misspell_person(authors[question], 1 + place % 3)
     return AuthorSignatures(authors, tuple(signers), tuple(near_signers))
 
 
-def _draw_person(people: Sequence[AuthorName], seed: int, place: int) -> AuthorName:
+def _draw_signing_author(people: Sequence[AuthorName], seed: int, place: int) -> AuthorName:
     drawn = int.from_bytes(draw_random_bytes(8, seed, "signer", str(place)), "big")
     return people[drawn % len(people)]
 
 
-def _find_rival_questions(posed: NoiseQuestions) -> Mapping[int, int]:
+def _map_passages_to_rival_question(posed: NoiseQuestions) -> Mapping[int, int]:
     """Passage -> the question that it comes first for, by words alone; passages that come first for none are left
     out."""
     ranked = open_system("bm25", tokenizer=open_tokenizer("words")).search(
@@ -146,7 +146,7 @@ class CollectionUnderCondition:
     passages: tuple[str, ...]
 
 
-def sign_collection(
+def add_author_signatures_to_collection(
     posed: NoiseQuestions, signatures: AuthorSignatures, condition: str, seed: int
 ) -> CollectionUnderCondition:
     """The collection as a condition writes it: the author stands behind the first sentence of a passage, and before
@@ -167,9 +167,13 @@ def sign_collection(
     return CollectionUnderCondition(tuple(queries), tuple(passages))
 
 
-def _make_one_text_bundle(lang: Lang, author: AuthorName, title: str, body: str = "") -> NameProbeBundle:
+def _make_one_text_bundle(
+    lang: Lang, author: AuthorName, title: str, body: str = ""
+) -> NameProbeQuerySpecification:
     """A question, or a passage, as a bundle of its own, in which it stands first."""
-    return NameProbeBundle(0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body)
+    return NameProbeQuerySpecification(
+        0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body
+    )
 
 
 def _split_off_first_sentence(text: str) -> tuple[str, str]:
@@ -179,7 +183,7 @@ def _split_off_first_sentence(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class CollectionConditions:
+class SignedCollectionConditions:
     """The conditions that change a collection, `base` first, and how each writes it."""
 
     posed: NoiseQuestions
@@ -187,51 +191,51 @@ class CollectionConditions:
     names: tuple[str, ...]
     seed: int
 
-    def write_conditioned_collection(self, condition: str) -> CollectionUnderCondition:
+    def make_collection_under_condition(self, condition: str) -> CollectionUnderCondition:
         """The collection under one of the conditions."""
-        return sign_collection(self.posed, self.signatures, condition, self.seed)
+        return add_author_signatures_to_collection(self.posed, self.signatures, condition, self.seed)
 
 
 @lru_cache(maxsize=2)
-def make_collection_conditions(request: NamesRequest, source: str, lang: Lang) -> CollectionConditions:
+def make_collection_conditions(request: NamesRequest, source: str, lang: Lang) -> SignedCollectionConditions:
     """The damages to a dataset in a language. An ablation that changes no text of it is left out: it can cost
     nothing."""
-    posed = load_dataset_questions(request.of_collections(), source, lang)
-    people = open_authors_and_topics(lang, **request.files).people
-    signatures = draw_author_signatures(posed, people, request.seed)
-    plain = sign_collection(posed, signatures, BASE, request.seed)
+    posed = load_noise_probe_questions(request.of_collections(), source, lang)
+    people = make_or_read_authors_and_topics(lang, **request.files).people
+    signatures = assign_authors_to_questions(posed, people, request.seed)
+    plain = add_author_signatures_to_collection(posed, signatures, BASE, request.seed)
     names = [
         name
         for name in request.wanted_conditions
-        if name == BASE or sign_collection(posed, signatures, name, request.seed) != plain
+        if name == BASE or add_author_signatures_to_collection(posed, signatures, name, request.seed) != plain
     ]
-    return CollectionConditions(posed, signatures, tuple(names), request.seed)
+    return SignedCollectionConditions(posed, signatures, tuple(names), request.seed)
 
 
-def rehearse_encoder_calls(damages: CollectionConditions, hear: Hear) -> bool:
+def rehearse_encoder_calls(damages: SignedCollectionConditions, hear: Hear) -> bool:
     """Rehearse the calls that an encoder gets: a search under each condition."""
     for name in damages.names:
-        signed = damages.write_conditioned_collection(name)
+        signed = damages.make_collection_under_condition(name)
         hear(list(dict.fromkeys(signed.queries)), "query")
         hear(signed.passages, "document")
     return True
 
 
-def search_signed_collection(
-    system: Similarity, damages: CollectionConditions
+def measure_signed_collection_retrieval(
+    system: Similarity, damages: SignedCollectionConditions
 ) -> Mapping[str, Mapping[str, Floats]]:
     """Condition -> measure -> its value for every question, (q,), NaN where it is undefined."""
     counts = damages.posed.counts()
     by_condition = {}
     for name in damages.names:
-        signed = damages.write_conditioned_collection(name)
-        indices = retrieve_first_passages(system, signed.queries, signed.passages)
+        signed = damages.make_collection_under_condition(name)
+        indices = find_positions_of_first_passages(system, signed.queries, signed.passages)
         by_condition[name] = measure_retrieval_metrics(counts, damages.posed.top(indices))
     return by_condition
 
 
 @dataclass(frozen=True)
-class SignatureProbeJob(inputs.EvaluationJob):
+class NameSignatureProbeJob(inputs.EvaluationJob):
     """All that a worker needs to do a cell of a collection."""
 
     source: str
@@ -240,7 +244,7 @@ class SignatureProbeJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: SignatureProbeJob,
+    job: NameSignatureProbeJob,
     advance: Callable[[int], None],
     *,
     ledger: Ledger | None = None,
@@ -258,21 +262,23 @@ def evaluate_cell(
     need = estimate_cell_memory(request, job.source, job.lang, opened.system)
     with reserve_memory(need), charge_calls_to_account(ledger, opened.system.name) as requests:
         opened.prefetch_vectors(partial(rehearse_encoder_calls, damages))
-        values = search_signed_collection(opened.system, damages)
-        lost = find_lost_queries(opened.system, posed.ids, lambda query: _list_query_texts(damages, query))
+        values = measure_signed_collection_retrieval(opened.system, damages)
+        lost = find_queries_with_unencoded_text(
+            opened.system, posed.ids, lambda query: _list_query_texts_by_condition(damages, query)
+        )
         if lost.too_many_lost_reason:
-            result = lost.make_outcome_without_score(RECALL, Items(), posed.skipped)
+            result = lost.make_task_outcome_without_score(RECALL, Items(), posed.skipped)
         else:
             for of_queries in chain.from_iterable(by_measure.values() for by_measure in values.values()):
                 of_queries[lost.lost_mask] = np.nan
             margins = _measure_probe_margin_changes(opened.system, request, job.lang, damages.names)
-            result = build_signed_cell_outcome(posed.ids, values, margins, context)
+            result = build_signature_probe_outcome(posed.ids, values, margins, context)
             skipped = (*posed.skipped, *lost.skipped)
             result = replace(result, skipped=skipped, warnings=posed.warnings)
     return opened.add_usage_and_warnings(result, requests, compares=True)
 
 
-def _list_query_texts(damages: CollectionConditions, query: int) -> Iterator[str]:
+def _list_query_texts_by_condition(damages: SignedCollectionConditions, query: int) -> Iterator[str]:
     author, text = damages.signatures.authors[query], damages.posed.texts[query]
     for name in damages.names:
         condition = CONDITIONS[BASE if name == NEAR_MISS else name]
@@ -283,13 +289,13 @@ def _measure_probe_margin_changes(
     system: Similarity, request: NamesRequest, lang: Lang, conditions: Sequence[str]
 ) -> Floats:
     """What each ablation among the conditions does to the name margin of the bundles: (conditions - 1,)."""
-    texts, _ = make_name_probe_texts(request, lang)
-    means = measure_name_margins(system, texts).name.mean(axis=(1, 2))
+    texts, _ = make_name_probe_texts_and_collections(request, lang)
+    means = measure_right_passage_margins(system, texts).name.mean(axis=(1, 2))
     places = [texts.conditions.index(name) for name in conditions]
     return np.asarray(means[places[1:]] - means[places[0]])
 
 
-def build_signed_cell_outcome(
+def build_signature_probe_outcome(
     ids: Sequence[str],
     values: Mapping[str, Mapping[str, Floats]],
     margins: Floats,
@@ -322,7 +328,7 @@ def _score_condition_changes(
             # The probe is a forecast made before: what varies between resamples is the loss alone.
             known = np.repeat(margins[:, None], len(plain), axis=1)
             names = ABSOLUTE, f"{measure} change"
-            yield from context.correlate_over_conditions(
+            yield from context.correlate_means_over_conditions(
                 known, np.stack(list(changes.values())), names, ACROSS
             )
 
@@ -333,12 +339,12 @@ def estimate_cell_memory(
     """Estimate the memory of a cell: the collection under one condition, and the probe's texts."""
     damages, (texts, _) = (
         make_collection_conditions(request, source, lang),
-        make_name_probe_texts(request, lang),
+        make_name_probe_texts_and_collections(request, lang),
     )
-    signed = damages.write_conditioned_collection(BASE)
+    signed = damages.make_collection_under_condition(BASE)
     places = len(signed.queries) * len(damages.names)
-    sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
-    return plan.estimate_system_memory(
+    sizes = plan.ProbeComparisonCounts(texts.right.size, places, len(signed.queries), request.resamples)
+    return plan.estimate_probe_system_memory(
         system, [*texts.queries, *signed.queries], [*texts.passages, *signed.passages], sizes,
         "Use a smaller collection, or fewer questions (--limit)"
     )  # fmt: skip
@@ -362,31 +368,33 @@ def add_collection_cells(bundled: ProbePlan) -> ProbePlan:
                 key = make_cell_key(
                     TASK, NAMES_VERSION, system, posed.fingerprint, tokenizer, request, in_groups=in_groups
                 )
-                job = SignatureProbeJob(
+                job = NameSignatureProbeJob(
                     system.spec, request.seed, request.tokenizer, bundled.cache, source, lang, request
                 )
                 cells.append(make_probe_cell(TASK, posed.dataset, system, key, units, job))
-            efforts.append(partial(_estimate_signed_effort, request, source, lang, units))
+            efforts.append(partial(_estimate_signature_probe_effort, request, source, lang, units))
     check_unique_dataset_names(dataset.name for dataset in datasets)
     return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
 
 
-def _estimate_signed_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> TaskEffort:
+def _estimate_signature_probe_effort(
+    request: NamesRequest, source: str, lang: Lang, units: int
+) -> TaskWorkloadForForecast:
     damages = make_collection_conditions(request, source, lang)
     posed = damages.posed
     tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
-    return TaskEffort(
+    return TaskWorkloadForForecast(
         TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_encoder_calls, damages), posed.corpus,
         posed.texts, "search", footprint=partial(estimate_cell_memory, request, source, lang)
     )  # fmt: skip
 
 
-def build_signature_tables(
+def build_probe_signature_tables(
     rows: ProbeResultRows, probed: ProbeResultRows, systems: Sequence[str]
 ) -> Iterator[ColumnTable]:
     """The tables of the collections, beside the rows of the probe."""
 
-    def find_bundle_margin_change(line: ProbeTableRow) -> ResultRow | None:
+    def find_bundle_margin_change(line: ProbeVariantTableRow) -> ResultRow | None:
         """What the ablation does to the margin of bundles in the same language, in percent."""
         dataset = next(name for name, lang in probed.langs.items() if lang == line.lang)
         return probed.find(dataset, line.system, line.variant, PERCENT)
@@ -396,11 +404,11 @@ def build_signature_tables(
         "name_losses", "Retrieval lost when names are damaged",
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
         number_column("margin %", "value", 1, "signed").within(find_bundle_margin_change),
-        *chain.from_iterable(map(make_measure_change_columns, MEASURES)),
+        *chain.from_iterable(map(make_measure_and_change_columns, MEASURES)),
         note=("Author names are added to passages and questions. Change is relative to the base; margin % is "
             f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip
-    yield build_correlation_table(
+    yield build_probe_correlation_table(
         rows,
         systems,
         "name_forecasts",

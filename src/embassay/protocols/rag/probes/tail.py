@@ -73,7 +73,7 @@ class GroupRecallTail:
 
 
 @dataclass(frozen=True)
-class IndexRecallTails:
+class RecallTailsOfAllIndexes:
     """All indexes in all groups, and what is to be known of the files."""
 
     cutoff: int
@@ -113,7 +113,7 @@ class IndexRecallTails:
         )  # fmt: skip
 
 
-def measure_recall_tails(request: RecallTailRequest) -> IndexRecallTails:
+def compare_index_recall_tails(request: RecallTailRequest) -> RecallTailsOfAllIndexes:
     """Read and compare the files. DataError where a run has no question of the exact one, UsageError for runs of one
     name."""
     from embassay.protocols.rag.scoring.inputs import (
@@ -136,29 +136,29 @@ def measure_recall_tails(request: RecallTailRequest) -> IndexRecallTails:
                 expected=f"questions such as {next(iter(exact))!r}", found=", ".join(list(lists)[:3]),
                 mend="Use the same questions for both."
             )  # fmt: skip
-        recall = compare_with_exact_lists(lists, exact, request.cutoff)
+        recall = compute_recall_of_exact_lists(lists, exact, request.cutoff)
         missing = {key for key in exact if key not in lists}
         if extra := len(lists.keys() - exact.keys()):
             notes.append(f"{name}: {extra:,} questions have no exact results and do not count")
         if missing:
             notes.append(f"{name}: {len(missing):,} questions have no list, so their recall is 0")
-        tails += _measure_tails_by_group(name, recall, missing, tags, request)
+        tails += _measure_recall_tails_by_group(name, recall, missing, tags, request)
     short = sum(len(docs) < request.cutoff for docs in exact.values())
     if short:
         notes.append(
             f"exact search found fewer than {request.cutoff} passages for {short:,} questions; all of them count"
         )
-    return IndexRecallTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
+    return RecallTailsOfAllIndexes(request.cutoff, request.floor, tuple(tails), tuple(notes))
 
 
-def compare_with_exact_lists(
+def compute_recall_of_exact_lists(
     lists: Mapping[str, Sequence[tuple[str, float]]], exact: Mapping[str, Sequence[tuple[str, float]]], k: int
 ) -> dict[str, float]:
     """Question -> share of the first k of exact search among the first k found; 0 without a list.
 
     Of passages that tie at place k of exact search any counts, as far as its list shows them.
 
-    >>> compare_with_exact_lists({"q": [("b", 2.0)]}, {"q": [("a", 2.0), ("b", 2.0)]}, 1)
+    >>> compute_recall_of_exact_lists({"q": [("b", 2.0)]}, {"q": [("a", 2.0), ("b", 2.0)]}, 1)
     {'q': 1.0}
     """
     recall = {}
@@ -170,7 +170,7 @@ def compare_with_exact_lists(
     return recall
 
 
-def _measure_tails_by_group(
+def _measure_recall_tails_by_group(
     name: str,
     recall: Mapping[str, float],
     missing: set[str],
@@ -183,12 +183,12 @@ def _measure_tails_by_group(
             groups.setdefault(tag, []).append(query)
     for group, queries in groups.items():
         values = np.array([recall[query] for query in queries])
-        yield _measure_recall_tail(
+        yield _measure_lowest_query_recalls(
             name, group, queries, values, sum(query in missing for query in queries), request
         )
 
 
-def _measure_recall_tail(
+def _measure_lowest_query_recalls(
     name: str,
     group: str,
     queries: Sequence[str],

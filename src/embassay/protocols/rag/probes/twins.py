@@ -10,7 +10,7 @@ from embassay.randomness import draw_random_bytes
 from embassay.records import RetrievalSet
 from embassay.text.chunking import find_sentence_ends
 from embassay.text.semantics import negate_in_language
-from embassay.text.unanswerable import change_value
+from embassay.text.unanswerable import change_first_value_of_kind
 
 CHANGES = ("number", "date", "status", "negation")
 """What an old version says otherwise."""
@@ -27,7 +27,7 @@ _STATUS_WORD = re.compile(rf"\b(?:{'|'.join(sorted(STATUS, key=len, reverse=True
 
 
 @dataclass(frozen=True)
-class OldVersionsAndCopies:
+class QuestionWithOldVersionAndCopies:
     """A question, the position of its current passage in the corpus, the old version of it and what that changes, and
     the copies."""
 
@@ -38,9 +38,9 @@ class OldVersionsAndCopies:
     copies: tuple[str, ...]
 
 
-def make_version_twins(
+def make_old_versions_and_copies(
     data: RetrievalSet, limit: int, copies: int, seed: int, lang: str = ""
-) -> tuple[list[OldVersionsAndCopies], int]:
+) -> tuple[list[QuestionWithOldVersionAndCopies], int]:
     """Twins for up to `limit` questions, drawn by `seed`, each with a passage of its own, its most relevant one; of
     every kind of change as many as there can be. Besides, for how many questions none could be made."""
     places = {key: place for place, key in enumerate(data.corpus.ids)}
@@ -49,22 +49,23 @@ def make_version_twins(
     )
     counts = dict.fromkeys(CHANGES, 0)
     used: set[int] = set()
-    twins: list[OldVersionsAndCopies] = []
+    twins: list[QuestionWithOldVersionAndCopies] = []
     left = 0
     for row in order:
         if len(twins) == limit:
             break
         place = _find_best_unused_passage(data.qrels.get(data.queries.ids[row], {}), places, used)
-        changed = None if place is None else _change_text_once(data, place, counts, seed, lang)
+        changed = None if place is None else _make_least_used_text_change(data, place, counts, seed, lang)
         if place is None or changed is None:
             left += 1
             continue
         used.add(place)
         counts[changed[0]] += 1
         copied = tuple(
-            copy_as_print_version(data.corpus.texts[place], number) for number in range(1, copies + 1)
+            make_copy_with_print_version_line(data.corpus.texts[place], number)
+            for number in range(1, copies + 1)
         )
-        twins.append(OldVersionsAndCopies(row, place, *changed, copied))
+        twins.append(QuestionWithOldVersionAndCopies(row, place, *changed, copied))
     return twins, left
 
 
@@ -75,16 +76,16 @@ def _find_best_unused_passage(
     return next((places[key] for _, key in ranked if places[key] not in used), None)
 
 
-def _change_text_once(
+def _make_least_used_text_change(
     data: RetrievalSet, place: int, counts: Mapping[str, int], seed: int, lang: str
 ) -> tuple[str, str] | None:
     """The first change that the text allows, of those that were made least often."""
     text, key = data.corpus.texts[place], data.corpus.ids[place]
     edits: Mapping[str, Callable[[], str | None]] = {
-        "number": lambda: change_value(text, "number", seed, key),
-        "date": lambda: change_value(text, "date", seed, key),
-        "status": lambda: reverse_status_word(text),
-        "negation": lambda: negate_sentence(text, lang),
+        "number": lambda: change_first_value_of_kind(text, "number", seed, key),
+        "date": lambda: change_first_value_of_kind(text, "date", seed, key),
+        "status": lambda: make_text_with_reversed_status(text),
+        "negation": lambda: negate_first_negatable_sentence(text, lang),
     }
     for change in sorted(CHANGES, key=lambda name: counts[name]):
         old = edits[change]()
@@ -93,17 +94,17 @@ def _change_text_once(
     return None
 
 
-def reverse_status_word(text: str) -> str | None:
+def make_text_with_reversed_status(text: str) -> str | None:
     """The text with its first word of status turned round; None where it has none.
 
-    >>> reverse_status_word("The account is active until it is closed.")
+    >>> make_text_with_reversed_status("The account is active until it is closed.")
     'The account is inactive until it is closed.'
     """
     match = _STATUS_WORD.search(text)
     return None if match is None else text[: match.start()] + STATUS[match[0]] + text[match.end() :]
 
 
-def negate_sentence(text: str, lang: str = "") -> str | None:
+def negate_first_negatable_sentence(text: str, lang: str = "") -> str | None:
     """The text with the first sentence that the rules of negation change negated; None where they change none."""
     start = 0
     for end in [*find_sentence_ends(text), len(text)]:
@@ -115,10 +116,10 @@ def negate_sentence(text: str, lang: str = "") -> str | None:
     return None
 
 
-def copy_as_print_version(text: str, number: int) -> str:
+def make_copy_with_print_version_line(text: str, number: int) -> str:
     """A copy as a crawler keeps it: the same text with a line of its own.
 
-    >>> copy_as_print_version("The shop opens at nine.", 2)
+    >>> make_copy_with_print_version_line("The shop opens at nine.", 2)
     'The shop opens at nine. Page 2 of the print version.'
     """
     return f"{text} Page {number} of the print version."

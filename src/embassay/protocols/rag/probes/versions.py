@@ -25,27 +25,27 @@ from embassay.protocols.kernel.estimates import (
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
     count_vector_dimensions,
+    estimate_text_memory_bytes,
+    estimate_token_bytes_of_texts,
     sum_memory_footprint,
-    text_bytes,
-    token_bytes,
     vector_bytes,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import ColumnTable, RunTable, number_column, text, whole_number_column
 from embassay.protocols.live.systems import RetrieverProtocol
-from embassay.protocols.rag.probes.options import VersionsOptions, VersionsProbeRequest
+from embassay.protocols.rag.probes.options import DocumentVersionsProbeRequest, VersionsOptions
 from embassay.protocols.rag.probes.twins import (
     CHANGES,
     NearDuplicateGroups,
-    OldVersionsAndCopies,
-    make_version_twins,
+    QuestionWithOldVersionAndCopies,
+    make_old_versions_and_copies,
 )
 from embassay.protocols.tasks.task import make_task_outcome
 from embassay.records import HeadlineComponent, ResultRow, RetrievalSet, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.memory import WorkMemoryEstimate
-from embassay.text.semantics import parse_negation_language
+from embassay.text.semantics import find_negation_language_of_code
 
 HEADLINE, ONLY_OLD, COPIES, DISTINCT = "current_first", "only_old", "copies_share", "distinct_passages"
 REMEDIES = ("", "recency", "deduplicated", "both")
@@ -57,8 +57,8 @@ Values = NDArray[np.float64]
 def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> TaskOutcome:
     """Probe one system on one retrieval dataset; items are the questions with twins."""
     options = context.options
-    lang = context.lang if parse_negation_language(context.lang) else ""
-    twins, left = make_version_twins(data, options.questions, options.copies, context.seed, lang)
+    lang = context.lang if find_negation_language_of_code(context.lang) else ""
+    twins, left = make_old_versions_and_copies(data, options.questions, options.copies, context.seed, lang)
     items, ids = Items(), [data.queries.ids[twin.query] for twin in twins]
     if not twins:
         row = make_undefined_score(
@@ -69,18 +69,20 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
     lost = Lost(system, ids, "questions")
     with_old = [*data.corpus.texts, *(twin.old for twin in twins)]
     lists = _search_deep_lists(system, asked, with_old, options)
-    lost.note_unencoded_texts(asked)
+    lost.note_items_with_unencoded_text(asked)
     if lost.too_many_lost_reason:
-        return lost.make_outcome_without_score(HEADLINE, items)
+        return lost.make_task_outcome_without_score(HEADLINE, items)
     values = dict(_measure_version_ranking(lists, twins, len(data.corpus.texts), with_old, options))
     with_copies = [*data.corpus.texts, *(copied for twin in twins for copied in twin.copies)]
     values |= dict(
-        _measure_copy_share(_search_deep_lists(system, asked, with_copies, options), with_copies, options)
+        _measure_copies_and_distinct_passages(
+            _search_deep_lists(system, asked, with_copies, options), with_copies, options
+        )
     )
     for (measure, variant), column in values.items():
         column[lost.rows] = np.nan
         items.add(ids, column, measure, variant)
-    scores = list(_score_by_remedy(values, [twin.change for twin in twins], context))
+    scores = list(_make_score_rows_per_remedy(values, [twin.change for twin in twins], context))
     head = next(score for score in scores if (score.measure, score.variant) == (HEADLINE, ""))
     known = estimate(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
@@ -107,7 +109,7 @@ def _search_deep_lists(
 
 def _measure_version_ranking(
     lists: Sequence[Sequence[tuple[int, float]]],
-    twins: Sequence[OldVersionsAndCopies],
+    twins: Sequence[QuestionWithOldVersionAndCopies],
     originals: int,
     corpus: Sequence[str],
     options: VersionsOptions,
@@ -124,7 +126,7 @@ def _measure_version_ranking(
         tied = scores.get(old, 0.0) == scores.get(twin.current, 1.0)
         for remedy in REMEDIES:
             # Old versions, of any passage, stand behind all others in the corpus.
-            first = apply_duplicate_remedy(places, groups, remedy, originals)[: options.cutoff]
+            first = apply_duplicate_remedy_to_ranking(places, groups, remedy, originals)[: options.cutoff]
             if old not in first and twin.current not in first:
                 continue
             is_first = old not in first or (
@@ -138,13 +140,13 @@ def _measure_version_ranking(
     yield from columns.items()
 
 
-def apply_duplicate_remedy(
+def apply_duplicate_remedy_to_ranking(
     places: Sequence[int], groups: Sequence[int], remedy: str, originals: int
 ) -> list[int]:
     """A list (positions in the corpus, best first) after a remedy; those of one of the `groups` are near-duplicates,
     and positions from `originals` on are old.
 
-    >>> [apply_duplicate_remedy([9, 3, 1], [0, 1, 0], remedy, 5) for remedy in REMEDIES]
+    >>> [apply_duplicate_remedy_to_ranking([9, 3, 1], [0, 1, 0], remedy, 5) for remedy in REMEDIES]
     [[9, 3, 1], [1, 3, 9], [9, 3], [1, 3]]
     """
     if not remedy:
@@ -162,7 +164,7 @@ def apply_duplicate_remedy(
     return [of_group[0] for of_group in members.values()]
 
 
-def _measure_copy_share(
+def _measure_copies_and_distinct_passages(
     lists: Sequence[Sequence[tuple[int, float]]], corpus: Sequence[str], options: VersionsOptions
 ) -> Iterator[tuple[tuple[str, str], Values]]:
     """The share of the first places that repeat another of them, and how many different passages they hold; as they
@@ -176,7 +178,7 @@ def _measure_copy_share(
         places = [place for place, _ in hits]
         groups = near.of(places)
         for remedy in ("", "deduplicated"):
-            first = apply_duplicate_remedy(places, groups, remedy, len(corpus))[: options.cutoff]
+            first = apply_duplicate_remedy_to_ranking(places, groups, remedy, len(corpus))[: options.cutoff]
             if not first:
                 continue
             distinct = len(set(near.of(first)))
@@ -185,22 +187,22 @@ def _measure_copy_share(
     yield from columns.items()
 
 
-def _score_by_remedy(
+def _make_score_rows_per_remedy(
     values: Mapping[tuple[str, str], Values], changes: Sequence[str], context: TaskContext
 ) -> Iterator[Score]:
     """A row for each measure and remedy, and the headline by kind of change as subset."""
     kinds = np.array(changes)
     for (measure, variant), column in values.items():
-        yield _score_value_column(column, measure, variant, "", context)
+        yield _make_score_of_measure_column(column, measure, variant, "", context)
         if measure == HEADLINE:
             for change in CHANGES:
                 if (kinds == change).any():
-                    yield _score_value_column(
+                    yield _make_score_of_measure_column(
                         np.where(kinds == change, column, np.nan), measure, variant, change, context
                     )
 
 
-def _score_value_column(
+def _make_score_of_measure_column(
     column: Values, measure: str, variant: str, subset: str, context: TaskContext
 ) -> Score:
     n = int((~np.isnan(column)).sum())
@@ -211,21 +213,28 @@ def _score_value_column(
     return share.score(measure, variant=variant, subset=subset)
 
 
-def versions_task() -> Task:
+def make_versions_task() -> Task:
     """Does the current version rank first, and what do copies crowd out?"""
 
-    def list_text_fields(data: RetrievalSet) -> Fields:
+    def map_query_field_to_texts(data: RetrievalSet) -> Fields:
         return {"text": (data.queries.ids, data.queries.texts)}
 
     return Task(
-        "versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, loader("retrieval"), list_text_fields
+        "versions",
+        "Versions",
+        ("retrieval",),
+        HEADLINE,
+        1,
+        evaluate,
+        loader("retrieval"),
+        map_query_field_to_texts,
     )
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
 TASKS.add(
     "versions",
-    "embassay.protocols.rag.probes.versions:versions_task",
+    "embassay.protocols.rag.probes.versions:make_versions_task",
     "old versions and copies in the corpus",
 )
 
@@ -234,7 +243,7 @@ class OldVersionsProbe(RetrieverProtocol):
     """Old versions and copies: what ranks first, and what a list is full of."""
 
     name, version, tasks, paper, options = "versions", 1, TASKS, ("versions",), VersionsOptions
-    request = VersionsProbeRequest
+    request = DocumentVersionsProbeRequest
     kinds = {"versions": "search"}  # noqa: RUF012 - as the others declare it
 
     def texts(self, task: Any, data: RetrievalSet, options: Any) -> int:
@@ -249,9 +258,11 @@ class OldVersionsProbe(RetrieverProtocol):
         """Estimate the memory for the corpus with its twins, and what they become."""
         del task, fields
         dim, n = count_vector_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
-        parts = {"texts": 2 * text_bytes(data.corpus.texts)}
+        parts = {"texts": 2 * estimate_text_memory_bytes(data.corpus.texts)}
         parts |= (
-            {"vectors": 2 * vector_bytes(n, dim)} if dim else {"tokens": 2 * token_bytes(data.corpus.texts)}
+            {"vectors": 2 * vector_bytes(n, dim)}
+            if dim
+            else {"tokens": 2 * estimate_token_bytes_of_texts(data.corpus.texts)}
         )
         return sum_memory_footprint(parts, "Use a smaller corpus.")
 
@@ -265,9 +276,9 @@ class OldVersionsProbe(RetrieverProtocol):
     def tables(self, plan: Plan, rows: Sequence[ResultRow]) -> Iterator[RunTable]:
         """Make the tables: what ranks first by remedy and kind of change, and what copies hold."""
         yield from super().tables(plan, rows)
-        yield build_version_remedies_table(rows)
-        yield build_old_version_change_table(rows)
-        yield build_passage_copies_table(rows)
+        yield build_outdated_version_remedy_table(rows)
+        yield build_version_change_type_table(rows)
+        yield make_copies_share_table(rows)
 
 
 def probe_versions(
@@ -284,7 +295,7 @@ def probe_versions(
     return OldVersionsProbe().run(systems, datasets=datasets, out=out, **arguments)
 
 
-def build_version_remedies_table(rows: Sequence[ResultRow]) -> ColumnTable:
+def build_outdated_version_remedy_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """How often the current version is first, and how often only the old one is there, by remedy."""
     cells: dict[tuple[str, ...], dict[str, ResultRow]] = {}
     for row in rows:
@@ -302,7 +313,7 @@ def build_version_remedies_table(rows: Sequence[ResultRow]) -> ColumnTable:
     )  # fmt: skip
 
 
-def build_old_version_change_table(rows: Sequence[ResultRow]) -> ColumnTable:
+def build_version_change_type_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """How often the current version is first, by what the old one changes."""
     kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
     return ColumnTable.of(
@@ -313,7 +324,7 @@ def build_old_version_change_table(rows: Sequence[ResultRow]) -> ColumnTable:
     )  # fmt: skip
 
 
-def build_passage_copies_table(rows: Sequence[ResultRow]) -> ColumnTable:
+def make_copies_share_table(rows: Sequence[ResultRow]) -> ColumnTable:
     """Tabulate the share of the list that copies hold, and how many different passages are left."""
     cells: dict[tuple[str, ...], dict[str, ResultRow]] = {}
     for row in rows:

@@ -3,6 +3,6 @@
 A call of this package, which `embassay.rag.questions` is, is `protocol.questions`: see `golden`.
 """
 
-from embassay.registry import make_package_callable
+from embassay.registry import make_package_callable_as_function
 
-make_package_callable(__name__, "questions")
+make_package_callable_as_function(__name__, "questions")

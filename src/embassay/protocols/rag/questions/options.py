@@ -20,7 +20,7 @@ from embassay.protocols.questions import (
     NO_ANSWER,
     OF_MODELS,
     QuestionsOptions,
-    check_language_is_named,
+    check_language_kind_has_language,
     check_question_kinds,
     list_default_question_kinds,
 )
@@ -81,7 +81,7 @@ class QuestionsRequest:
                     f"{', '.join(list_document_question_kinds())}."
                 ),
             )
-        check_language_is_named(asked, self.options.into)
+        check_language_kind_has_language(asked, self.options.into)
         for kind in self.no_answer:
             if kind not in NO_ANSWER:
                 raise UsageError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import PlacedPassage, read_passages_with_origin
+from embassay.data.documents import PlacedPassage, read_corpus_passages_with_origin
 from embassay.data.intake import SkipRecordingReader
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.data.tables import find_known_suffix, open_table_file
@@ -25,7 +25,7 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     RunTable,
     format_noun_count,
-    points_column,
+    make_percentage_point_column,
     text,
     whole_number_column,
     write_tables,
@@ -35,9 +35,9 @@ from embassay.protocols.questions.drafts import (
     DRAFTS,
     KEPT,
     OUTCOMES,
-    QuestionDraft,
-    QuestionWriter,
-    find_near_duplicate_texts,
+    QuestionDraftWithResult,
+    QuestionWriterAndChecker,
+    find_positions_of_near_duplicates,
     load_question_prompt,
     make_question_outcomes_table,
     read_question_drafts,
@@ -53,10 +53,10 @@ from embassay.systems.remote import Ledger
 from embassay.text.questions import KINDS as OF_DOCUMENTS
 from embassay.text.questions import PseudoQuestion, TitledPassage, make_pseudo_questions
 from embassay.text.unanswerable import (
+    GeneratedUnanswerableQuestions,
     PassageWordCoverage,
-    UnanswerableQuestions,
-    ValueChangedQuestion,
-    draw_off_topic_questions,
+    QuestionWithChangedValue,
+    draw_questions_unlike_passages,
     load_off_topic_questions,
     make_unanswerable_questions,
 )
@@ -81,14 +81,14 @@ class QuestionSetPlan(Plan):
     passages: tuple[PlacedPassage, ...]
     drawn: Mapping[str, tuple[PlacedPassage, ...]]
     users: tuple[UserQuestion, ...]
-    writer: QuestionWriter | None
+    writer: QuestionWriterAndChecker | None
 
 
 def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> QuestionSetPlan:
     """Open the corpus, the models and the users' questions, and draw passages. UsageError, ModelError and DataError as
     openings raise them."""
     dataset = open_dataset(prefer_path_over_catalogue(request.corpus), mapping=request.mapping)
-    passages = read_passages_with_origin(dataset)
+    passages = read_corpus_passages_with_origin(dataset)
     users = read_user_questions(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]
     writer = (
@@ -109,7 +109,9 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
     systems = (
-        () if writer is None else drafts.plan_question_models(request.llm, request.checker, writer, ledger)
+        ()
+        if writer is None
+        else drafts.list_writer_and_checker_models(request.llm, request.checker, writer, ledger)
     )
     return QuestionSetPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
@@ -141,7 +143,7 @@ def read_user_questions(name: str) -> tuple[UserQuestion, ...]:
 
 
 def _make_question_kind_run_cell(
-    kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None
+    kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriterAndChecker | None
 ) -> RunCell:
     by = DOCUMENTS if kind in (*OF_DOCUMENTS, FAR) or writer is None else writer.chat.name
     ids = (
@@ -153,18 +155,20 @@ def _make_question_kind_run_cell(
     return RunCell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def forecast_question_draft_calls(plan: QuestionSetPlan, done: Mapping[str, QuestionDraft]) -> RunForecast:
+def forecast_question_draft_calls(
+    plan: QuestionSetPlan, done: Mapping[str, QuestionDraftWithResult]
+) -> RunForecast:
     """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
     work: list[CellForecast] = []
     for cell in plan.cells:
         head = CellForecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
         if cell.variant in plan.drawn and plan.writer is not None:
-            work += drafts.forecast_draft_calls(
+            work += drafts.forecast_writer_calls_for_drafts(
                 head, plan.writer, cell.variant, plan.drawn[cell.variant], done
             )
         else:
             work.append(head)
-    note = "" if plan.writer is None else drafts.describe_open_cost(work, plan.writer, done)
+    note = "" if plan.writer is None else drafts.describe_forecast_uncertainty(work, plan.writer, done)
     return RunForecast(tuple(work), (note,) if note else ())
 
 
@@ -195,13 +199,13 @@ class QuestionSet:
     what documents did not ask, by reason."""
 
     asked: tuple[QuestionSetEntry, ...]
-    drafts: Mapping[str, Sequence[QuestionDraft]]
+    drafts: Mapping[str, Sequence[QuestionDraftWithResult]]
     passages: tuple[TitledPassage, ...]
     wanted: Mapping[str, int]
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     repeated: Mapping[str, int] = field(default_factory=dict)
     """Source -> questions left out because they repeat an earlier one."""
-    unanswered: Mapping[str, Sequence[ValueChangedQuestion]] = field(default_factory=dict)
+    unanswered: Mapping[str, Sequence[QuestionWithChangedValue]] = field(default_factory=dict)
     """Kind -> questions that the documents don't answer."""
 
     def counts(self, kind: str) -> dict[str, int]:
@@ -224,13 +228,15 @@ class QuestionSet:
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
-def gather_question_set(plan: QuestionSetPlan, decided: Mapping[str, Sequence[QuestionDraft]]) -> QuestionSet:
+def gather_question_set(
+    plan: QuestionSetPlan, decided: Mapping[str, Sequence[QuestionDraftWithResult]]
+) -> QuestionSet:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _derive_document_questions(plan)
     users = [
         QuestionSetEntry(user.id, user.text, "user", USERS)
-        for user in _check_user_question_ids(plan.users, plan.request.no_answer)
+        for user in _prefix_clashing_user_question_ids(plan.users, plan.request.no_answer)
     ]
     written = [
         _turn_draft_into_question(plan, draft, number)
@@ -239,17 +245,22 @@ def gather_question_set(plan: QuestionSetPlan, decided: Mapping[str, Sequence[Qu
         if draft.is_kept
     ]
     every = [*users, *(question for question, _ in written), *pseudo.asked]
-    repeats = find_near_duplicate_texts([question.text for question in every], plan.request.options.near)
+    repeats = find_positions_of_near_duplicates(
+        [question.text for question in every], plan.request.options.near
+    )
     gone = {every[place].id for place in repeats}
     repeated = {id(draft) for asked, draft in written if asked.id in gone}
 
-    def finalize_draft(draft: QuestionDraft) -> QuestionDraft:
+    def mark_repeated_draft_as_duplicate(draft: QuestionDraftWithResult) -> QuestionDraftWithResult:
         return replace(draft, outcome="near-duplicate") if id(draft) in repeated else draft
 
-    final = {kind: [finalize_draft(draft) for draft in drafts] for kind, drafts in decided.items()}
+    final = {
+        kind: [mark_repeated_draft_as_duplicate(draft) for draft in drafts]
+        for kind, drafts in decided.items()
+    }
     left_out = Counter(every[place].source for place in repeats)
     asked = tuple(question for question in every if question.id not in gone)
-    unanswered = _gather_unanswered_questions(plan, asked, pseudo.passages, final)
+    unanswered = _make_unanswerable_questions(plan, asked, pseudo.passages, final)
     rejected = {**pseudo.rejected, **{kind: made.rejected for kind, made in unanswered.items()}}
     return QuestionSet(
         asked, final, pseudo.passages, {kind: len(drawn) for kind, drawn in plan.drawn.items()}, rejected,
@@ -257,12 +268,12 @@ def gather_question_set(plan: QuestionSetPlan, decided: Mapping[str, Sequence[Qu
     )  # fmt: skip
 
 
-def _gather_unanswered_questions(
+def _make_unanswerable_questions(
     plan: QuestionSetPlan,
     asked: Sequence[QuestionSetEntry],
     passages: Sequence[TitledPassage],
-    decided: Mapping[str, Sequence[QuestionDraft]],
-) -> dict[str, UnanswerableQuestions]:
+    decided: Mapping[str, Sequence[QuestionDraftWithResult]],
+) -> dict[str, GeneratedUnanswerableQuestions]:
     """Kind -> the questions that the documents don't answer: near ones of a model, or made of the questions asked."""
     request, made = plan.request, {}
     if not request.no_answer:
@@ -270,9 +281,9 @@ def _gather_unanswered_questions(
     cover = PassageWordCoverage([passage.full_text for passage in passages])
     if NEAR in plan.drawn:
         kept = [draft for draft in decided.get(NEAR, ()) if draft.is_kept]
-        made[NEAR] = UnanswerableQuestions(
+        made[NEAR] = GeneratedUnanswerableQuestions(
             tuple(
-                ValueChangedQuestion(draft.passage, draft.question, "", draft.evidence, draft.answer)
+                QuestionWithChangedValue(draft.passage, draft.question, "", draft.evidence, draft.answer)
                 for draft in kept
             )
         )
@@ -286,19 +297,21 @@ def _gather_unanswered_questions(
             if request.far
             else load_off_topic_questions()
         )
-        made[FAR] = draw_off_topic_questions(questions, cover, request.options.n, request.seed)
+        made[FAR] = draw_questions_unlike_passages(questions, cover, request.options.n, request.seed)
     return made
 
 
-def _check_user_question_ids(users: Sequence[UserQuestion], more: Sequence[str]) -> list[UserQuestion]:
+def _prefix_clashing_user_question_ids(
+    users: Sequence[UserQuestion], more: Sequence[str]
+) -> list[UserQuestion]:
     """Users' questions under ids that no kind of ours, nor one `more`, begins with."""
     ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS, *more))
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
 
 
 def _turn_draft_into_question(
-    plan: QuestionSetPlan, draft: QuestionDraft, number: int
-) -> tuple[QuestionSetEntry, QuestionDraft]:
+    plan: QuestionSetPlan, draft: QuestionDraftWithResult, number: int
+) -> tuple[QuestionSetEntry, QuestionDraftWithResult]:
     assert plan.writer is not None
     by = plan.writer.chat.name
     lang = plan.request.options.into if draft.kind == "language" else ""
@@ -312,20 +325,20 @@ def _turn_draft_into_question(
 
 
 @dataclass(frozen=True)
-class _DocumentQuestions:
+class _QuestionsFromDocuments:
     asked: tuple[QuestionSetEntry, ...]
     passages: tuple[TitledPassage, ...]
     rejected: Mapping[str, Mapping[str, int]]
 
 
-def _derive_document_questions(plan: QuestionSetPlan) -> _DocumentQuestions:
+def _derive_document_questions(plan: QuestionSetPlan) -> _QuestionsFromDocuments:
     """Derive the questions documents ask of themselves; a passage shown to a model loses nothing."""
     texts = [
         TitledPassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages
     ]
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
     if not kinds:
-        return _DocumentQuestions((), tuple(texts), {})
+        return _QuestionsFromDocuments((), tuple(texts), {})
     whole = {passage.id for drawn in plan.drawn.values() for passage in drawn}
     pseudo = make_pseudo_questions(
         texts, kinds=kinds, limit=plan.request.options.n, seed=plan.request.seed, whole=whole
@@ -341,7 +354,7 @@ def _derive_document_questions(plan: QuestionSetPlan) -> _DocumentQuestions:
                 question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id
             )
         )
-    return _DocumentQuestions(tuple(asked), pseudo.passages, pseudo.rejected)
+    return _QuestionsFromDocuments(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
 def _make_question_set_entry(question: PseudoQuestion, key: str, document: str) -> QuestionSetEntry:
@@ -379,11 +392,13 @@ def export_question_set(folder: Path, plan: QuestionSetPlan, found: QuestionSet)
         write_json_lines(folder / f"{name}.jsonl", rows)
     write_file_atomically(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
     if plan.request.no_answer:
-        unanswered = _list_unanswered_question_rows(plan, found)
+        unanswered = _list_unanswerable_question_rows(plan, found)
         write_json_lines(folder / "no_answer.jsonl", unanswered)
 
 
-def _list_unanswered_question_rows(plan: QuestionSetPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
+def _list_unanswerable_question_rows(
+    plan: QuestionSetPlan, gathered: QuestionSet
+) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
     for kind, questions in gathered.unanswered.items():
@@ -414,13 +429,13 @@ def make_kept_draft_share_rows(plan: QuestionSetPlan, found: QuestionSet) -> lis
     return rows
 
 
-def build_question_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator[RunTable]:
+def build_question_set_tables(plan: QuestionSetPlan, found: QuestionSet) -> Iterator[RunTable]:
     """Build the tables of the questions' sources, of drafts' outcomes, and of what was not asked."""
     shares = found.count_questions_by_source()
     yield ColumnTable.of(
         "sources", "Sources of the questions", shares, text("Source", str),
         whole_number_column("Questions", lambda name: int(shares[name]["questions"])),
-        points_column("Share (%)", lambda name: shares[name]["share"]),
+        make_percentage_point_column("Share (%)", lambda name: shares[name]["share"]),
         whole_number_column("Repeats left out", lambda name: found.repeated.get(name, 0)),
         note="Users' questions come first; later questions that repeat them are left out."
     )  # fmt: skip
@@ -454,10 +469,12 @@ def questions(
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = make_request_from_call(QuestionsRequest, questions, arguments, str(corpus), llm)
-    return QuestionSetAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return QuestionSetProtocol().carry_out(
+        request, Path(out), cache=cache, listener=listener, max_usd=max_usd
+    )
 
 
-class QuestionSetAttempt(EvaluationProtocol):
+class QuestionSetProtocol(EvaluationProtocol):
     """One attempt at the questions of a corpus."""
 
     name = "rag"
@@ -498,7 +515,7 @@ class QuestionSetRunAttempt(RunAttempt):
 
     def __init__(self, *inherited: Any, command: str) -> None:
         super().__init__(*inherited, command=command)
-        self.drafts: dict[str, QuestionDraft] = {}
+        self.drafts: dict[str, QuestionDraftWithResult] = {}
         self.done_now = 0
         self.found: QuestionSet | None = None
         self.failed: dict[tuple[str, str], str] = {}
@@ -520,7 +537,7 @@ class QuestionSetRunAttempt(RunAttempt):
         path = self.folder.path / DRAFTS
         before = len(self.drafts)
         ledger = self.accounts.ledger
-        self.failed = drafts.write_question_drafts(
+        self.failed = drafts.draft_missing_questions(
             writer, self.plan.drawn, path, self.drafts, listener, ledger
         )
         self.done_now = len(self.drafts) - before
@@ -531,19 +548,19 @@ class QuestionSetRunAttempt(RunAttempt):
         self.found = found = gather_question_set(plan, self.list_decided_drafts_by_kind())
         export_question_set(self.folder.path / "export", plan, found)
         self.folder.write_results(make_kept_draft_share_rows(plan, found))
-        write_tables(self.folder.path, build_question_tables(plan, found))
+        write_tables(self.folder.path, build_question_set_tables(plan, found))
         if plan.writer is not None:
             plan.writer.chat.cache.close()
         self.accounts.spending.close()
         self.records = {
             cell.key: record
             for cell in plan.cells
-            if (record := self._record_question_kind(cell)) is not None
+            if (record := self._make_question_kind_record(cell)) is not None
         }
         whole = [record for record in self.records.values() if record.done]
         self.write_manifest("finished" if len(whole) == len(plan.cells) else "partial")
 
-    def _record_question_kind(self, cell: RunCell) -> CellRecord | None:
+    def _make_question_kind_record(self, cell: RunCell) -> CellRecord | None:
         """Make the record of a question kind; None where drafts are wanting only as the work stopped."""
         assert self.found is not None
         failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
@@ -555,10 +572,14 @@ class QuestionSetRunAttempt(RunAttempt):
             counts=self.found.counts(cell.variant), variant=cell.variant
         )  # fmt: skip
 
-    def list_decided_drafts_by_kind(self) -> dict[str, list[QuestionDraft]]:
+    def list_decided_drafts_by_kind(self) -> dict[str, list[QuestionDraftWithResult]]:
         """Collect by kind the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
-        return {} if writer is None else drafts.list_decided_drafts(writer, self.plan.drawn, self.drafts)
+        return (
+            {}
+            if writer is None
+            else drafts.group_decided_drafts_by_kind(writer, self.plan.drawn, self.drafts)
+        )
 
     def facts(self) -> dict[str, Any]:
         """Make the manifest's facts: what the set is made with, and where questions came from."""
@@ -566,9 +587,11 @@ class QuestionSetRunAttempt(RunAttempt):
         into = self.plan.request.options.into
         prompts = [load_question_prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {
-            "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.count_questions_by_source(),
-            "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()}
-        }  # fmt: skip
+            "kind": "questions",
+            "prompts": prompts,
+            "shares": {} if self.found is None else self.found.count_questions_by_source(),
+            "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()},
+        }
 
     def counted(self) -> dict[str, Any]:
         """Count the drafts that were decided, for the attempt's entry in the manifest."""

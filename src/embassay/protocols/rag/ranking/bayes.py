@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking.choice import (
     ExpectedOrderAgreement,
-    estimate_order_agreement,
+    estimate_agreement_of_draws_with_order,
     propose_disjoint_windows,
 )
 from embassay.protocols.rag.ranking.engines import (
@@ -42,10 +42,10 @@ from embassay.protocols.rag.ranking.posterior import (
     SHARPNESS,
     CandidateRankingLearner,
     Floats,
-    MixtureComponent,
+    RankingPosteriorMixturePoint,
     compute_log_prior_weights,
     draw_mixture_scores,
-    estimate_utility_spread,
+    estimate_utility_moments_from_grades,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.spec import COLON, Spec
@@ -147,8 +147,8 @@ class PoolAnswerChecks:
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
         self._sums += AnswerReliabilitySums(
-            1.0, *_sum_excess_unchanged_pairs(chance[before != 0], before[before != 0] > 0),
-            *_measure_order_surprise(chance[repeated]),
+            1.0, *_sum_unchanged_pairs_and_variance(chance[before != 0], before[before != 0] > 0),
+            *_measure_order_surprise_and_variance(chance[repeated]),
             as_shown=float((np.diff(place) > 0).all()) - self._compute_score_order_chance(scores[:, np.argsort(place)])
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
@@ -167,13 +167,13 @@ class PoolAnswerChecks:
         return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
 
 
-def _sum_excess_unchanged_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
+def _sum_unchanged_pairs_and_variance(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
     """Of pairs that were put so with `chance`, how many more than expected are as before, and the variance."""
     expected = np.where(as_before, chance, 1 - chance)
     return float((as_before - expected).sum()), float((chance * (1 - chance)).sum())
 
 
-def _measure_order_surprise(chance: Floats) -> tuple[float, float]:
+def _measure_order_surprise_and_variance(chance: Floats) -> tuple[float, float]:
     """The log loss of pairs that were put so with `chance` beyond its expectation, and its variance."""
     odds = np.log(chance / (1 - chance))
     return float((-(1 - chance) * odds).sum()), float((chance * (1 - chance) * odds**2).sum())
@@ -241,7 +241,7 @@ class RankingPosteriorState:
         self.order = np.argsort(-np.round(self.best.mode[:n] / self.best.sharpness, 9), kind="stable")
 
     @property
-    def best(self) -> MixtureComponent:
+    def best(self) -> RankingPosteriorMixturePoint:
         """The point of the grid with the largest weight."""
         return self.components[0]
 
@@ -265,9 +265,9 @@ class BayesRanker:
         )
         # The inverse permutation: where each candidate, as given, stands in the sorted order.
         self._inside = np.argsort(self._given)
-        spread = estimate_utility_spread([candidates[i].grade for i in self._given])
+        spread = estimate_utility_moments_from_grades([candidates[i].grade for i in self._given])
         self._limits = options.limits(len(candidates), graded=not spread.has_mostly_tied_grades)
-        self._borders = spread.list_border_places(self._top)
+        self._borders = spread.list_relevance_border_places(self._top)
         self.posterior = CandidateRankingLearner(
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
@@ -284,8 +284,8 @@ class BayesRanker:
     def propose_batches(self) -> Sequence[tuple[int, ...]]:
         """Batches to be judged now; none once it has stopped."""
         if self._proposed is None:
-            self._decide_whether_to_stop()
-            self._proposed = [] if self._stopped else self._choose_next_batches()
+            self._stop_if_capped_or_sure()
+            self._proposed = [] if self._stopped else self._propose_next_ranking_windows()
         return self._proposed
 
     def learn(self, answers: Sequence[JudgeOrderAnswer]) -> None:
@@ -298,24 +298,24 @@ class BayesRanker:
         # From -1 for the first place to 1 for the last.
         places = 2 * places / (orders.shape[1] - 1) - 1
         for order, place in zip(orders, places, strict=True):
-            self._answers.add(order, place, self._build_posterior_view().both)
+            self._answers.add(order, place, self._get_cached_posterior_state().both)
         self.posterior.learn_answers(orders, places)
         # add.at counts a candidate as often as it occurs, where += would count it once.
         np.add.at(self._exposures, orders.ravel(), 1)
         self.calls += len(answers)
-        self.forget_derived_results()
+        self.clear_cached_posterior_results()
 
-    def compute_own_answer_checks(self) -> AnswerReliabilitySums:
+    def sum_reliability_of_own_answers(self) -> AnswerReliabilitySums:
         """What this pool's own answers say of the model; `others` is what those of other pools do."""
         return self._answers.sum_reliability_checks()
 
-    def forget_derived_results(self) -> None:
+    def clear_cached_posterior_results(self) -> None:
         """Forget what was worked out: the posterior has changed."""
         self._view = self._claims = self._proposed = None
 
     def ranking(self) -> CandidateRanking:
         """Rank at the best grid point; scores in standard deviations of utility, `info` their precision."""
-        view, n = self._build_posterior_view(), len(self._given)
+        view, n = self._get_cached_posterior_state(), len(self._given)
         sharpness = view.best.sharpness
         precision = sharpness**2 / np.diagonal(view.best.compute_score_covariance())[:n]
         return CandidateRanking(
@@ -324,15 +324,15 @@ class BayesRanker:
             exposures=tuple(int(i) for i in self._exposures[self._inside]),
             info=_convert_to_float_tuple(precision[self._inside]),
             stopped=self._stopped,
-            claims=self._list_trusted_claims(),
-            doubts=self._list_reasons_for_doubt(),
+            claims=self._map_trusted_agreement_claims(),
+            doubts=self._list_reasons_to_doubt_judge(),
         )
 
     def state(self) -> Mapping[str, Any]:
         """Describe the ranker's state: calls, the mixture's mean parameters, the checks and the claims."""
-        parts = self._build_posterior_view().components
-        draws = self._build_posterior_view().both
-        sharpness = self._average_sharpness()
+        parts = self._get_cached_posterior_state().components
+        draws = self._get_cached_posterior_state().both
+        sharpness = self._average_sharpness_over_components()
         return {
             "calls": self.calls,
             "cap": self._limits.cap,
@@ -343,13 +343,15 @@ class BayesRanker:
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
-            **(self.compute_own_answer_checks() + self.others).compute_limited_figures(self._estimate_place_bias()),
-            "doubts": list(self._list_reasons_for_doubt()),
-            **self._list_trusted_claims(),
+            **(self.sum_reliability_of_own_answers() + self.others).compute_limited_figures(
+                self._estimate_place_bias()
+            ),
+            "doubts": list(self._list_reasons_to_doubt_judge()),
+            **self._map_trusted_agreement_claims(),
         }
 
-    def _choose_next_batches(self) -> list[tuple[int, ...]]:
-        options, view = self._options, self._build_posterior_view()
+    def _propose_next_ranking_windows(self) -> list[tuple[int, ...]]:
+        options, view = self._options, self._get_cached_posterior_state()
         count = min(options.at_once, self._limits.cap - self.calls)
         batches = propose_disjoint_windows(
             view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
@@ -357,29 +359,29 @@ class BayesRanker:
         )  # fmt: skip
         return [tuple(int(self._given[i]) for i in batch) for batch in batches]
 
-    def _decide_whether_to_stop(self) -> None:
+    def _stop_if_capped_or_sure(self) -> None:
         """Stop at the cap, or when the claims have been good enough at two looks in a row."""
         if self._stopped:
             return
         due = self.calls >= self._limits.first_look and self.calls >= self._looked + LOOK_EVERY
         if self._options.stop and self.calls and due:
             self._looked = self.calls
-            self._sure = self._sure + 1 if self._are_claims_good_enough() else 0
+            self._sure = self._sure + 1 if self._is_order_agreement_good_enough() else 0
         if self._sure >= LOOKS:
             self._stopped = "sure"
         elif self.calls >= self._limits.cap:
             self._stopped = "cap"
 
-    def _are_claims_good_enough(self) -> bool:
+    def _is_order_agreement_good_enough(self) -> bool:
         claimed, wanted = self._estimate_order_agreement(), self._options
         return (
-            not self._list_reasons_for_doubt()
+            not self._list_reasons_to_doubt_judge()
             and claimed.set_errors_at_most_1 >= wanted.surely
             and claimed.overlap >= wanted.overlap
             and claimed.tau >= wanted.tau
         )
 
-    def _build_posterior_view(self) -> RankingPosteriorState:
+    def _get_cached_posterior_state(self) -> RankingPosteriorState:
         if self._view is None:
             self._view = RankingPosteriorState(
                 self.posterior, len(self._given), self._options.draws, self._make_random_generator("draws")
@@ -389,10 +391,12 @@ class BayesRanker:
     def _estimate_order_agreement(self) -> ExpectedOrderAgreement:
         if self._claims is None:
             claimed, own_checks = (
-                estimate_order_agreement(
-                    self._build_posterior_view().scores, self._build_posterior_view().order, self._top
+                estimate_agreement_of_draws_with_order(
+                    self._get_cached_posterior_state().scores,
+                    self._get_cached_posterior_state().order,
+                    self._top,
                 ),
-                self.compute_own_answer_checks(),
+                self.sum_reliability_of_own_answers(),
             )
             checks = own_checks + self.others
             alone = own_checks.answers / max(1.0, checks.answers)
@@ -401,29 +405,35 @@ class BayesRanker:
             self._claims = replace(claimed, **held)
         return self._claims
 
-    def _list_trusted_claims(self) -> Mapping[str, float]:
+    def _map_trusted_agreement_claims(self) -> Mapping[str, float]:
         """List the claims; none without answers, or if answers are not such as the model expects."""
         return (
             self._estimate_order_agreement().as_dict()
-            if self.calls and not self._list_reasons_for_doubt()
+            if self.calls and not self._list_reasons_to_doubt_judge()
             else {}
         )
 
-    def _list_reasons_for_doubt(self) -> tuple[str, ...]:
+    def _list_reasons_to_doubt_judge(self) -> tuple[str, ...]:
         return (
-            (self.compute_own_answer_checks() + self.others).doubts(self._estimate_place_bias())
+            (self.sum_reliability_of_own_answers() + self.others).doubts(self._estimate_place_bias())
             if self.calls
             else ()
         )
 
     def _estimate_place_bias(self) -> float:
         """The bias for places in standard deviations of utility."""
-        return float(self._build_posterior_view().both[:, -1].mean()) / self._average_sharpness()
+        return (
+            float(self._get_cached_posterior_state().both[:, -1].mean())
+            / self._average_sharpness_over_components()
+        )
 
-    def _average_sharpness(self) -> float:
+    def _average_sharpness_over_components(self) -> float:
         return float(
             np.exp(
-                sum(part.weight * np.log(part.sharpness) for part in self._build_posterior_view().components)
+                sum(
+                    part.weight * np.log(part.sharpness)
+                    for part in self._get_cached_posterior_state().components
+                )
             )
         )
 
@@ -466,7 +476,7 @@ class BayesianRankingEngine:
         asked = [ranker for ranker in rankers.values() if isinstance(ranker, BayesRanker) and ranker.calls]
         if not self.options.share or len(asked) < 2:
             return
-        checks = {id(bayes_ranker): bayes_ranker.compute_own_answer_checks() for bayes_ranker in asked}
+        checks = {id(bayes_ranker): bayes_ranker.sum_reliability_of_own_answers() for bayes_ranker in asked}
         together = sum(checks.values(), AnswerReliabilitySums())
         for ranker, prior in zip(
             asked,
@@ -474,4 +484,4 @@ class BayesianRankingEngine:
             strict=True,
         ):
             ranker.posterior.log_prior, ranker.others = prior, together - checks[id(ranker)]
-            ranker.forget_derived_results()
+            ranker.clear_cached_posterior_results()

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compile_lazily
-from embassay.protocols.rag.ranking.posterior import Floats, MixtureComponent, Positions
+from embassay.machine import compile_with_numba_on_first_call
+from embassay.protocols.rag.ranking.posterior import Floats, Positions, RankingPosteriorMixturePoint
 
 LISTED = 5
 """The longest window whose orders are listed; six would have 720 of them."""
@@ -39,7 +39,7 @@ class OrderChoiceTree(NamedTuple):
 
 
 @lru_cache
-def make_order_tree(m: int) -> OrderChoiceTree:
+def build_permutation_choice_tree(m: int) -> OrderChoiceTree:
     """The tree for m items; subsets are bit masks of what is left before the choice."""
     nodes: dict[tuple[int, ...], int] = {}
     parents: list[int] = []
@@ -53,19 +53,19 @@ def make_order_tree(m: int) -> OrderChoiceTree:
     return OrderChoiceTree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
 
 
-def measure_window_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
+def measure_window_and_fisher_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
     """Mutual information (windows,) in nats of the answers to `windows` (windows, m) with the scores, of which
     `scores` (draws, n) are draws, and the Fisher information (windows, m, m) of an answer, its mean over draws."""
-    tree = make_order_tree(windows.shape[1])
-    information, fisher = _compute_window_information(scores, windows, tree.parents, tree.choices)
+    tree = build_permutation_choice_tree(windows.shape[1])
+    information, fisher = _sum_window_and_fisher_information(scores, windows, tree.parents, tree.choices)
     return information, fisher / len(scores[::FISHER_EVERY])
 
 
-@compile_lazily
-def _compute_window_information(
+@compile_with_numba_on_first_call
+def _sum_window_and_fisher_information(
     scores: Floats, windows: Positions, parents: Positions, choices: Positions
 ) -> tuple[Floats, Floats]:
-    """As `measure_window_information`, but the Fisher information is a sum."""
+    """As `measure_window_and_fisher_information`, but the Fisher information is a sum."""
     count, m = windows.shape
     draws, subsets = len(scores), 1 << m
     orders = round(math.gamma(m + 1.0))
@@ -80,7 +80,7 @@ def _compute_window_information(
         for draw in range(draws):
             for i in range(m):
                 score[i] = scores[draw, windows[window, i]]
-            within += _fill_subset_chances(score, share, reached)
+            within += _fill_subset_chances_and_get_entropy(score, share, reached)
             if draw % FISHER_EVERY == 0:
                 _add_fisher(share, reached, fisher[window])
             # The chance of a node is its own choice's times its parent's, which comes before it.
@@ -98,8 +98,8 @@ def _compute_window_information(
     return information, fisher
 
 
-@compile_lazily
-def _fill_subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
+@compile_with_numba_on_first_call
+def _fill_subset_chances_and_get_entropy(score: Floats, share: Floats, reached: Floats) -> float:
     """Write the chance of each item to be first of each subset, and of each subset to be what is left at some time;
     return the entropy of an answer in nats."""
     m = len(score)
@@ -135,7 +135,7 @@ def _fill_subset_chances(score: Floats, share: Floats, reached: Floats) -> float
     return entropy
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
     """Add the Fisher information of an answer: of each choice among a subset, as often as it has to be made."""
     m = len(fisher)
@@ -148,10 +148,10 @@ def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
                 fisher[i, j] -= mass * row[j]
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def sample_fisher_information(scores: Floats, windows: Positions, noise: Floats) -> Floats:
-    """As the Fisher information of `measure_window_information`, from one simulated answer per draw: `noise` (draws, m)
-    is standard Gumbel, and scores with such noise, put in order, are a Plackett-Luce answer."""
+    """As the Fisher information of `measure_window_and_fisher_information`, from one simulated answer per draw:
+    `noise` (draws, m) is standard Gumbel, and scores with such noise, put in order, are a Plackett-Luce answer."""
     count, m = windows.shape
     fisher = np.zeros((count, m, m))
     score, weight = np.empty(m), np.empty(m)
@@ -205,13 +205,15 @@ class ExpectedOrderAgreement:
         return dict(vars(self))
 
 
-def estimate_order_agreement(scores: Floats, order: NDArray[np.intp], top: int) -> ExpectedOrderAgreement:
+def estimate_agreement_of_draws_with_order(
+    scores: Floats, order: NDArray[np.intp], top: int
+) -> ExpectedOrderAgreement:
     """What draws of the scores (draws, n) say of `order` (n,) and the set of its first `top`."""
     n, draws = len(order), len(scores)
     size = min(top, n)
     drawn = np.ascontiguousarray(scores[:, order])
     wrong = size - np.count_nonzero(_mark_top_of_each_draw(drawn, size)[:, :size], axis=1)
-    tau = 4.0 * _count_agreeing_pairs(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
+    tau = 4.0 * _count_draw_pairs_in_stated_order(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
     return ExpectedOrderAgreement(
         float(tau),
         float(1.0 - wrong.mean() / size),
@@ -232,8 +234,8 @@ def _mark_top_of_each_draw(scores: Floats, top: int) -> NDArray[np.bool_]:
     return np.asarray(scores >= np.partition(scores, n - top, axis=1)[:, n - top, None])
 
 
-@compile_lazily
-def _count_agreeing_pairs(drawn: Floats) -> int:
+@compile_with_numba_on_first_call
+def _count_draw_pairs_in_stated_order(drawn: Floats) -> int:
     """In how many pairs, over all draws, the one that stands first has the higher score."""
     agreeing = 0
     for draw in range(drawn.shape[0]):
@@ -253,7 +255,7 @@ DOUBTFUL = 0.005
 
 
 def estimate_window_values(
-    best: MixtureComponent,
+    best: RankingPosteriorMixturePoint,
     scores: Floats,
     order: NDArray[np.intp],
     borders: Sequence[int],
@@ -267,7 +269,7 @@ def estimate_window_values(
     n, m = len(order), windows.shape[1]
     covariance = best.compute_score_covariance()[:n, :n]
     if m <= LISTED:
-        information, fisher = measure_window_information(_thin_draws(scores, DRAWS), windows)
+        information, fisher = measure_window_and_fisher_information(_thin_draws(scores, DRAWS), windows)
     else:
         # Too many orders to list: one answer is simulated per draw instead.
         drawn = _thin_draws(scores, SIMULATED)
@@ -295,9 +297,16 @@ def choose_disjoint_windows(worth: Floats, m: int, count: int) -> list[int]:
 
 
 def propose_disjoint_windows(
-    best: MixtureComponent, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
-    border: float, rng: np.random.Generator
-) -> list[Positions]:  # fmt: skip
+    best: RankingPosteriorMixturePoint,
+    scores: Floats,
+    order: NDArray[np.intp],
+    borders: Sequence[int],
+    *,
+    m: int,
+    count: int,
+    border: float,
+    rng: np.random.Generator,
+) -> list[Positions]:
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
     windows = list_neighbour_windows(order, m)
     worth = estimate_window_values(best, scores, order, borders, windows, border, rng)
@@ -329,11 +338,13 @@ def estimate_border_error_drop(
     inner = covariance[windows[:, :, None], windows[:, None, :]]
     # S' = S - S[:, w] M S[w, :] is the covariance after the answer.
     update = np.asarray(np.linalg.solve(np.eye(m) + fisher @ inner, fisher), dtype=np.float64)
-    return _compute_border_error_drop(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
+    return _estimate_border_error_drop_of_windows(
+        mean, covariance, in_top, order.astype(np.int64), top, windows, update
+    )
 
 
-@compile_lazily
-def _compute_border_error_drop(
+@compile_with_numba_on_first_call
+def _estimate_border_error_drop_of_windows(
     mean: Floats,
     covariance: Floats,
     in_top: Floats,
@@ -364,12 +375,14 @@ def _compute_border_error_drop(
                 # Rounding may leave nothing or less of the variance.
                 after = max(before - learned, 1e-12 * before)
                 if learned > 1e-9 * before:
-                    drops[window] += weight * (wrong - _chance_of_wrong_order(distance, learned, after))
+                    drops[window] += weight * (
+                        wrong - _expect_wrong_order_chance_after_answer(distance, learned, after)
+                    )
     return drops
 
 
-@compile_lazily
-def _chance_of_wrong_order(distance: float, learned: float, after: float) -> float:
+@compile_with_numba_on_first_call
+def _expect_wrong_order_chance_after_answer(distance: float, learned: float, after: float) -> float:
     """How probably a pair is wrong once an answer has moved its difference by N(0, learned) and left it N(., after),
     the pair being put in the order that then looks right: by Gauss-Hermite quadrature."""
     moved, left = math.sqrt(learned), math.sqrt(after)
@@ -379,7 +392,7 @@ def _chance_of_wrong_order(distance: float, learned: float, after: float) -> flo
     return expected
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _normal_upper_tail(x: float) -> float:
     """The chance of a standard normal to exceed x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))

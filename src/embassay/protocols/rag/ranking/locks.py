@@ -57,13 +57,13 @@ class PartialOrder:
         for item in _list_bit_members(under):
             self._above[item] |= over
 
-    def sort_items_by_score(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
+    def sort_items_respecting_order(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
         """All items, best first: always the one with the highest score among those that nothing left is better than;
         equal scores by the least of `ties`.
 
         >>> order = PartialOrder(5)
         >>> order.add(0, 1); order.add(4, 2)
-        >>> order.sort_items_by_score([4.1, 5, 4.5, 4.5, 2], range(5))
+        >>> order.sort_items_respecting_order([4.1, 5, 4.5, 4.5, 2], range(5))
         (3, 0, 1, 4, 2)
         """
         left = list(self._direct_above)
@@ -103,7 +103,7 @@ class PairLockEvidence:
         self.pending: Counter[Pair] = Counter()
         self._confirmations, self._net, self._pending_edges = confirmations, net, pending_edges
 
-    def add_judged_order(
+    def add_order_and_lock_pairs(
         self, order: Sequence[int], is_clear: Callable[[int, int], bool], is_ahead: Callable[[int, int], bool]
     ) -> None:
         """Take in all pairs of a judged order, in that order; lock those for which there is enough.
@@ -116,33 +116,37 @@ class PairLockEvidence:
                 continue
             self.pending[better, worse] += 1
             if (
-                self._is_confirmed_often_enough(better, worse)
+                self._is_pair_order_confirmed(better, worse)
                 or is_clear(better, worse)
-                or (self._pending_edges and is_ahead(better, worse) and self._is_implied_twice(better, worse))
+                or (
+                    self._pending_edges
+                    and is_ahead(better, worse)
+                    and self._is_preference_implied_twice(better, worse)
+                )
             ):
                 self.order.add(better, worse)
                 del self.pending[better, worse]
         for pair in [pair for pair in self.pending if self.order.is_known_better(*pair)]:
             del self.pending[pair]
 
-    def _is_confirmed_often_enough(self, better: int, worse: int) -> bool:
+    def _is_pair_order_confirmed(self, better: int, worse: int) -> bool:
         against = self.pending.get((worse, better), 0) if self._net else 0
         return self.pending[better, worse] - against >= self._confirmations
 
-    def _is_implied_twice(self, better: int, worse: int) -> bool:
+    def _is_preference_implied_twice(self, better: int, worse: int) -> bool:
         edges = [*self.order.pairs, *self.pending]
-        return count_disjoint_paths(edges, better, worse) >= 2
+        return count_disjoint_paths_up_to_two(edges, better, worse) >= 2
 
 
-def count_disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
+def count_disjoint_paths_up_to_two(pairs: Iterable[Pair], better: int, worse: int) -> int:
     """How many paths there are from one item to the other that share no item in between, 2 at most; the pair itself
     is none.
 
     By augmenting paths in the graph where every item is split into an entry and an exit (Menger's theorem).
 
-    >>> count_disjoint_paths([(0, 1), (1, 3), (0, 2), (2, 3), (0, 3)], 0, 3)
+    >>> count_disjoint_paths_up_to_two([(0, 1), (1, 3), (0, 2), (2, 3), (0, 3)], 0, 3)
     2
-    >>> count_disjoint_paths([(0, 1), (1, 2), (2, 3), (1, 3)], 0, 3)
+    >>> count_disjoint_paths_up_to_two([(0, 1), (1, 2), (2, 3), (1, 3)], 0, 3)
     1
     """
     room: dict[tuple[int, bool], dict[tuple[int, bool], int]] = {}
@@ -157,12 +161,12 @@ def count_disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
             add_graph_edge((above, False), (above, True))
             add_graph_edge((below, False), (below, True))
     paths = 0
-    while paths < 2 and _augment_flow_path(room, (better, True), (worse, False)):
+    while paths < 2 and _augment_flow_if_path_exists(room, (better, True), (worse, False)):
         paths += 1
     return paths
 
 
-def _augment_flow_path(
+def _augment_flow_if_path_exists(
     room: Mapping[tuple[int, bool], dict[tuple[int, bool], int]],
     start: tuple[int, bool],
     end: tuple[int, bool],
@@ -191,10 +195,10 @@ def _augment_flow_path(
 Decay = Literal["inv_sqrt", "constant"]
 
 
-def compute_step_size(turn: int, step: float, smallest: float, decay: Decay) -> float:
+def compute_lock_step_size_of_turn(turn: int, step: float, smallest: float, decay: Decay) -> float:
     """How large the step of a turn (0-based) is.
 
-    >>> [round(compute_step_size(t, 0.05, 0.01, "inv_sqrt"), 6) for t in (0, 50, 150, 1200)]
+    >>> [round(compute_lock_step_size_of_turn(t, 0.05, 0.01, "inv_sqrt"), 6) for t in (0, 50, 150, 1200)]
     [0.05, 0.035355, 0.025, 0.01]
     """
     return max(smallest, step / sqrt(1 + turn / 50)) if decay == "inv_sqrt" else step
@@ -307,7 +311,9 @@ class PairLockRanker:
         self._turn, self._streak = 0, 0
         few = n < options.batch
         self._stopped = "few" if few else ""
-        self._order = order_candidates_by_grade(start.candidates) if few else self._sort_candidates()
+        self._order = (
+            order_candidates_by_grade(start.candidates) if few else self._sort_candidates_respecting_locks()
+        )
 
     def propose_batches(self) -> Sequence[tuple[int, ...]]:
         return () if self._stopped else (self._sample_candidate_batch(),)
@@ -315,7 +321,7 @@ class PairLockRanker:
     def learn(self, calls: Sequence[JudgeOrderAnswer]) -> None:
         check_answers_fit_proposals(self.propose_batches(), calls)
         for call in calls:
-            self._learn_judged_order(call.order)
+            self._update_scores_and_locks_from_order(call.order)
 
     def ranking(self) -> CandidateRanking:
         return CandidateRanking(
@@ -328,7 +334,7 @@ class PairLockRanker:
             "engine": self._options.name,
             "iteration": self._turn,
             "streak": self._streak,
-            "rng_seed": self._turn_seed,
+            "rng_seed": self._compute_seed_of_turn,
             "stopped": self._stopped,
             "items": [
                 {"id": name, "score": score, "info": information, "exposures": exposures}
@@ -345,14 +351,14 @@ class PairLockRanker:
         }
 
     @property
-    def _turn_seed(self) -> int:
+    def _compute_seed_of_turn(self) -> int:
         return self._start.seed + 2 * self._turn
 
     def _sample_candidate_batch(self) -> tuple[int, ...]:
         """Those shown least and known least first, with some chance; then shuffled, so that their places say nothing
         of the order so far. Positions are recorded as shown, so that labels map back (T17)."""
         n, m = len(self._scores), self._options.batch
-        drawn = draw_random_bytes(8 * (n + m), self._turn_seed, "locks", self._start.query)
+        drawn = draw_random_bytes(8 * (n + m), self._compute_seed_of_turn, "locks", self._start.query)
         uniform = [int.from_bytes(drawn[8 * i : 8 * i + 8], "little") / 2**64 for i in range(n + m)]
         # The key of spec rag 4.1, of which the smallest are drawn.
         keys = [
@@ -362,7 +368,7 @@ class PairLockRanker:
         chosen = sorted(range(n), key=keys.__getitem__)[:m]
         return tuple(position for _, position in sorted(zip(uniform[n:], chosen, strict=True)))
 
-    def _learn_judged_order(self, order: tuple[int, ...]) -> None:
+    def _update_scores_and_locks_from_order(self, order: tuple[int, ...]) -> None:
         options = self._options
         if options.lock_after_update:
             self._update_candidate_scores(order)
@@ -374,7 +380,7 @@ class PairLockRanker:
             mean = sum(self._scores) / len(self._scores)
             self._scores = [score - mean for score in self._scores]
         self._turn += 1
-        before, self._order = self._order, self._sort_candidates()
+        before, self._order = self._order, self._sort_candidates_respecting_locks()
         top = self._start.top
         self._streak = self._streak + 1 if self._order[:top] == before[:top] else 0
         if self._streak >= options.stability_turns:
@@ -387,7 +393,7 @@ class PairLockRanker:
             i: self._options.margin_z / sqrt(max(self._information[i], LEAST_INFORMATION)) for i in order
         }
         scores = self._scores
-        self._evidence.add_judged_order(
+        self._evidence.add_order_and_lock_pairs(
             order,
             lambda better, worse: scores[better] - error[better] > scores[worse] + error[worse],
             lambda better, worse: scores[better] > scores[worse],
@@ -395,15 +401,15 @@ class PairLockRanker:
 
     def _update_candidate_scores(self, order: tuple[int, ...]) -> None:
         options = self._options
-        size = compute_step_size(self._turn, options.step, options.step_min, options.decay)
+        size = compute_lock_step_size_of_turn(self._turn, options.step, options.step_min, options.decay)
         changes, information = compute_plackett_luce_step([self._scores[i] for i in order], size)
         for i, change, learned in zip(order, changes, information, strict=True):
             self._scores[i] += clip_score_change(change, options.clip)
             self._information[i] += learned
             self._exposures[i] += 1
 
-    def _sort_candidates(self) -> tuple[int, ...]:
-        return self._evidence.order.sort_items_by_score(self._scores, self._ties)
+    def _sort_candidates_respecting_locks(self) -> tuple[int, ...]:
+        return self._evidence.order.sort_items_respecting_order(self._scores, self._ties)
 
 
 def _rank_ids_alphabetically(ids: Sequence[str]) -> list[int]:

@@ -16,14 +16,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compile_lazily
+from embassay.machine import compile_with_numba_on_first_call
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 
-@compile_lazily
-def compute_log_likelihood_slopes(
+@compile_with_numba_on_first_call
+def accumulate_likelihood_and_slopes(
     x: Floats, orders: Positions, places: Floats, random: float, slope: Floats, curvature: Floats
 ) -> float:
     """The log likelihood of all answers `orders` (calls, m), shown at `places` (calls, m), both in the order of the
@@ -69,9 +69,9 @@ def compute_log_likelihood_slopes(
     return total
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def compute_answers_log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) -> float:
-    """The log likelihood of all answers: what `compute_log_likelihood_slopes` returns, without the slopes."""
+    """The log likelihood of all answers: what `accumulate_likelihood_and_slopes` returns, without the slopes."""
     calls, m = orders.shape
     score, tail = np.empty(m), np.empty(m)
     guess = -math.lgamma(m + 1.0)
@@ -86,7 +86,7 @@ def compute_answers_log_likelihood(x: Floats, orders: Positions, places: Floats,
     return total
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _compute_answer_log_likelihood(
     x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats
 ) -> float:
@@ -105,7 +105,7 @@ def _compute_answer_log_likelihood(
     return total
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def factor_cholesky_in_place(matrix: Floats) -> None:
     """Overwrite the upper half of a positive definite matrix (d, d) by its factor U; the lower half is left."""
     d = len(matrix)
@@ -121,7 +121,7 @@ def factor_cholesky_in_place(matrix: Floats) -> None:
                     matrix[i, k] -= times * matrix[j, k]
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def solve_cholesky_system(factor: Floats, side: Floats, solved: Floats) -> None:
     """Write the x (d,) with U'U x = `side` (d,)."""
     d = len(side)
@@ -137,7 +137,7 @@ def solve_cholesky_system(factor: Floats, side: Floats, solved: Floats) -> None:
         solved[i] /= factor[i, i]
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def solve_upper_triangular(factor: Floats, sides: Floats) -> Floats:
     """The X with U X = `sides` (d, columns). Standard normal columns become draws of N(0, 1 / U'U)."""
     d, columns = sides.shape
@@ -163,7 +163,7 @@ FAR = -25.0
 """Below this many standard deviations the tail is taken by its asymptote."""
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def predict_answer_log_chance(
     x: Floats, factor: Floats, order: Positions, place: Floats, random: float, steps: Floats
 ) -> float:
@@ -200,7 +200,7 @@ def predict_answer_log_chance(
     return high + math.log(math.exp(real - high) + math.exp(guess - high))
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def estimate_log_orthant_chance(mean: Floats, covariance: Floats) -> float:
     """The log probability that all of N(mean, covariance) are positive; `mean` (p,), `covariance` (p, p) definite."""
     p = len(mean)
@@ -222,7 +222,7 @@ def estimate_log_orthant_chance(mean: Floats, covariance: Floats) -> float:
             variance = 1.0 / (1.0 / approximate[i, i] - precision[i])
             without = variance * (centre[i] / approximate[i, i] - shift[i])
             z = without / math.sqrt(variance)
-            log_chance, ratio = _compute_log_normal_tail(z)
+            log_chance, ratio = _compute_log_normal_cdf_and_ratio(z)
             narrowed = max(variance * (1.0 - ratio * (z + ratio)), 1e-9 * variance)
             # A truncated normal is never wider, so a negative precision is rounding.
             new = max(1.0 / narrowed - 1.0 / variance, 0.0)
@@ -236,7 +236,7 @@ def estimate_log_orthant_chance(mean: Floats, covariance: Floats) -> float:
                 math.log(grown) - natural * natural * variance / grown + without * without / variance
             )
             log_volume -= math.log(1.0 + change * approximate[i, i])
-            _raise_precision_of_variable(change, i, approximate, column)
+            _update_covariance_for_precision(change, i, approximate, column)
             for j in range(p):
                 centre[j] = 0.0
                 for k in range(p):
@@ -249,8 +249,8 @@ def estimate_log_orthant_chance(mean: Floats, covariance: Floats) -> float:
     return total
 
 
-@compile_lazily
-def _compute_log_normal_tail(z: float) -> tuple[float, float]:
+@compile_with_numba_on_first_call
+def _compute_log_normal_cdf_and_ratio(z: float) -> tuple[float, float]:
     """log Phi(z) and phi(z) / Phi(z) of a standard normal."""
     if z < FAR:
         # Further out erfc underflows; 0.9189 is log sqrt(2 pi).
@@ -260,8 +260,8 @@ def _compute_log_normal_tail(z: float) -> tuple[float, float]:
     return math.log(chance), math.exp(-0.5 * z * z) / (chance * 2.5066282746310002)
 
 
-@compile_lazily
-def _raise_precision_of_variable(change: float, i: int, covariance: Floats, column: Floats) -> None:
+@compile_with_numba_on_first_call
+def _update_covariance_for_precision(change: float, i: int, covariance: Floats, column: Floats) -> None:
     """Overwrite `covariance` (p, p) by what it is when the precision of variable `i` grows by `change`; `column` (p,)
     is overwritten."""
     p = len(covariance)
@@ -273,7 +273,7 @@ def _raise_precision_of_variable(change: float, i: int, covariance: Floats, colu
             covariance[j, k] -= share * column[j] * column[k]
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _copy_matrix(matrix: Floats, copied: Floats) -> None:
     """Write `matrix` (p, p) to `copied`."""
     for i in range(len(matrix)):
@@ -289,8 +289,8 @@ SURE_ENOUGH = 0.5
 left then is of the order of its square; below `SURE_ENOUGH` it takes steps without looking whether they overshoot."""
 
 
-@compile_lazily
-def learn_newest_answer(
+@compile_with_numba_on_first_call
+def learn_answer_and_return_evidence(
     modes: Floats, means: Floats, precisions: Floats, orders: Positions, places: Floats, random: float
 ) -> Floats:
     """With the last of the answers being new: how probable it was (log, (points,)) by the posterior of those before it,
@@ -303,7 +303,7 @@ def learn_newest_answer(
     factor, before, steps = np.empty((d, d)), np.empty((d, d)), np.empty((m - 1, d))
     for point in range(len(modes)):
         x, mean, precision = modes[point], means[point], precisions[point]
-        value = _compute_log_posterior_slopes(
+        value = _compute_log_posterior_and_slopes(
             x, mean, precision, orders[:-1], places[:-1], random, slope, factor
         )
         for i in range(d):
@@ -311,12 +311,12 @@ def learn_newest_answer(
                 before[i, j] = factor[i, j]
         factor_cholesky_in_place(before)
         logs[point] = predict_answer_log_chance(x, before, orders[-1], places[-1], random, steps)
-        value += compute_log_likelihood_slopes(x, orders[-1:], places[-1:], random, slope, factor)
+        value += accumulate_likelihood_and_slopes(x, orders[-1:], places[-1:], random, slope, factor)
         _climb_to_posterior_mode(x, mean, precision, orders, places, random, (value, slope, factor))
     return logs
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def factor_posterior_precision(
     x: Floats, precision: Floats, orders: Positions, places: Floats, random: float
 ) -> Floats:
@@ -325,12 +325,12 @@ def factor_posterior_precision(
     slope, factor = np.zeros(d), np.zeros((d, d))
     for i in range(d):
         factor[i, i] = precision[i]
-    compute_log_likelihood_slopes(x, orders, places, random, slope, factor)
+    accumulate_likelihood_and_slopes(x, orders, places, random, slope, factor)
     factor_cholesky_in_place(factor)
     return factor
 
 
-@compile_lazily
+@compile_with_numba_on_first_call
 def _climb_to_posterior_mode(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     at_x: tuple[float, Floats, Floats]
@@ -354,7 +354,7 @@ def _climb_to_posterior_mode(
                 break
             if (
                 compute_answers_log_likelihood(tried, orders, places, random)
-                + _log_prior(tried, mean, precision)
+                + _compute_gaussian_log_prior(tried, mean, precision)
                 > value
             ):
                 break
@@ -365,11 +365,11 @@ def _climb_to_posterior_mode(
             x[i] = tried[i]
         if gain < CLOSE_ENOUGH:
             break
-        value = _compute_log_posterior_slopes(x, mean, precision, orders, places, random, slope, factor)
+        value = _compute_log_posterior_and_slopes(x, mean, precision, orders, places, random, slope, factor)
 
 
-@compile_lazily
-def _compute_log_posterior_slopes(
+@compile_with_numba_on_first_call
+def _compute_log_posterior_and_slopes(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     slope: Floats, curvature: Floats
 ) -> float:  # fmt: skip
@@ -379,13 +379,13 @@ def _compute_log_posterior_slopes(
             curvature[i, j] = 0.0
         curvature[i, i] = precision[i]
         slope[i] = -precision[i] * (x[i] - mean[i])
-    return compute_log_likelihood_slopes(x, orders, places, random, slope, curvature) + _log_prior(
-        x, mean, precision
-    )
+    return accumulate_likelihood_and_slopes(
+        x, orders, places, random, slope, curvature
+    ) + _compute_gaussian_log_prior(x, mean, precision)
 
 
-@compile_lazily
-def _log_prior(x: Floats, mean: Floats, precision: Floats) -> float:
+@compile_with_numba_on_first_call
+def _compute_gaussian_log_prior(x: Floats, mean: Floats, precision: Floats) -> float:
     total = 0.0
     for i in range(len(x)):
         total -= 0.5 * precision[i] * (x[i] - mean[i]) ** 2
@@ -416,7 +416,7 @@ class CandidateUtilityMoments:
         counts = np.unique(self.mean, return_counts=True)[1]
         return bool((counts**2).sum() > len(self.mean) ** 2 / 2)
 
-    def list_border_places(self, top: int) -> tuple[int, ...]:
+    def list_relevance_border_places(self, top: int) -> tuple[int, ...]:
         """The places whose two sides are to be told apart: `top`, and where that falls among equals that are more than
         half of the pool, also the place before those, at which grades say that relevance ends."""
         if not 0 < top < len(self.mean):
@@ -426,10 +426,10 @@ class CandidateUtilityMoments:
         return (int(above), top) if above and 2 * equal > len(self.mean) else (top,)
 
 
-def estimate_utility_spread(grades: Sequence[int | None]) -> CandidateUtilityMoments:
+def estimate_utility_moments_from_grades(grades: Sequence[int | None]) -> CandidateUtilityMoments:
     """Of grades (higher is better), the moments of a standard normal within the quantiles that each grade covers.
 
-    >>> [round(float(one), 3) for one in estimate_utility_spread([5, 3, 3, 1, None]).mean]
+    >>> [round(float(one), 3) for one in estimate_utility_moments_from_grades([5, 3, 3, 1, None]).mean]
     [1.271, 0.0, 0.0, -1.271, 0.0]
     """
     from scipy.special import ndtri
@@ -465,7 +465,7 @@ class ScorePriors:
 def make_score_priors(spread: CandidateUtilityMoments, bias: float) -> ScorePriors:
     """A z ~ N(A rho mean, A^2 (rho^2 variance + 1 - rho^2)), and A times a bias for places of standard deviation
     `bias`; both arrays (points, n + 1)."""
-    sharpness, reliability = (axis.reshape(-1, 1) for axis in make_judge_parameter_grid())
+    sharpness, reliability = (axis.reshape(-1, 1) for axis in make_sharpness_reliability_grid())
     means = sharpness * reliability * spread.mean
     variances = sharpness**2 * (reliability**2 * spread.variance + 1 - reliability**2)
     none = np.zeros_like(sharpness)
@@ -475,7 +475,7 @@ def make_score_priors(spread: CandidateUtilityMoments, bias: float) -> ScorePrio
 
 
 @lru_cache
-def make_judge_parameter_grid() -> tuple[Floats, Floats]:
+def make_sharpness_reliability_grid() -> tuple[Floats, Floats]:
     """Sharpness and reliability of every point, (points,) each."""
     return np.repeat(SHARPNESS, len(RELIABILITY)), np.tile(RELIABILITY, len(SHARPNESS))
 
@@ -498,7 +498,7 @@ SHAPE = (len(SHARPNESS), len(RELIABILITY))
 
 
 @dataclass(frozen=True)
-class MixtureComponent:
+class RankingPosteriorMixturePoint:
     """A point of the grid with its weight in the mixture: sharpness A, reliability rho, mode (n + 1,) of the scores
     and the bias, and the factor U of its precision, U'U."""
 
@@ -543,7 +543,7 @@ class CandidateRankingLearner:
 
     def _learn_one_answer(self, order: NDArray[np.int64], place: Floats) -> None:
         if not self._flat:
-            self._resting = ~_add_neighbouring_grid_points(
+            self._resting = ~_mark_chosen_and_neighbour_grid_points(
                 self.compute_point_log_posteriors() > np.log(SLIGHT)
             )
         live = np.flatnonzero(~self._resting)
@@ -551,7 +551,7 @@ class CandidateRankingLearner:
         modes = self._modes[live]
         self._orders = np.concatenate([self._orders, order[None]])
         self._places = np.concatenate([self._places, place[None]])
-        evidence = self._evidence[live] + learn_newest_answer(
+        evidence = self._evidence[live] + learn_answer_and_return_evidence(
             modes, self._priors.means[live], self._priors.precisions[live],
             self._orders, self._places, self._random
         )  # fmt: skip
@@ -572,7 +572,7 @@ class CandidateRankingLearner:
         log_posterior = self._evidence + self.log_prior
         return np.asarray(log_posterior - log_posterior.max())
 
-    def components(self) -> list[MixtureComponent]:
+    def components(self) -> list[RankingPosteriorMixturePoint]:
         """List the components of the mixture, best first: weights are posteriors to the power gamma."""
         log_posterior = self.compute_point_log_posteriors()
         if self._flat:
@@ -585,18 +585,18 @@ class CandidateRankingLearner:
         heavy = heavy[np.argsort(-weights[heavy], kind="stable")]
         return [self._make_mixture_component(point, weights[point] / weights[heavy].sum()) for point in heavy]
 
-    def _make_mixture_component(self, point: np.intp, weight: float) -> MixtureComponent:
-        sharpness, reliability = make_judge_parameter_grid()
+    def _make_mixture_component(self, point: np.intp, weight: float) -> RankingPosteriorMixturePoint:
+        sharpness, reliability = make_sharpness_reliability_grid()
         mode = self._modes[point]
         factor = factor_posterior_precision(
             mode, self._priors.precisions[point], self._orders, self._places, self._random
         )
-        return MixtureComponent(
+        return RankingPosteriorMixturePoint(
             float(weight), float(sharpness[point]), float(reliability[point]), mode, factor
         )
 
 
-def draw_mixture_scores(components: list[MixtureComponent], normal: Floats) -> Floats:
+def draw_mixture_scores(components: list[RankingPosteriorMixturePoint], normal: Floats) -> Floats:
     """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by
     component, each as often as its weight says."""
     draws = normal.shape[1]
@@ -611,7 +611,7 @@ def draw_mixture_scores(components: list[MixtureComponent], normal: Floats) -> F
     )
 
 
-def _add_neighbouring_grid_points(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _mark_chosen_and_neighbour_grid_points(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Add their neighbours to the chosen points of the grid."""
     padded = np.pad(chosen.reshape(SHAPE), 1)
     rows, columns = SHAPE

@@ -62,11 +62,13 @@ def compare_repeated_orders(
     discordances, overlaps = [], []
     for a, b in combinations(range(len(orders)), 2):
         # (1 - tau) / 2 is the share of pairs that the two orders put the other way round.
-        discordances.append((1 - _measure_kendall_tau(places[a], places[b])) / 2)
+        discordances.append((1 - _compute_kendall_tau_without_ties(places[a], places[b])) / 2)
         overlaps.append(len(set(orders[a][:size]) & set(orders[b][:size])) / size if size else 1.0)
     tau = None
     if reference is not None:
-        tau = float(np.mean([_measure_kendall_tau(_invert_order(reference), order) for order in places]))
+        tau = float(
+            np.mean([_compute_kendall_tau_without_ties(_invert_order(reference), order) for order in places])
+        )
     return RepeatedOrderAgreement(
         len(orders),
         float(np.mean(discordances)),
@@ -84,7 +86,7 @@ def _invert_order(order: Sequence[int]) -> NDArray[np.int64]:
     return places
 
 
-def _measure_kendall_tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+def _compute_kendall_tau_without_ties(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Kendall's tau of two orders without ties; 1 for fewer than two items."""
     n = len(first)
     if n < 2:
@@ -165,8 +167,8 @@ def count_contradictions_and_circles(
     pairs, triads = [], []
     for query in queries:
         wins = query.count_pairwise_wins()
-        pairs.append(_count_contradicted_pairs(wins))
-        triads.append(_count_circular_triads(wins))
+        pairs.append(_count_contradicted_and_repeated_pairs(wins))
+        triads.append(_count_circular_and_decided_triads(wins))
     counts = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
     estimates = [
         bootstrap_over_queries(rows, divide_first_by_second_column, total, name, seed) if total else None
@@ -176,14 +178,14 @@ def count_contradictions_and_circles(
     return JudgeConsistency(repeated, contradicted, estimates[0], complete, circles, estimates[1])
 
 
-def _count_contradicted_pairs(wins: NDArray[np.int64]) -> tuple[int, int]:
+def _count_contradicted_and_repeated_pairs(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Pairs put both ways, and pairs shown together twice or more."""
     upper = np.triu_indices(len(wins), 1)
     ahead, behind = wins[upper], wins.T[upper]
     return int(np.count_nonzero((ahead > 0) & (behind > 0))), int(np.count_nonzero(ahead + behind > 1))
 
 
-def _count_circular_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
+def _count_circular_and_decided_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Threes of candidates that go round, and threes of which every pair has a majority."""
     over = (wins > wins.T).astype(np.int64)
     either = over + over.T
@@ -191,7 +193,7 @@ def _count_circular_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class CandidateExposureCounts:
+class CandidateExposureSummary:
     """Times that a candidate was shown, over those of all queries: the least, the median, the most; and how many were
     `never` shown: their place is by grade alone."""
 
@@ -201,7 +203,7 @@ class CandidateExposureCounts:
     never: int
 
 
-def count_candidate_exposure(queries: Sequence[QueryOrderAnswers]) -> CandidateExposureCounts | None:
+def count_candidate_exposure(queries: Sequence[QueryOrderAnswers]) -> CandidateExposureSummary | None:
     """Count how often candidates were shown; None where there is no candidate."""
     counts: list[int] = []
     for query in queries:
@@ -211,7 +213,7 @@ def count_candidate_exposure(queries: Sequence[QueryOrderAnswers]) -> CandidateE
                 shown[position] += 1
         counts += shown
     return (
-        CandidateExposureCounts(min(counts), float(median(counts)), max(counts), counts.count(0))
+        CandidateExposureSummary(min(counts), float(median(counts)), max(counts), counts.count(0))
         if counts
         else None
     )
@@ -243,19 +245,19 @@ def compute_answer_log_likelihoods(scores: Floats, orders: Orders) -> Floats:
     return np.asarray((shown - _compute_suffix_log_sum_exps(shown)).sum(axis=-1))
 
 
-def fit_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> GaussianPosteriors:
+def fit_item_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> GaussianPosteriors:
     """The posteriors of scores given answers (calls, m), for priors N(means, 1 / precisions): (points, n), (points,).
 
     By Newton's method; a step that makes things worse is halved. The posterior is concave, so there is one mode.
     """
     modes = means.copy()
-    value = _negative_posterior(modes, orders, means, precisions)
+    value = _compute_log_posterior(modes, orders, means, precisions)
     for _ in range(_STEPS):
-        gradient, curvature = _differentiate_log_posterior(modes, orders, means, precisions)
+        gradient, curvature = _compute_posterior_gradient_and_hessian(modes, orders, means, precisions)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         size = np.ones(len(modes))
         for _ in range(_HALVINGS):
-            tried = _negative_posterior(modes + size[:, None] * step, orders, means, precisions)
+            tried = _compute_log_posterior(modes + size[:, None] * step, orders, means, precisions)
             # Near the mode a step changes the value by rounding only, which is not worse.
             worse = tried < value - 1e-9 * np.abs(value)
             if not worse.any():
@@ -267,15 +269,17 @@ def fit_score_posteriors(orders: Orders, means: Floats, precisions: Floats) -> G
         value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
-    return GaussianPosteriors(modes, _differentiate_log_posterior(modes, orders, means, precisions)[1])
+    return GaussianPosteriors(
+        modes, _compute_posterior_gradient_and_hessian(modes, orders, means, precisions)[1]
+    )
 
 
-def _negative_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
+def _compute_log_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
     prior = 0.5 * precisions * ((scores - means) ** 2).sum(axis=1)
     return np.asarray(compute_answer_log_likelihoods(scores, orders).sum(axis=-1) - prior)
 
 
-def _differentiate_log_posterior(
+def _compute_posterior_gradient_and_hessian(
     scores: Floats, orders: Orders, means: Floats, precisions: Floats
 ) -> tuple[Floats, Floats]:
     """Gradient (points, n) and negative Hessian (points, n, n) of the log posterior."""
@@ -328,13 +332,15 @@ def estimate_judge_noise(queries: Sequence[QueryOrderAnswers], *, seed: int = 0)
         return None
     rng = make_seeded_generator(seed, "ranking report", "noise")
     logs, shares = map(
-        np.array, zip(*(_predict_held_out_answers(query, rng) for query in chosen), strict=True)
+        np.array, zip(*(_score_held_out_answers_over_grid(query, rng) for query in chosen), strict=True)
     )
-    value = _interpolate_share_at_best(logs.sum(axis=0), shares.mean(axis=0))
+    value = _interpolate_share_at_best_likelihood(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, n=1, method="no interval from one query")
     rows = draw_all_resample_rows(len(chosen), RESAMPLES, rng)
-    replicates = [_interpolate_share_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
+    replicates = [
+        _interpolate_share_at_best_likelihood(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows
+    ]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
@@ -353,7 +359,9 @@ def _sample_answered_queries(queries: Sequence[QueryOrderAnswers], seed: int) ->
     return [fits[i] for i in sorted(chosen)]
 
 
-def _predict_held_out_answers(query: QueryOrderAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _score_held_out_answers_over_grid(
+    query: QueryOrderAnswers, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
     and the share of pairs misordered, both of that shape."""
     orders = np.array([call.order for call in query.calls], dtype=np.int64)
@@ -364,9 +372,9 @@ def _predict_held_out_answers(query: QueryOrderAnswers, rng: np.random.Generator
     fold = np.arange(len(orders)) % FOLDS
     logs = np.zeros(means.shape[0])
     for number in range(FOLDS):
-        scores = fit_score_posteriors(orders[fold != number], means, precisions).draws(normal)
+        scores = fit_item_score_posteriors(orders[fold != number], means, precisions).draws(normal)
         logs += _compute_log_prediction(scores, orders[fold == number])
-    scores = fit_score_posteriors(orders, means, precisions).draws(normal)
+    scores = fit_item_score_posteriors(orders, means, precisions).draws(normal)
     above, below = np.triu_indices(n, 1)
     gaps = np.abs(scores[..., above] - scores[..., below])
     shares = (1 / (1 + np.exp(np.minimum(gaps, 700.0)))).mean(axis=(1, 2))
@@ -391,7 +399,7 @@ def _compute_log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats
     return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
 
 
-def _interpolate_share_at_best(logs: Floats, shares: Floats) -> float:
+def _interpolate_share_at_best_likelihood(logs: Floats, shares: Floats) -> float:
     """The share at the best of `said`, both (reliability, sharpness); between points by a parabola."""
     row, best = np.unravel_index(int(logs.argmax()), logs.shape)
     if not 0 < best < logs.shape[1] - 1:
@@ -429,12 +437,18 @@ def estimate_place_gains(queries: Sequence[QueryOrderAnswers], *, seed: int = 0)
         return None
     batch = max(sizes, key=lambda size: (sizes[size], size))
     sorted_ = [
-        _are_passages_shown_sorted(call, query.candidates) for query in queries for call in query.calls
+        _are_passages_shown_by_rank_or_grade(call, query.candidates)
+        for query in queries
+        for call in query.calls
     ]
     if 2 * sum(sorted_) > len(sorted_):
         return None
     by_query = [
-        [_measure_gains_in_answer(call, scores) for call in query.calls if len(call.shown) == batch]
+        [
+            _compute_place_gains_of_shown_passages(call, scores)
+            for call in query.calls
+            if len(call.shown) == batch
+        ]
         for query in queries
         for scores in [np.array(convert_grades_to_scores(query.candidates))]
     ]
@@ -444,19 +458,19 @@ def estimate_place_gains(queries: Sequence[QueryOrderAnswers], *, seed: int = 0)
     weights = [*np.eye(batch), _make_slope_weights(batch)]
     *gains, lift = (
         bootstrap_over_queries(
-            rows, partial(_weigh_gains_per_answer, weights=weight), calls, f"place {place}", seed
+            rows, partial(_compute_weighted_gain_per_answer, weights=weight), calls, f"place {place}", seed
         )
         for place, weight in enumerate(weights)
     )
     return ShownPlaceGains(batch, calls, tuple(gains), lift)
 
 
-def _weigh_gains_per_answer(means: Floats, weights: Floats) -> Floats:
+def _compute_weighted_gain_per_answer(means: Floats, weights: Floats) -> Floats:
     """A weighted sum of the gains per answer, (..., batch + 1) -> (...); the last column counts answers."""
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
 
 
-def _are_passages_shown_sorted(call: JudgeOrderAnswer, candidates: Sequence[PoolPassage]) -> bool:
+def _are_passages_shown_by_rank_or_grade(call: JudgeOrderAnswer, candidates: Sequence[PoolPassage]) -> bool:
     """Whether passages were shown by fusion rank, or from the best grade to the worst."""
     ranks = [candidates[position].rank for position in call.shown]
     grades = [candidates[position].grade for position in call.shown]
@@ -465,7 +479,7 @@ def _are_passages_shown_sorted(call: JudgeOrderAnswer, candidates: Sequence[Pool
     return ranks == sorted(ranks) or (varied and graded == sorted(graded, reverse=True))
 
 
-def _measure_gains_in_answer(call: JudgeOrderAnswer, scores: Floats) -> Floats:
+def _compute_place_gains_of_shown_passages(call: JudgeOrderAnswer, scores: Floats) -> Floats:
     """What each passage shown gains over its expected place, in the order shown, (batch,)."""
     shown = scores[list(call.shown)]
     above, below = shown[None, :] > shown[:, None], shown[None, :] < shown[:, None]
@@ -480,20 +494,22 @@ def _make_slope_weights(batch: int) -> Floats:
     return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
 
 
-def list_judge_notes(queries: Sequence[QueryOrderAnswers], *, seed: int = 0) -> tuple[str, ...]:
+def list_notes_on_judge_position_bias(
+    queries: Sequence[QueryOrderAnswers], *, seed: int = 0
+) -> tuple[str, ...]:
     """A sentence each on favour for a place, circles of three and how often passages were shown; none of these where
     nothing was judged."""
     if not any(query.calls for query in queries):
         return ()
     notes = (
-        _note_favoured_places(estimate_place_gains(queries, seed=seed)),
-        _note_circular_triads(count_contradictions_and_circles(queries, seed=seed)),
+        _describe_position_bias(estimate_place_gains(queries, seed=seed)),
+        _describe_circular_triads(count_contradictions_and_circles(queries, seed=seed)),
         _note_passage_exposure(count_candidate_exposure(queries)),
     )
     return tuple(note for note in notes if note)
 
 
-def _note_favoured_places(places: ShownPlaceGains | None) -> str:
+def _describe_position_bias(places: ShownPlaceGains | None) -> str:
     if places is None or places.lift.low is None:
         return ""
     lift, (low, high) = places.lift.point, places.lift.ends
@@ -507,7 +523,7 @@ def _note_favoured_places(places: ShownPlaceGains | None) -> str:
     )
 
 
-def _note_circular_triads(counts: JudgeConsistency) -> str:
+def _describe_circular_triads(counts: JudgeConsistency) -> str:
     if not counts.circles:
         return ""
     return (
@@ -516,7 +532,7 @@ def _note_circular_triads(counts: JudgeConsistency) -> str:
     )
 
 
-def _note_passage_exposure(shown: CandidateExposureCounts | None) -> str:
+def _note_passage_exposure(shown: CandidateExposureSummary | None) -> str:
     if shown is None:
         return ""
     never = f"; {shown.never:,} were never shown and are ranked by grade" if shown.never else ""

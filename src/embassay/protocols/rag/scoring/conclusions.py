@@ -16,7 +16,7 @@ import numpy as np
 
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import find_inverted_weights, find_pools_without_grade_5
-from embassay.measures.sets import can_fit_relevant_in_top
+from embassay.measures.sets import mark_queries_whose_relevant_fit_top
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
@@ -25,21 +25,21 @@ from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
     Relation,
-    describe_first_place_claim,
     make_leader_claims,
+    split_first_place_sentence_at_name,
 )
 from embassay.protocols.kernel.tables import format_interval, format_noun_count, format_score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5
 from embassay.protocols.rag.scoring.placement import (
     DEPTHS,
-    MergedRunPool,
+    ColumnsToResampleByRun,
+    PoolOfTwoRuns,
     RunOnJudgedQueries,
-    RunResamplingColumns,
     RunsOnJudgedQueries,
     have_same_documents,
+    map_loss_names_to_columns,
     name_depth_loss_column,
-    name_loss_columns,
 )
 from embassay.protocols.rag.scoring.quantities import (
     CONFIDENCE,
@@ -50,17 +50,17 @@ from embassay.protocols.rag.scoring.quantities import (
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
     JUDGED,
-    GuidanceVerdict,
     MeasuredRun,
     NumberInSentence,
     RequestedMeasure,
     RunComparisonByMeasure,
-    RunFacts,
     RunInterpretation,
     RunMeasureValue,
     RunPairDifference,
+    RunReadingStatistics,
     ScoringNote,
     ScoringRecord,
+    TestedAdviceVerdict,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
 from embassay.stats.resampling import are_replicates_constant
@@ -75,11 +75,11 @@ def format_percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def format_cited_number(evidence: NumberInSentence) -> str:
+def format_number_with_interval(evidence: NumberInSentence) -> str:
     """A number with its interval in brackets; %PROC as percent.
 
     >>> score, share = NumberInSentence(0.9, 0.85, 0.95, what="PROC@10"), NumberInSentence(0.5, what="%PROC@10")
-    >>> format_cited_number(score), format_cited_number(share)
+    >>> format_number_with_interval(score), format_number_with_interval(share)
     ('0.900 (0.850–0.950)', '50.0%')
     """
     if evidence.what.startswith("%"):
@@ -110,7 +110,7 @@ NEXT = {
 
 def make_run_interpretations(
     board: RunsOnJudgedQueries,
-    facts: Iterable[RunFacts],
+    facts: Iterable[RunReadingStatistics],
     cutoffs: Iterable[int],
     resampled: ResampledRunQuantities,
 ) -> tuple[RunInterpretation, ...]:
@@ -118,35 +118,38 @@ def make_run_interpretations(
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
     return tuple(
-        _make_run_interpretation(run, k, pools[run.name], resampled) for run in board.runs for k in ks
+        _make_loss_breakdown_of_run(run, k, pools[run.name], resampled) for run in board.runs for k in ks
     )
 
 
-def cite_resampled_quantity(
+def make_number_with_resampled_interval(
     resampled: ResampledRunQuantities, what: str, column: str, run: str
 ) -> NumberInSentence | None:
     """Cite a resampled quantity with its interval; None where it is undefined."""
-    quantity = resampled.compute_run_quantity(column, run)
-    return cite_quantity(what, quantity) if np.isfinite(quantity.value) else None
+    quantity = resampled.make_resampled_run_quantity(column, run)
+    return make_number_with_interval(what, quantity) if np.isfinite(quantity.value) else None
 
 
-def cite_quantity(what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE) -> NumberInSentence:
+def make_number_with_interval(
+    what: str, quantity: ResampledQuantity, confidence: float = CONFIDENCE
+) -> NumberInSentence:
     """Cite a quantity that has a value, with its interval."""
     low, high = compute_quantity_interval(quantity, confidence) or (None, None)
     same = low is None and quantity.units > 1 and are_replicates_constant(quantity.replicates)
     return NumberInSentence(quantity.value, low, high, what=what, same=same)
 
 
-def _make_run_interpretation(
+def _make_loss_breakdown_of_run(
     run: RunOnJudgedQueries, k: int, pool: str, resampled: ResampledRunQuantities
 ) -> RunInterpretation:
-    names = name_loss_columns(k)
+    names = map_loss_names_to_columns(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
         "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}"
     }  # fmt: skip
     told_by = {
-        name: cite_resampled_quantity(resampled, titles[name], names[name], run.name) for name in titles
+        name: make_number_with_resampled_interval(resampled, titles[name], names[name], run.name)
+        for name in titles
     }
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
@@ -158,7 +161,7 @@ def _make_run_interpretation(
         return RunInterpretation(
             run.name, k, "untold", _note_short_run(run, k, facts["reached"]), (facts["reached"],)
         )
-    finding = _find_larger_loss(facts)
+    finding = _classify_larger_loss(facts)
     return RunInterpretation(
         run.name,
         k,
@@ -168,9 +171,12 @@ def _make_run_interpretation(
     )
 
 
-def _find_larger_loss(facts: dict[str, NumberInSentence]) -> str:
+def _classify_larger_loss(facts: dict[str, NumberInSentence]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
-    total, excess = facts["total"].interval_or_exact_value, facts["excess"].interval_or_exact_value
+    total, excess = (
+        facts["total"].find_interval_ends_or_exact_value,
+        facts["excess"].find_interval_ends_or_exact_value,
+    )
     if total is None or excess is None:
         return "open"
     if total[1] < LITTLE:
@@ -179,7 +185,7 @@ def _find_larger_loss(facts: dict[str, NumberInSentence]) -> str:
         return "ordering"
     if excess[1] < 0:
         return "pool"
-    losses = [facts[name].interval_or_exact_value for name in ("pool", "ordering")]
+    losses = [facts[name].find_interval_ends_or_exact_value for name in ("pool", "ordering")]
     sure = [ends is not None and ends[0] > MARGIN for ends in losses]
     return "both" if all(sure) else "open"
 
@@ -189,24 +195,29 @@ def _phrase_run_interpretation(
 ) -> str:
     heads = {
         "pool": f"{run}@{k}: the pool loses more. A perfect order of {pool} would give PROC "
-        f"{format_cited_number(facts['ceiling'])}. The pool loses {format_cited_number(facts['pool'])}, the ordering "
-        f"{format_cited_number(facts['ordering'])}; %PROC is {format_cited_number(facts['share'])}.",
+        f"{format_number_with_interval(facts['ceiling'])}. The pool loses "
+        f"{format_number_with_interval(facts['pool'])}, the ordering "
+        f"{format_number_with_interval(facts['ordering'])}; %PROC is {format_number_with_interval(facts['share'])}.",
         "ordering": f"{run}@{k}: the ordering loses more. {_capitalize_first(pool)} could give PROC "
-        f"{format_cited_number(facts['ceiling'])}, but gives {format_cited_number(facts['reached'])}; %PROC is "
-        f"{format_cited_number(facts['share'])}. The ordering loses {format_cited_number(facts['ordering'])}, "
-        f"the pool {format_cited_number(facts['pool'])}.",
-        "both": f"{run}@{k}: both lose. The pool loses {format_cited_number(facts['pool'])} and the ordering "
-        f"{format_cited_number(facts['ordering'])}; it is undecided which loses more.",
-        "little": f"{run}@{k}: little is left to improve: {format_cited_number(facts['total'])} of the ideal is lost.",
-        "open": f"{run}@{k}: undecided on these queries. The pool loses {format_cited_number(facts['pool'])}, "
-        f"and the ordering {format_cited_number(facts['ordering'])}.",
+        f"{format_number_with_interval(facts['ceiling'])}, but gives "
+        f"{format_number_with_interval(facts['reached'])}; %PROC is "
+        f"{format_number_with_interval(facts['share'])}. The ordering loses "
+        f"{format_number_with_interval(facts['ordering'])}, "
+        f"the pool {format_number_with_interval(facts['pool'])}.",
+        "both": f"{run}@{k}: both lose. The pool loses {format_number_with_interval(facts['pool'])} and the ordering "
+        f"{format_number_with_interval(facts['ordering'])}; it is undecided which loses more.",
+        "little": f"{run}@{k}: little is left to improve: {format_number_with_interval(facts['total'])} "
+        "of the ideal is lost.",
+        "open": f"{run}@{k}: undecided on these queries. The pool loses {format_number_with_interval(facts['pool'])}, "
+        f"and the ordering {format_number_with_interval(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
 def _note_short_run(run: RunOnJudgedQueries, k: int, reached: NumberInSentence) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {format_cited_number(reached)}, but no list is longer than {k}, so the pool "
+        f"{run.name}@{k}: RA-nWG is {format_number_with_interval(reached)}, "
+        f"but no list is longer than {k}, so the pool "
         "cannot be separated from the ordering. Score a deeper run, or pass the candidates with --pool."
     )
 
@@ -228,17 +239,17 @@ UNTESTED = (
 )  # fmt: skip
 
 
-def make_scoring_guidance(
+def make_advice_on_runs(
     board: RunsOnJudgedQueries,
     cutoffs: Sequence[int],
-    extra: RunResamplingColumns,
+    extra: ColumnsToResampleByRun,
     resampled: ResampledRunQuantities,
-) -> tuple[GuidanceVerdict, ...]:
+) -> tuple[TestedAdviceVerdict, ...]:
     """Make every piece of advice on the runs, with its status and numbers."""
     tested = [
-        *_advise_on_hybrids(extra, resampled),
-        *_advise_on_run_depth(board, cutoffs, resampled),
-        *_advise_on_reranking(board, cutoffs, resampled),
+        *_list_hybrid_guidance(extra, resampled),
+        *_list_run_depth_guidance(board, cutoffs, resampled),
+        *_list_reranking_guidance(board, cutoffs, resampled),
     ]
     knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
@@ -250,43 +261,53 @@ def make_scoring_guidance(
     missing += [] if "reranker" in knobs else [
         ("reranker", "ordering", "a strong reranker (score a run and its reranked version, with the same documents).")
     ]  # fmt: skip
-    return (*tested, *starmap(_make_untested_guidance, (*missing, *UNTESTED)))
+    return (*tested, *starmap(_make_not_tested_guidance_verdict, (*missing, *UNTESTED)))
 
 
-def judge_whether_gain_holds(gain: NumberInSentence, least: float = 0.0) -> str:
+def classify_gain_by_interval(gain: NumberInSentence, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
-    if gain.interval_or_exact_value is None:
+    if gain.find_interval_ends_or_exact_value is None:
         return "open"
-    low, high = gain.interval_or_exact_value
+    low, high = gain.find_interval_ends_or_exact_value
     if low > least:
         return "holds"
     return "does not hold" if high <= max(least, MARGIN) else "open"
 
 
-def _advise_on_hybrids(
-    extra: RunResamplingColumns, resampled: ResampledRunQuantities
-) -> Iterable[GuidanceVerdict]:
+def _list_hybrid_guidance(
+    extra: ColumnsToResampleByRun, resampled: ResampledRunQuantities
+) -> Iterable[TestedAdviceVerdict]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
-        best = max(at_k, key=lambda union: resampled.compute_run_quantity(union.hybrid_ceiling_column, union.a).value)
-        ceiling = cite_resampled_quantity(resampled, f"PROC@{k}", best.hybrid_ceiling_column, best.a)
-        quantity = resampled.compute_run_quantity(best.hybrid_gain_column, best.a)
+        best = max(
+            at_k,
+            key=lambda union: (
+                resampled.make_resampled_run_quantity(union.hybrid_ceiling_column, union.a).value
+            ),
+        )
+        ceiling = make_number_with_resampled_interval(
+            resampled, f"PROC@{k}", best.hybrid_ceiling_column, best.a
+        )
+        quantity = resampled.make_resampled_run_quantity(best.hybrid_gain_column, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
-        gain = cite_quantity(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
-        status = judge_whether_gain_holds(gain)
+        gain = make_number_with_interval(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
+        status = classify_gain_by_interval(gain)
         told_gain = f"{_phrase_gain(gain)} than the better run alone"
-        text = f"{_describe_pool_union(best)}, PROC@{k} {format_cited_number(ceiling)}: {told_gain}. {_MEANING[status]}"
+        text = (
+            f"{_describe_pool_union(best)}, PROC@{k} {format_number_with_interval(ceiling)}: "
+            f"{told_gain}. {_MEANING[status]}"
+        )
         size = NumberInSentence(best.depth, what="distinct documents")
-        yield GuidanceVerdict(
+        yield TestedAdviceVerdict(
             "hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size]))
         )
 
 
-def _describe_pool_union(union: MergedRunPool) -> str:
+def _describe_pool_union(union: PoolOfTwoRuns) -> str:
     if union.fused:
         return f"{union.fused} combines {union.a} and {union.b}"
     return f"A hybrid pool of {union.depth} distinct documents, alternating {union.a} and {union.b}"
@@ -299,55 +320,55 @@ def _phrase_gain(gain: NumberInSentence) -> str:
         ends = "" if gain.low is None else f" ({format_interval(*gain.ends)})"
         return f"no higher{ends}"
     if gain.point >= 0:
-        return f"{format_cited_number(gain)} higher"
+        return f"{format_number_with_interval(gain)} higher"
     low, high = gain.ends
-    return f"{format_cited_number(NumberInSentence(-gain.point, -high, -low, what=gain.what))} lower"
+    return f"{format_number_with_interval(NumberInSentence(-gain.point, -high, -low, what=gain.what))} lower"
 
 
-def _advise_on_run_depth(
+def _list_run_depth_guidance(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
-) -> Iterable[GuidanceVerdict]:
+) -> Iterable[TestedAdviceVerdict]:
     """The depth that the source advises, for the runs that go deeper."""
     for k in cutoffs:
         for run in board.runs:
             if k not in DEPTHS or run.graded.pool is not None or run.documents.shape[1] <= DEPTHS[k]:
                 continue
-            lost = cite_resampled_quantity(
+            lost = make_number_with_resampled_interval(
                 resampled, f"lost in PROC@{k}", name_depth_loss_column(k), run.name
             )
-            if lost is None or lost.interval_or_exact_value is None:
+            if lost is None or lost.find_interval_ends_or_exact_value is None:
                 continue
-            low, high = lost.interval_or_exact_value
+            low, high = lost.find_interval_ends_or_exact_value
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: "
-                f"cutting {run.name} to that depth loses {format_cited_number(lost)} of PROC@{k}. "
+                f"cutting {run.name} to that depth loses {format_number_with_interval(lost)} of PROC@{k}. "
                 + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[
                     status
                 ]
             )
-            yield GuidanceVerdict("depth", "pool", status, text, (lost,))
+            yield TestedAdviceVerdict("depth", "pool", status, text, (lost,))
 
 
-def _advise_on_reranking(
+def _list_reranking_guidance(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], resampled: ResampledRunQuantities
-) -> Iterable[GuidanceVerdict]:
+) -> Iterable[TestedAdviceVerdict]:
     """Advise on reranking, by pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if have_same_documents(a, b)]
     for k in cutoffs:
         for a, b in pairs:
             quantity = resampled.difference(f"reading reached@{k}", b.name, a.name)
-            gain = cite_quantity(f"gain in RA-nWG@{k}", quantity)
-            if gain.interval_or_exact_value is None:
+            gain = make_number_with_interval(f"gain in RA-nWG@{k}", quantity)
+            if gain.find_interval_ends_or_exact_value is None:
                 continue
-            status = judge_whether_gain_holds(gain)
+            status = classify_gain_by_interval(gain)
             more = _phrase_gain(gain)
             text = f"{b.name} reorders the documents of {a.name}: RA-nWG@{k} is {more}. {_MEANING[status]}"
-            yield GuidanceVerdict("reranker", "ordering", status, text, (gain,))
+            yield TestedAdviceVerdict("reranker", "ordering", status, text, (gain,))
 
 
-def _make_untested_guidance(knob: str, finding: str, what: str) -> GuidanceVerdict:
-    return GuidanceVerdict(knob, finding, "not tested", f"Not tested on this data: {what}")
+def _make_not_tested_guidance_verdict(knob: str, finding: str, what: str) -> TestedAdviceVerdict:
+    return TestedAdviceVerdict(knob, finding, "not tested", f"Not tested on this data: {what}")
 
 
 def phrase_score_verdict(score: ScoringRecord) -> str:
@@ -371,7 +392,7 @@ def phrase_score_verdict(score: ScoringRecord) -> str:
         highest = "lowest" if is_lower_better(score, score.headline) else "highest"
         return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} has fewer graded passages"
     claim = claim_first_runs(comparison)[0]
-    before, after = describe_first_place_claim(claim, f" {on}", every="run", noun="run", anyone="run")
+    before, after = split_first_place_sentence_at_name(claim, f" {on}", every="run", noun="run", anyone="run")
     return f"{before}{claim.subject}{after}" if after else before
 
 
@@ -404,7 +425,7 @@ def find_less_judged_run(score: ScoringRecord) -> tuple[str, float, float] | Non
     return least, comparison.unjudged[least], comparison.unjudged[best]
 
 
-def _warn_of_uneven_judging(score: ScoringRecord) -> str:
+def _describe_uneven_judging(score: ScoringRecord) -> str:
     """Warn of what it means for the order that a run is judged less."""
     if (uneven := find_less_judged_run(score)) is None:
         return ""
@@ -422,9 +443,9 @@ def phrase_score_lede(score: ScoringRecord) -> tuple[str, ...]:
         value = next((value for value in score.values if value.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
     sentences = (
-        [_phrase_gap_of_two_best(score), _warn_of_uneven_judging(score)]
+        [_phrase_gap_of_two_best(score), _describe_uneven_judging(score)]
         if len(score.runs) > 1
-        else [_phrase_single_run(best)]
+        else [_describe_single_run_interval(best)]
     )
     measure = next(measure_facts for measure_facts in score.measures if measure_facts.name == score.headline)
     cutoff = measure.cutoff if any(reading.cutoff == measure.cutoff for reading in score.readings) else None
@@ -441,7 +462,7 @@ def _find_best_run_value(score: ScoringRecord) -> RunMeasureValue | None:
     return score.value(name, score.headline)
 
 
-def _phrase_single_run(best: RunMeasureValue) -> str:
+def _describe_single_run_interval(best: RunMeasureValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None:
         return f"Based on {over}, without an interval. Add a second run to compare."
@@ -462,7 +483,7 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
     a, b = (score.value(name, score.headline) for name in (pair.a, pair.b))
     if a is None or b is None or a.value is None or b.value is None:
         return ""
-    ends = orient_interval_upwards(pair)
+    ends = orient_interval_to_positive_difference(pair)
     gap = numbers.format_score(abs(pair.difference))
     gap += (
         f" (95% interval {numbers.format_interval(*ends)})"
@@ -483,7 +504,7 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
-def orient_interval_upwards(pair: RunPairDifference) -> tuple[float, float] | None:
+def orient_interval_to_positive_difference(pair: RunPairDifference) -> tuple[float, float] | None:
     """Orient the interval of a difference so that it is one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
@@ -549,7 +570,7 @@ def note_runs_finding_own_document(first: Mapping[str, tuple[int, int]]) -> Iter
 
 
 def note_input_oddities(
-    judgements: JudgementGrades1To5, facts: Iterable[RunFacts], total: int
+    judgements: JudgementGrades1To5, facts: Iterable[RunReadingStatistics], total: int
 ) -> Iterator[ScoringNote]:
     """Note what was odd about the files."""
     if judgements.dropped:
@@ -611,7 +632,10 @@ def note_undefined_queries(
     ):
         with_any = int((board.counts[:, 3:].sum(axis=1) > 0).sum())
         feasible = int(
-            (can_fit_relevant_in_top(board.runs[0].graded, k) & (board.counts[:, 3:].sum(axis=1) > 0)).sum()
+            (
+                mark_queries_whose_relevant_fit_top(board.runs[0].graded, k)
+                & (board.counts[:, 3:].sum(axis=1) > 0)
+            ).sum()
         )
         if feasible < with_any:
             rest = f"the others have more than {k} documents of grade 4 or 5"
@@ -648,7 +672,7 @@ def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[Sco
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
         few = f"With {format_noun_count(pairs, 'pair')} of runs, {resamples:,} resamples are too few for significance"
-        text = f"{few}: use --resamples {_count_resamples_needed(pairs)}."
+        text = f"{few}: use --resamples {_count_resamples_to_reach_significance(pairs)}."
         yield ScoringNote("resamples", text, "", resamples)
 
 
@@ -717,6 +741,6 @@ def _count_queries_above_ceiling(measured: MeasuredRun, name: str) -> int:
     return int((reached > ceiling + ABOVE).sum())
 
 
-def _count_resamples_needed(pairs: int) -> int:
+def _count_resamples_to_reach_significance(pairs: int) -> int:
     # The least p is 2 / (resamples + 1), which Holm multiplies by the pairs; the power of ten from twice that on.
     return int(10 ** np.ceil(np.log10(2 * pairs / ALPHA * 2)))

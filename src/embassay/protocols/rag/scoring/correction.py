@@ -22,15 +22,19 @@ from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.errors import DataError, UsageError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_gain_of_more_items
+from embassay.protocols.kernel.quantities import (
+    STEPS,
+    estimate_judge_bias,
+    forecast_difference_with_more_items,
+)
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import (
     NOT_FOUND,
     ComparisonItemPopulation,
-    make_item_population_from_runs,
+    make_comparison_items_of_runs,
 )
 from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5, ScoringInputs
-from embassay.protocols.rag.scoring.placement import place_runs_on_judged_queries
+from embassay.protocols.rag.scoring.placement import align_runs_with_judged_queries
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, MissingCorrection, PeopleAndJudgeGrades
 from embassay.protocols.rag.scoring.score import (
@@ -212,7 +216,7 @@ class JudgeCorrector:
         }
         if any(not len(run.frame) for run in runs.values()):
             return {}
-        board = place_runs_on_judged_queries(
+        board = align_runs_with_judged_queries(
             replace(self.inputs, runs=runs, pools=(None,) * len(runs)), replace(people, frame=frame)
         )
         order = {query: i for i, query in enumerate(board.queries)}
@@ -226,22 +230,22 @@ class JudgeCorrector:
             }
         return values
 
-    def list_corrections(self) -> Iterator[CorrectedRunEstimate]:
+    def list_corrected_run_estimates(self) -> Iterator[CorrectedRunEstimate]:
         """List corrected values of runs and pairs, by each measure that people's grades are enough for."""
         names = list(self.judged)
         for measure in self.measures:
             for pair in [(name, "") for name in names] + list(combinations(names, 2)):
                 correction = self._correct_by_single_passages(
                     measure, *pair
-                ) or self._correct_by_whole_queries(measure, *pair)
+                ) or self._correct_measure_by_whole_queries(measure, *pair)
                 if correction is not None:
                     yield correction
 
-    def _correct_by_whole_queries(
+    def _correct_measure_by_whole_queries(
         self, measure: RequestedMeasure, run: str, other: str
     ) -> CorrectedRunEstimate | None:
         """Correct a measure by whole queries: a mean, or a ratio of means, over those with a value."""
-        missing = self.labelled.explain_no_query_correction(measure.facts.cutoff)
+        missing = self.labelled.explain_missing_whole_query_correction(measure.facts.cutoff)
         if missing is not None:
             self.lacking.setdefault(measure.name, missing)
             self.of_queries.add(measure.name)
@@ -250,7 +254,7 @@ class JudgeCorrector:
             return None
         mine, theirs = (
             _make_run_mean_or_difference(held, measure.name, run, other)
-            for held in (self.own, self._select_judge_columns())
+            for held in (self.own, self._list_judge_columns_by_run())
         )
         ratio = _correct_ratio_of_means(mine, theirs, self.fully_graded_queries, is_difference=bool(other))
         if ratio is None:
@@ -267,16 +271,16 @@ class JudgeCorrector:
         if measure not in self.of_queries:
             return ""
         spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
-        return self.labelled.describe_gain_of_queries(self.deepest_cutoff, measure, spread)
+        return self.labelled.describe_value_of_grading_queries(self.deepest_cutoff, measure, spread)
 
-    def _select_judge_columns(self) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
+    def _list_judge_columns_by_run(self) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
         return {name: run.columns for name, run in self.judged.items()}
 
     def _correct_by_single_passages(
         self, measure: RequestedMeasure, run: str, other: str
     ) -> CorrectedRunEstimate | None:
         """From single passages, where the measure is a sum over them and people graded more than whole queries."""
-        population = self._make_passage_population(measure.name)
+        population = self._make_population_of_top_passages(measure.name)
         if population is None or population.asked.linear is None:
             return None
         linear = population.asked.linear
@@ -311,7 +315,7 @@ class JudgeCorrector:
         queries = len(np.unique(groups[labelled]))
         return _make_corrected_estimate((run, other, measure.name), "passages", mean, 1.0, queries=queries)
 
-    def _make_passage_population(self, measure: str) -> ComparisonItemPopulation | None:
+    def _make_population_of_top_passages(self, measure: str) -> ComparisonItemPopulation | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
         import polars as pl
 
@@ -321,12 +325,12 @@ class JudgeCorrector:
             for name, run in self.inputs.runs.items()
         }
         try:
-            return make_item_population_from_runs(runs, measure, 0.0)
+            return make_comparison_items_of_runs(runs, measure, 0.0)
         # No measure of passages alone: then whole queries are all there is to go by.
         except UsageError:
             return None
 
-    def measure_judge_bias(self) -> Iterator[JudgeGradeBias]:
+    def iterate_judge_bias_by_grade_and_rank(self) -> Iterator[JudgeGradeBias]:
         """Measure the judge's bias by people's grade, and by how well the runs rank a passage."""
         ranks = self._find_best_passage_ranks()
         graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
@@ -340,7 +344,7 @@ class JudgeCorrector:
                 yield JudgeGradeBias(*astuple(estimate_judge_bias(kind, rows[:, 1] - rows[:, 0])))
 
     def _find_best_passage_ranks(self) -> dict[tuple[str, str], int]:
-        population = self._make_passage_population(f"Precision4+@{BANDS[-1][1]}")
+        population = self._make_population_of_top_passages(f"Precision4+@{BANDS[-1][1]}")
         if population is None:
             return {}
         return dict(zip(population.keys, population.best_rank_of_each_passage.tolist(), strict=True))
@@ -383,13 +387,13 @@ def _correct_ratio_of_means(
             top - ratio * under,
             every[labelled],
             every,
-            bounds=_bound_query_deviation(people, ratio, is_difference),
+            bounds=_find_range_of_query_deviation(people, ratio, is_difference),
             confidence=CONFIDENCE,
         )
         ratio += mean.value.point / float(under.mean())
     by_itself = compute_judge_corrected_mean(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
-        bounds=_bound_query_deviation(people, alone, is_difference),
+        bounds=_find_range_of_query_deviation(people, alone, is_difference),
         confidence=CONFIDENCE
     ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
@@ -400,7 +404,9 @@ def _correct_ratio_of_means(
     return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
-def _bound_query_deviation(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
+def _find_range_of_query_deviation(
+    people: Quantity, ratio: float, is_difference: bool
+) -> tuple[float, float]:
     """What a query's deviation can be: that of a share lies around the ratio, that of a difference anywhere."""
     top, under = people
     if is_difference or not 0 <= ratio <= 1 or (top < 0).any() or (top > under).any():
@@ -421,7 +427,10 @@ def _make_corrected_estimate(
     arms = None if mean.arms is None else (mean.arms[0] / under, mean.arms[1] / under)
     scaled = replace(mean, error=error, arms=arms)
     p = scaled.p
-    low, high = max(scaled.compute_interval_ends(CONFIDENCE)[0], least), min(scaled.compute_interval_ends(CONFIDENCE)[1], 1.0)
+    low, high = (
+        max(scaled.compute_interval_ends(CONFIDENCE)[0], least),
+        min(scaled.compute_interval_ends(CONFIDENCE)[1], 1.0),
+    )
     alone_low, alone_high = mean.alone.ends
     return CorrectedRunEstimate(
         mean.value.value, low, high, mean.n, run=run, other=other, measure=measure, alone=mean.alone.point,
@@ -431,27 +440,27 @@ def _make_corrected_estimate(
     )  # fmt: skip
 
 
-def make_corrections_record(
+def make_judge_correction_results(
     made: JudgeCorrector, judge: RunOrQrelsEntries, headline: str
 ) -> JudgeCorrectionResults:
     """Make the whole record of corrections."""
-    rows = tuple(made.list_corrections())
+    rows = tuple(made.list_corrected_run_estimates())
     pairs = [(made.people[key], made.judge[key]) for key in made.shared]
     mine, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
     kappa = (
         cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
     )
     queries = len({key[0] for key in made.shared})
-    ahead = tuple(_forecast_label_gains(rows, headline, len(made.judge) / len(made.queries)))
+    ahead = tuple(_forecast_labels_to_decide_differences(rows, headline, len(made.judge) / len(made.queries)))
     return JudgeCorrectionResults(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
-        float(np.mean([a == b for a, b in pairs])), tuple(made.measure_judge_bias()), rows, ahead,
-        _phrase_use_of_judge(rows, headline), tuple(_list_correction_notes(made, rows)),
+        float(np.mean([a == b for a, b in pairs])), tuple(made.iterate_judge_bias_by_grade_and_rank()), rows, ahead,
+        _describe_gain_from_judge(rows, headline), tuple(_list_judge_correction_notes(made, rows)),
         _list_uncorrected_measures(made, rows)
     )  # fmt: skip
 
 
-def _forecast_label_gains(
+def _forecast_labels_to_decide_differences(
     rows: Sequence[CorrectedRunEstimate], headline: str, per_query: float
 ) -> Iterator[MoreLabelsGain]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
@@ -461,7 +470,7 @@ def _forecast_label_gains(
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.contains(0):
             half, left = correction.width / 2, correction.total - correction.n
-            steps = forecast_gain_of_more_items(
+            steps = forecast_difference_with_more_items(
                 correction.point, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
             )
             for step in steps:
@@ -478,7 +487,7 @@ def _forecast_label_gains(
                 )
 
 
-def _phrase_use_of_judge(rows: Sequence[CorrectedRunEstimate], headline: str) -> str:
+def _describe_gain_from_judge(rows: Sequence[CorrectedRunEstimate], headline: str) -> str:
     mine = [row for row in rows if row.measure == headline]
     if not mine:
         return f"People graded too little for {headline}."
@@ -504,7 +513,12 @@ def _list_uncorrected_measures(
             continue
         missing = made.lacking.get(measure.name, nothing)
         lacking.append(
-            UncorrectedMeasure(measure.name, missing.reason, missing.mend, made.describe_whole_query_grading_gain(measure.name))
+            UncorrectedMeasure(
+                measure.name,
+                missing.reason,
+                missing.mend,
+                made.describe_whole_query_grading_gain(measure.name),
+            )
         )
     return tuple(lacking)
 
@@ -539,7 +553,7 @@ _FEW_QUERIES = 30
 """Below so many queries an interval over them is by Student's t with much wider ends, and a note says so."""
 
 
-def _list_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]) -> Iterator[str]:
+def _list_judge_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEstimate]) -> Iterator[str]:
     cutoffs = {measure.facts.cutoff for measure in made.measures}
     yield from made.labelled.warnings(max((k for k in cutoffs if k), default=None))
     single = {(row.run, row.measure): row.value for row in rows if not row.other}
@@ -562,7 +576,9 @@ def _list_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedRunEsti
             )
 
 
-def replace_by_corrected_values(score: ScoringRecord, corrections: JudgeCorrectionResults) -> ScoringRecord:
+def put_corrected_values_in_scoring_record(
+    score: ScoringRecord, corrections: JudgeCorrectionResults
+) -> ScoringRecord:
     """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
     grades are too few for is undefined, for the judge's own would look like one of people's."""
     rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
@@ -654,4 +670,4 @@ def _compare_runs_by_corrections(
         )
         for pair, p in zip(pairs, adjusted, strict=True)
     )
-    return RunComparisonByMeasure.rank_runs_by_tests(measure, ranked, tested)
+    return RunComparisonByMeasure.make_comparison_with_test_ranks(measure, ranked, tested)

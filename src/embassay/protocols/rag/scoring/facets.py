@@ -45,7 +45,7 @@ class DocumentFacetLine:
 
 
 @dataclass(frozen=True)
-class JudgedFacets:
+class FacetFileContents:
     """The facets in a file; `worthless` lines say that a document lacks one, `repeated` ones stand there before."""
 
     path: Path
@@ -62,12 +62,12 @@ class JudgedFacets:
         return pl.DataFrame(rows, schema=["query", "doc", "facet"], orient="row")
 
 
-def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
+def read_judged_facets(path: Path, mapping: Mapping[str, str]) -> FacetFileContents:
     """The facets in a file. DataError with its line for a column, an id or a number that is missing, and for a file in
     which no document has a facet. `mapping` is target column -> the file's."""
     path = path.expanduser()
     table = find_known_suffix(path.name) in (".csv", ".tsv", ".jsonl", ".parquet")
-    read = list(_read_facet_table(path, mapping) if table else _read_trec_facets(path))
+    read = list(_iterate_facet_table_lines(path, mapping) if table else _iterate_trec_facet_lines(path))
     having = [line for line, relevance in read if relevance > 0]
     single = {(line.query, line.doc, line.facet): line for line in reversed(having)}
     if not single:
@@ -76,10 +76,10 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
             mend="Check that the file lists query, document and facet."
         )  # fmt: skip
     lines = tuple(sorted(single.values(), key=lambda line: line.line))
-    return JudgedFacets(path, lines, len(read) - len(having), len(having) - len(lines))
+    return FacetFileContents(path, lines, len(read) - len(having), len(having) - len(lines))
 
 
-def _read_trec_facets(path: Path) -> Iterator[tuple[DocumentFacetLine, float]]:
+def _iterate_trec_facet_lines(path: Path) -> Iterator[tuple[DocumentFacetLine, float]]:
     for number, line in read_text_lines(path):
         cells = line.split()
         if not cells:
@@ -95,7 +95,9 @@ def _read_trec_facets(path: Path) -> Iterator[tuple[DocumentFacetLine, float]]:
         yield DocumentFacetLine(query, doc, facet, number), float(relevance)
 
 
-def _read_facet_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[DocumentFacetLine, float]]:
+def _iterate_facet_table_lines(
+    path: Path, mapping: Mapping[str, str]
+) -> Iterator[tuple[DocumentFacetLine, float]]:
     source = open_table_file(path)
     columns = source.columns()
     names = {target: _find_mapped_column(target, columns, mapping) for target in COLUMNS}
@@ -123,8 +125,8 @@ def _find_mapped_column(target: str, columns: Collection[str], mapping: Mapping[
     return next((name for name in known if name in columns), target)
 
 
-def check_facets_are_known(
-    facets: JudgedFacets, queries: Collection[str], documents: Collection[str]
+def check_facet_queries_and_documents_known(
+    facets: FacetFileContents, queries: Collection[str], documents: Collection[str]
 ) -> None:
     """DataError with its line for a facet of a query that is not judged, and for one of a document that is neither
     judged nor retrieved nor in the corpus."""
@@ -144,7 +146,7 @@ def check_facets_are_known(
                 )  # fmt: skip
 
 
-def note_unknown_facets(inputs: ScoringInputs, judgements: JudgementGrades1To5) -> list[ScoringNote]:
+def list_facet_notes_of_scoring(inputs: ScoringInputs, judgements: JudgementGrades1To5) -> list[ScoringNote]:
     """What the facets of a scoring leave open, nothing where it has none. DataError for those of queries and documents
     that nobody knows."""
     import polars as pl
@@ -154,7 +156,7 @@ def note_unknown_facets(inputs: ScoringInputs, judgements: JudgementGrades1To5) 
     judged = judgements.frame.select(pl.col("query", "doc").cast(pl.String), "grade")
     queries = judged["query"].unique(maintain_order=True).to_list()
     runs = (run.frame["doc"].cast(pl.String) for run in inputs.runs.values())
-    check_facets_are_known(
+    check_facet_queries_and_documents_known(
         inputs.facets, queries, {*judged["doc"], *inputs.corpus, *(doc for run in runs for doc in run)}
     )
     relevant = judged.filter(pl.col("grade") >= RELEVANT).select("query", "doc").rows()
@@ -162,7 +164,7 @@ def note_unknown_facets(inputs: ScoringInputs, judgements: JudgementGrades1To5) 
 
 
 def note_facet_gaps(
-    facets: JudgedFacets, queries: Collection[str], relevant: Collection[tuple[str, str]]
+    facets: FacetFileContents, queries: Collection[str], relevant: Collection[tuple[str, str]]
 ) -> Iterator[ScoringNote]:
     """What the facets leave open: queries and relevant documents without any, and lines that count for nothing.
     `relevant` are queries with a document of grade 4 or 5."""

@@ -35,11 +35,11 @@ def make_no_judged_query_error(entries: RunOrQrelsEntries, judged: Sequence[str]
         "no query of the run is judged", path=entries.path,
         expected=f"queries of the qrels, such as {_format_example_ids(judged)}",
         found=_format_example_ids(queries),
-        mend=form.spelling_advice if form else "Check that the run and the qrels belong together."
+        mend=form.describe_id_spelling_advice if form else "Check that the run and the qrels belong together."
     )  # fmt: skip
 
 
-def find_nearly_unanswered_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
+def describe_nearly_unanswered_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
     """The runs that answer hardly any of the `total` judged queries, and what is said of each: a run that broke off is
     not tested, and so is never worse than another."""
     return {
@@ -49,7 +49,7 @@ def find_nearly_unanswered_runs(answered: Mapping[str, int], total: int) -> dict
     }
 
 
-def check_document_ids_match(
+def iterate_notes_on_document_id_match(
     runs: Mapping[str, RunOrQrelsEntries], judged: pl.DataFrame, corpus: Collection[str]
 ) -> Iterator[str]:
     """What is to be said of runs that share few documents with the judgements (`query`, `doc`). DataError for a run
@@ -63,13 +63,13 @@ def check_document_ids_match(
     }
     are_all_foreign = all(ids.are_mostly_unjudged for ids in held.values())
     for name, ids in held.items():
-        _check_query_ids_match(ids.entries, _distinct_ids(ids.entries.frame["query"]), queries)
+        _check_run_query_ids_are_judged(ids.entries, _distinct_ids(ids.entries.frame["query"]), queries)
         form = ids.find_nearest_id_form()
         if not ids.are_mostly_unjudged:
             yield from _note_differently_written_ids(name, ids, form)
             continue
         are_chunks = form is not None and form.words == CHUNKED
-        if not (are_chunks and are_all_foreign) and not _are_ids_of_corpus(ids, corpus):
+        if not (are_chunks and are_all_foreign) and not _are_half_of_ids_in_corpus(ids, corpus):
             enough = max(1, ALSO * min(len(ids.unknown), len(docs)))
             if form is not None and form.matched >= enough:
                 raise _make_unjudged_documents_error(ids, form)
@@ -79,7 +79,7 @@ def check_document_ids_match(
                 raise _make_unjudged_documents_error(ids, None)
         few = "Hardly any document" if ids.common else "No document"
         such = f"its ids look like {_format_example_ids(ids.all)}, and the judgements' like {_format_example_ids(docs)}"
-        mend = f" {form.spelling_advice}" if form is not None and are_chunks else ""
+        mend = f" {form.describe_id_spelling_advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
 
@@ -105,11 +105,11 @@ class _RunAndJudgedDocuments:
         return find_nearest_id_form(self.unknown.head(LOOKED_AT).to_list(), self.docs.to_list())
 
 
-def _are_ids_of_corpus(ids: _RunAndJudgedDocuments, corpus: Collection[str]) -> bool:
+def _are_half_of_ids_in_corpus(ids: _RunAndJudgedDocuments, corpus: Collection[str]) -> bool:
     return bool(corpus) and sum(doc in corpus for doc in ids.all) * 2 >= len(ids.all)
 
 
-def _check_query_ids_match(entries: RunOrQrelsEntries, asked: pl.Series, queries: pl.Series) -> None:
+def _check_run_query_ids_are_judged(entries: RunOrQrelsEntries, asked: pl.Series, queries: pl.Series) -> None:
     """DataError where a run answers hardly any judged query, and its other queries are judged ones written
     otherwise."""
     is_judged = asked.is_in(queries.implode())
@@ -121,7 +121,7 @@ def _check_query_ids_match(entries: RunOrQrelsEntries, asked: pl.Series, queries
         raise DataError(
             f"almost no query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
             expected=f"queries of the qrels, such as {_format_example_ids(queries)}",
-            found=_format_example_ids(asked), mend=form.spelling_advice
+            found=_format_example_ids(asked), mend=form.describe_id_spelling_advice
         )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ def _make_unjudged_documents_error(ids: _RunAndJudgedDocuments, form: IdSpelling
     return DataError(
         "no document of the run is judged", path=ids.entries.path,
         expected=f"ids of the judgements, such as {_format_example_ids(ids.docs)}", found=_format_example_ids(ids.all),
-        mend=form.spelling_advice if form else mend
+        mend=form.describe_id_spelling_advice if form else mend
     )  # fmt: skip
 
 

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.data import open_dataset, sources
-from embassay.data.documents import read_passages_with_origin
+from embassay.data.documents import read_corpus_passages_with_origin
 from embassay.data.documents.folder import format_path_as_id
 from embassay.data.judged_runs import (
     AnswerTextMatcher,
     RunOrQrelsEntries,
     read_entries_in_memory,
-    read_qrels,
+    read_qrels_entries,
     read_run_entries,
 )
 from embassay.data.judged_runs.spans import (
     EvidenceSpan,
+    convert_spans_to_document_qrels,
     is_span_judgement_file,
-    make_span_qrels,
     read_evidence_spans,
     rename_passages_by_evidence,
 )
@@ -45,7 +45,7 @@ from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.groups import Labels, group_items_sharing_things
-from embassay.protocols.rag.scoring.facets import JudgedFacets, read_facets
+from embassay.protocols.rag.scoring.facets import FacetFileContents, read_judged_facets
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_file_atomically
 from embassay.search.fusion import fuse_by_reciprocal_rank
@@ -53,14 +53,14 @@ from embassay.search.fusion import fuse_by_reciprocal_rank
 if TYPE_CHECKING:
     import polars as pl
 
-    from embassay.protocols.live.runs import LiveRetrieverRun
+    from embassay.protocols.live.runs import LiveRetrieverRunOutcome
 
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class DocumentSourceCodes:
+class SourcesOfJudgedDocuments:
     """The source of each document by its code, and the graded pool sorted by query: query, grade, source."""
 
     of: Ints
@@ -73,7 +73,7 @@ class DocumentSourceCodes:
         return Sources(np.where(documents < 0, -1, self.of[documents]), self.query, self.grade, self.code)
 
 
-def encode_document_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: str) -> Ints:
+def find_source_codes_of_documents(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: str) -> Ints:
     """The source of every document code: what stands before the last `separator` in its id, the whole id without one.
 
     `codes` and `texts` are the columns of all files, each code with its id.
@@ -90,10 +90,12 @@ def encode_document_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], s
     return of
 
 
-def make_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> DocumentSourceCodes:
+def sort_judgements_with_sources_by_query(
+    of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints
+) -> SourcesOfJudgedDocuments:
     """The judgements (columns of one length) with their sources, sorted by query."""
     order = np.argsort(query, kind="stable")
-    return DocumentSourceCodes(of, query[order], grade[order], of[doc[order]])
+    return SourcesOfJudgedDocuments(of, query[order], grade[order], of[doc[order]])
 
 
 def _escape_for_polars_regex(text: str) -> str:
@@ -111,12 +113,12 @@ def parse_named_path(given: str) -> tuple[str, Path]:
     name, equals, rest = given.partition("=")
     # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
-        return _replace_unwritable_characters(name), Path(rest).expanduser()
+        return _replace_unencodable_characters(name), Path(rest).expanduser()
     path = Path(given).expanduser()
-    return _replace_unwritable_characters(strip_format_endings(path.name)), path
+    return _replace_unencodable_characters(strip_format_endings(path.name)), path
 
 
-def _replace_unwritable_characters(name: str) -> str:
+def _replace_unencodable_characters(name: str) -> str:
     """Replace in a name what not every file can hold, as half a surrogate pair, by a question mark."""
     return name.encode("utf-8", "replace").decode()
 
@@ -282,7 +284,7 @@ def read_answer_correctness_file(path: Path, mapping: Mapping[str, str]) -> dict
     return right
 
 
-def align_answer_correctness(
+def list_answer_correctness_by_query(
     answers: Mapping[str, float], queries: Sequence[str], where: str
 ) -> NDArray[np.float64]:
     """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
@@ -318,12 +320,12 @@ class ScoringInputs:
     """The words of the questions by id, where they are known."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The passages by id, where they are known."""
-    facets: JudgedFacets | None = None
-    live: Mapping[str, LiveRetrieverRun] = field(default_factory=dict)
+    facets: FacetFileContents | None = None
+    live: Mapping[str, LiveRetrieverRunOutcome] = field(default_factory=dict)
     """By name the runs for which a retriever was asked."""
 
 
-def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRun] = ()) -> ScoringInputs:
+def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRunOutcome] = ()) -> ScoringInputs:
     """The files of a request, each read once, with the `live` runs of its retrievers. UsageError for two runs of one
     name or a mapping that no file has."""
     named = make_run_names_distinct(
@@ -337,9 +339,9 @@ def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRun] 
         )
     library = open_corpus_lookup(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
-    known = _make_texts_for_hit_matching(library, judged, request)
+    known = _make_answer_text_matcher(library, judged, request)
     read: dict[Path, RunOrQrelsEntries] = {}
-    pooled = () if _is_pool_union_of_runs(request.pools) else request.pools
+    pooled = () if _is_union_pool_requested(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
             read[path] = read_run_entries(path, request.mapping, known)
@@ -380,18 +382,18 @@ def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
     name = strip_format_endings(qrels.resolve().name)
     if is_span_judgement_file(qrels):
         return _NamedJudgements(name, None, qrels)
-    return _NamedJudgements(name, read_qrels(qrels, request.mapping, split=request.split))
+    return _NamedJudgements(name, read_qrels_entries(qrels, request.mapping, split=request.split))
 
 
-def _make_texts_for_hit_matching(
-    library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest
+def _make_answer_text_matcher(
+    library: CorpusTextsAndOrigins | None, judged: _NamedJudgements, request: ScoreRequest
 ) -> AnswerTextMatcher:
     """Make what engines' answers are matched with: the corpus and questions, and what is judged."""
 
-    def read_judged_texts() -> Judged:
+    def map_judged_values_by_query() -> Judged:
         files = [judged.entries] if judged.entries is not None else []
         if request.judge_grades is not None:
-            files.append(read_qrels(Path(request.judge_grades).expanduser(), request.mapping))
+            files.append(read_qrels_entries(Path(request.judge_grades).expanduser(), request.mapping))
         values: dict[str, dict[str, float]] = {}
         for entries in reversed(files):
             for query, doc, value in entries.frame.select("query", "doc", "value").iter_rows():
@@ -399,19 +401,19 @@ def _make_texts_for_hit_matching(
         return values
 
     if library is None:
-        return AnswerTextMatcher({}, {}, read_judged_texts)
-    return replace(library.known, judge=read_judged_texts)
+        return AnswerTextMatcher({}, {}, map_judged_values_by_query)
+    return replace(library.known, judge=map_judged_values_by_query)
 
 
 def read_texts_for_hit_matching(request: ScoreRequest) -> AnswerTextMatcher:
     """Read what the answers of engines are matched with, from the files of a request."""
     library = open_corpus_lookup(request.corpus, request.queries)
-    return _make_texts_for_hit_matching(
+    return _make_answer_text_matcher(
         library, _read_judgements(Path(request.qrels).expanduser(), request), request
     )
 
 
-def build_run_manifest_entries(
+def list_manifest_systems_and_datasets(
     inputs: ScoringInputs, task: str, n: int, source: str = ""
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
@@ -437,7 +439,7 @@ def _build_live_run_record(inputs: ScoringInputs, name: str) -> dict[str, Any]:
     return {"live": inputs.live[name].facts} if name in inputs.live else {}
 
 
-def _is_pool_union_of_runs(pools: Sequence[Any]) -> bool:
+def _is_union_pool_requested(pools: Sequence[Any]) -> bool:
     return list(map(str, pools)) == [UNION] and not Path(UNION).exists()
 
 
@@ -446,20 +448,22 @@ def _assemble_scoring_inputs(
     judgements: _NamedJudgements,
     runs: Mapping[str, RunOrQrelsEntries],
     pools: Sequence[RunOrQrelsEntries],
-    library: CorpusLookup | None,
+    library: CorpusTextsAndOrigins | None,
 ) -> ScoringInputs:
     """Runs with their judgements, by evidence where those are of spans, and with the pool that is asked for."""
     lists = [*runs.values(), *pools]
     judged = judgements.entries
     read = [*lists, *([] if judged is None else [judged])]
-    notes = [f"{Path(run.path).name}: {note}." for run in _drop_repeated_hits(read) for note in run.notes]
+    notes = [
+        f"{Path(run.path).name}: {note}." for run in _iterate_distinct_run_lists(read) for note in run.notes
+    ]
     if judgements.spans is not None:
         spans = read_evidence_spans(judgements.spans)
-        held, told = _convert_to_evidence_lists(spans, lists, library)
-        judged = make_span_qrels(spans, judgements.spans)
+        held, told = _replace_passages_by_found_evidence(spans, lists, library)
+        judged = convert_spans_to_document_qrels(spans, judgements.spans)
         notes += told
         runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
-    if _is_pool_union_of_runs(request.pools):
+    if _is_union_pool_requested(request.pools):
         pools = [_pool_all_runs(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
@@ -468,17 +472,17 @@ def _assemble_scoring_inputs(
         )
     assert judged is not None  # a file that is not of spans was read
     graded = request.judge_grades
-    judge = None if graded is None else read_qrels(Path(graded).expanduser(), request.mapping)
+    judge = None if graded is None else read_qrels_entries(Path(graded).expanduser(), request.mapping)
     texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
     pooled = _assign_pools_to_runs(pools, len(runs))
-    facets = None if request.facets is None else read_facets(Path(request.facets), request.mapping)
+    facets = None if request.facets is None else read_judged_facets(Path(request.facets), request.mapping)
     return ScoringInputs(
         judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts, facets
     )
 
 
-def _drop_repeated_hits(lists: Sequence[RunOrQrelsEntries]) -> Iterator[RunOrQrelsEntries]:
+def _iterate_distinct_run_lists(lists: Sequence[RunOrQrelsEntries]) -> Iterator[RunOrQrelsEntries]:
     lists_seen: list[RunOrQrelsEntries] = []
     for entries in lists:
         if not any(entries is other for other in lists_seen):
@@ -500,8 +504,8 @@ def _pool_all_runs(runs: Mapping[str, RunOrQrelsEntries]) -> RunOrQrelsEntries:
     return RunOrQrelsEntries(UNION, "union of the runs", best)
 
 
-def _convert_to_evidence_lists(
-    spans: Sequence[EvidenceSpan], lists: Sequence[RunOrQrelsEntries], library: CorpusLookup | None
+def _replace_passages_by_found_evidence(
+    spans: Sequence[EvidenceSpan], lists: Sequence[RunOrQrelsEntries], library: CorpusTextsAndOrigins | None
 ) -> tuple[list[RunOrQrelsEntries], list[str]]:
     """Lists by the evidence they found, and what is to be said of that. DataError where nobody knows where any passage
     of one is from."""
@@ -509,7 +513,8 @@ def _convert_to_evidence_lists(
     held, notes = [], []
     for run in lists:
         places = {
-            doc: (_match_document_name(place[0], documents), *place[1:]) for doc, place in run.places.items()
+            doc: (_match_document_to_judged_name(place[0], documents), *place[1:])
+            for doc, place in run.places.items()
         }
         evidence = rename_passages_by_evidence(
             run, spans, {**({} if library is None else library.places), **places}
@@ -526,7 +531,7 @@ def _convert_to_evidence_lists(
     return held, list(dict.fromkeys(notes))
 
 
-def _match_document_name(document: str, names: Collection[str]) -> str:
+def _match_document_to_judged_name(document: str, names: Collection[str]) -> str:
     """A document as the judgements call it, by the most of its path: an engine says the whole path of its file, and
     says it with the blanks that an id must not hold."""
     if document in names:
@@ -538,25 +543,29 @@ def _match_document_name(document: str, names: Collection[str]) -> str:
 
 
 @dataclass(frozen=True)
-class CorpusLookup:
+class CorpusTextsAndOrigins:
     """A corpus and its questions: what texts are matched with, and where passages are from."""
 
     known: AnswerTextMatcher
     places: Mapping[str, tuple[str, int, int]]
 
 
-def open_corpus_lookup(corpus: str, queries: str) -> CorpusLookup | None:
+def open_corpus_lookup(corpus: str, queries: str) -> CorpusTextsAndOrigins | None:
     """The passages of a corpus (a folder of documents, a table or a dataset) and the questions of a table, whatever of
     both is named; None for neither. UsageError and DataError as openings raise them."""
     if not corpus and not queries:
         return None
     texts, places = {}, {}
     for p in (
-        read_passages_with_origin(open_dataset(sources.prefer_path_over_catalogue(corpus))) if corpus else ()
+        read_corpus_passages_with_origin(open_dataset(sources.prefer_path_over_catalogue(corpus)))
+        if corpus
+        else ()
     ):
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return CorpusLookup(AnswerTextMatcher(texts, read_question_texts(queries) if queries else {}), places)
+    return CorpusTextsAndOrigins(
+        AnswerTextMatcher(texts, read_question_texts(queries) if queries else {}), places
+    )
 
 
 def read_question_tags(name: str) -> dict[str, tuple[str, ...]]:
@@ -605,15 +614,17 @@ def make_scoring_inputs(
         if isinstance(qrels, str | Path)
         else _NamedJudgements("qrels", read_entries_in_memory(qrels, "qrels", "qrels"))
     )
-    known = _make_texts_for_hit_matching(library, judged, request)
+    known = _make_answer_text_matcher(library, judged, request)
     read = {
-        _replace_unwritable_characters(name): _open_run(run, name, request.mapping, known)
+        _replace_unencodable_characters(name): _read_run_from_path_or_memory(
+            run, name, request.mapping, known
+        )
         for name, run in runs.items()
     }
     pooled = (
         []
-        if _is_pool_union_of_runs(pools)
-        else [_open_run(pool, "pool", request.mapping, known) for pool in pools]
+        if _is_union_pool_requested(pools)
+        else [_read_run_from_path_or_memory(pool, "pool", request.mapping, known) for pool in pools]
     )
     return _assemble_scoring_inputs(request, judged, read, pooled, library)
 
@@ -630,7 +641,7 @@ def hash_run_or_qrels_entries(entries: Iterable[RunOrQrelsEntries]) -> str:
     return total.hexdigest()
 
 
-def drop_own_documents(inputs: ScoringInputs) -> tuple[ScoringInputs, dict[str, int]]:
+def drop_own_documents_from_inputs(inputs: ScoringInputs) -> tuple[ScoringInputs, dict[str, int]]:
     """The inputs without entries of a query's own document, and how many each run had of them. DataError where no
     judgement is left."""
     import polars as pl
@@ -659,7 +670,7 @@ def drop_own_documents(inputs: ScoringInputs) -> tuple[ScoringInputs, dict[str, 
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
-def count_runs_finding_own_document(
+def count_queries_ranking_own_document_first(
     inputs: ScoringInputs, grades: pl.DataFrame
 ) -> dict[str, tuple[int, int]]:
     """Of every run in how many of its queries the first document has the query's own id and is not among those that
@@ -677,7 +688,9 @@ def count_runs_finding_own_document(
     return selves
 
 
-def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: AnswerTextMatcher) -> RunOrQrelsEntries:
+def _read_run_from_path_or_memory(
+    run: Any, name: str, mapping: Mapping[str, str], known: AnswerTextMatcher
+) -> RunOrQrelsEntries:
     if isinstance(run, str | Path):
         return read_run_entries(Path(run).expanduser(), mapping, known)
     return read_entries_in_memory(run, "run", name)
@@ -719,7 +732,7 @@ def retrieve_passages(
     system: str, passages: Mapping[str, str], questions: Mapping[str, str], k: int, *, tokenizer: Tokenizer
 ) -> Retrieved:
     """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""
-    opened = opening.CachedSystem(
+    opened = opening.SystemWithCachedVectors(
         system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None, compared="own"
     ).system
     ids = list(passages)

@@ -171,7 +171,7 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True)
-class RunCalibrationRequest:
+class RetrievalScoreCalibrationRequest:
     """`files` are runs and judgements, `cutoff` is how many passages an answer is made from."""
 
     files: ScoreRequest
@@ -191,10 +191,10 @@ class RunCalibrationRequest:
             raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
         if self.reranked is not None and len(self.files.runs) + len(self.files.retrievers) > 1:
             raise UsageError("--reranked works with only one run.", mend="Give one --run.")
-        _ = self.silence_aims
+        _ = self.make_silence_threshold_aims
 
     @property
-    def silence_aims(self) -> SilenceAims:
+    def make_silence_threshold_aims(self) -> SilenceAims:
         """The aims that a threshold of silence must keep; UsageError for a share that is none."""
         from embassay.stats.silence import SilenceAims  # a command's help needs none of it
 
@@ -213,7 +213,7 @@ class RunCalibrationRequest:
 
 
 @dataclass(frozen=True)
-class RunDecisionRequest:
+class SequentialLabellingRequest:
     """`labels` is the file of grades so far, which need not exist; `guide` one of a judge's grades that steers what is
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 

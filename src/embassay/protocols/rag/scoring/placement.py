@@ -15,17 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import RunOrQrelsEntries, rank_entries
+from embassay.data.judged_runs import RunOrQrelsEntries, sort_run_entries_by_score
 from embassay.measures import evaluate_graded, sensitivity_grid
-from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, DocumentFacets, Graded, treat_unjudged
-from embassay.measures.sets import SystemScoresUnderSetting
+from embassay.measures.judgements import (
+    ABSENT,
+    GRADES,
+    UNJUDGED,
+    FacetsOfQueryDocuments,
+    Graded,
+    treat_unjudged,
+)
+from embassay.measures.sets import SystemRankingUnderWeightSetting
 from embassay.protocols.rag.scoring.identity import make_no_judged_query_error
 from embassay.protocols.rag.scoring.inputs import (
-    DocumentSourceCodes,
     JudgementGrades1To5,
     ScoringInputs,
-    encode_document_sources,
-    make_source_codes,
+    SourcesOfJudgedDocuments,
+    find_source_codes_of_documents,
+    sort_judgements_with_sources_by_query,
 )
 from embassay.protocols.rag.scoring.score import MeasuredRun, RaNwgSensitivityCell, RunQueryMeasureColumns
 
@@ -51,7 +58,7 @@ class GradedHits:
 @dataclass(frozen=True)
 class RunOnJudgedQueries:
     """One run on the judged queries. `documents` (q, w) are codes of what stands at each rank; `sizes` (q,) how many
-    documents each query has. The rest is counted for `RunFacts`."""
+    documents each query has. The rest is counted for `RunReadingStatistics`."""
 
     name: str
     graded: Graded
@@ -82,7 +89,7 @@ class _CodedRun:
     frame: pl.DataFrame
 
 
-def place_runs_on_judged_queries(
+def align_runs_with_judged_queries(
     inputs: ScoringInputs, judgements: JudgementGrades1To5, separator: str | None = None
 ) -> RunsOnJudgedQueries:
     """Place every run of `inputs` on the judged queries; DataError for a run or pool without any.
@@ -98,7 +105,7 @@ def place_runs_on_judged_queries(
     if inputs.facets is not None:
         frames.append(inputs.facets.facet_frame)
     query_codes, doc_codes = (
-        _encode_texts_as_numbers([frame[name] for frame in frames]) for name in ("query", "doc")
+        _number_equal_texts_across_columns([frame[name] for frame in frames]) for name in ("query", "doc")
     )
     coded = list(starmap(_CodedRun, zip(query_codes, doc_codes, frames, strict=True)))
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
@@ -111,7 +118,7 @@ def place_runs_on_judged_queries(
     )
     by_file = dict(zip(distinct, coded[1:files], strict=True))
     placed = {
-        id_: _place_run_on_queries(entries, by_file[id_], numbers, key, judged)
+        id_: _align_run_with_judged_queries(entries, by_file[id_], numbers, key, judged)
         for id_, entries in distinct.items()
     }
     runs = [
@@ -119,13 +126,13 @@ def place_runs_on_judged_queries(
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
     if inputs.facets is not None:
-        runs = [_attach_document_facets(run, numbers, coded[files]) for run in runs]
+        runs = [_attach_document_facets_to_run(run, numbers, coded[files]) for run in runs]
     if separator is not None:
-        of = encode_document_sources(
+        of = find_source_codes_of_documents(
             [file.doc for file in coded], [frame["doc"] for frame in frames], separator
         )
         grades = judgements.frame["grade"].to_numpy()
-        sources = make_source_codes(of, numbers[coded[0].query], grades, coded[0].doc)
+        sources = sort_judgements_with_sources_by_query(of, numbers[coded[0].query], grades, coded[0].doc)
         runs = [_attach_document_sources(run, sources) for run in runs]
     return RunsOnJudgedQueries(tuple(judged.to_list()), key.counts, tuple(runs))
 
@@ -134,7 +141,7 @@ class _GradeLookup:
     """A lookup of judgements, sorted so that the grade of a query's document is found at once."""
 
     def __init__(self, query: Ints, doc: Ints, grade: NDArray[np.int8], queries: int) -> None:
-        keys = _combine_query_and_document(query, doc)
+        keys = _pack_query_and_document_codes(query, doc)
         order = np.argsort(keys)
         self._keys, self._grades = keys[order], grade[order]
         self.queries = queries
@@ -144,13 +151,13 @@ class _GradeLookup:
 
     def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
         """Look up the grade of each query and document, `UNJUDGED` where there is none."""
-        keys = _combine_query_and_document(query, doc)
+        keys = _pack_query_and_document_codes(query, doc)
         # What lies beyond the last key is compared with that, and differs.
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
 
-def _place_run_on_queries(
+def _align_run_with_judged_queries(
     entries: RunOrQrelsEntries, codes: _CodedRun, numbers: Ints, judged: _GradeLookup, queries: pl.Series
 ) -> RunOnJudgedQueries:
     query = numbers[codes.query]
@@ -188,7 +195,7 @@ def _rank_run_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tupl
     import polars as pl
 
     coded = frame.select("doc", "value").with_columns(query=pl.Series(query), code=pl.Series(doc))
-    ordered = rank_entries(coded)
+    ordered = sort_run_entries_by_score(coded)
     query, doc, score = (ordered[name].to_numpy() for name in ("query", "code", "score"))
     same = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
     tied = int(np.count_nonzero(np.append(same, False) | np.append(False, same)))
@@ -199,7 +206,7 @@ def _find_first_document_copies(query: Ints, doc: Ints) -> Ints:
     """Where each query's document stands first."""
     import polars as pl
 
-    keys = _combine_query_and_document(query, doc)
+    keys = _pack_query_and_document_codes(query, doc)
     if pl.Series(keys).n_unique() == len(keys):
         return np.arange(len(keys))
     # In the order of the file again.
@@ -214,17 +221,21 @@ def _attach_pool_to_run(run: RunOnJudgedQueries, pool: RunOnJudgedQueries | None
     )
 
 
-def _attach_document_sources(run: RunOnJudgedQueries, sources: DocumentSourceCodes) -> RunOnJudgedQueries:
+def _attach_document_sources(
+    run: RunOnJudgedQueries, sources: SourcesOfJudgedDocuments
+) -> RunOnJudgedQueries:
     return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
 
 
-def _attach_document_facets(run: RunOnJudgedQueries, numbers: Ints, facets: _CodedRun) -> RunOnJudgedQueries:
+def _attach_document_facets_to_run(
+    run: RunOnJudgedQueries, numbers: Ints, facets: _CodedRun
+) -> RunOnJudgedQueries:
     """Attach to a run the facets of its documents, and of all others; a document is its code."""
     query = numbers[facets.query]
     order = np.argsort(query, kind="stable")
-    [facet] = _encode_texts_as_numbers([facets.frame["facet"]])
+    [facet] = _number_equal_texts_across_columns([facets.frame["facet"]])
     top = np.where(run.documents == NOBODY, ABSENT, run.documents)
-    table = DocumentFacets(top, query[order], facets.doc[order], facet[order])
+    table = FacetsOfQueryDocuments(top, query[order], facets.doc[order], facet[order])
     return replace(run, graded=replace(run.graded, facets=table))
 
 
@@ -234,7 +245,7 @@ def count_pool_grades(hits: GradedHits, graded: Graded) -> Ints:
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
 
 
-def _encode_texts_as_numbers(columns: Sequence[pl.Series]) -> list[Ints]:
+def _number_equal_texts_across_columns(columns: Sequence[pl.Series]) -> list[Ints]:
     """Texts of several columns as numbers, equal for equal texts."""
     import polars as pl
 
@@ -243,7 +254,7 @@ def _encode_texts_as_numbers(columns: Sequence[pl.Series]) -> list[Ints]:
     return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
-def _combine_query_and_document(query: Ints, doc: Ints) -> NDArray[np.uint64]:
+def _pack_query_and_document_codes(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
@@ -251,10 +262,12 @@ def compute_ra_nwg_sensitivity(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], unjudged: str
 ) -> tuple[RaNwgSensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
-    return tuple(chain.from_iterable(_compute_cutoff_sensitivity(board, k, unjudged) for k in cutoffs))
+    return tuple(
+        chain.from_iterable(_compute_ra_nwg_sensitivity_at_cutoff(board, k, unjudged) for k in cutoffs)
+    )
 
 
-def _compute_cutoff_sensitivity(
+def _compute_ra_nwg_sensitivity_at_cutoff(
     board: RunsOnJudgedQueries, k: int, unjudged: str
 ) -> Iterable[RaNwgSensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
@@ -262,12 +275,12 @@ def _compute_cutoff_sensitivity(
     for i, cell in enumerate(grid.cells):
         yield RaNwgSensitivityCell(
             k, cell.alpha, cell.cap4, cell.cap3, {name: _nan_to_none(value) for name, value in cell.scores.items()},
-            cell.order, _nan_to_none(cell.tau), _find_largest_score_change(cell, usual), i == grid.default
+            cell.order, _nan_to_none(cell.tau), _find_largest_change_from_usual_setting(cell, usual), i == grid.default
         )  # fmt: skip
 
 
-def _find_largest_score_change(
-    cell: SystemScoresUnderSetting, usual: SystemScoresUnderSetting
+def _find_largest_change_from_usual_setting(
+    cell: SystemRankingUnderWeightSetting, usual: SystemRankingUnderWeightSetting
 ) -> float | None:
     changes = [abs(cell.scores[name] - usual.scores[name]) for name in cell.scores]
     return max((change for change in changes if not math.isnan(change)), default=None)
@@ -285,7 +298,7 @@ DEPTHS = {10: 50, 30: 100}
 
 
 @dataclass(frozen=True)
-class MergedRunPool:
+class PoolOfTwoRuns:
     """A pool made of two runs: the run `fused`, or where there is none their lists taken in turn. It holds `depth`
     distinct documents, as many as the lists it is compared with: halves of two lists share documents, and would lose
     for being fewer."""
@@ -308,56 +321,57 @@ class MergedRunPool:
 
 
 @dataclass(frozen=True)
-class RunResamplingColumns:
+class ColumnsToResampleByRun:
     """Columns by run, under names of their own, and those of them to resample: run, column, and a second run for the
     difference (empty: none)."""
 
     columns: Mapping[str, Mapping[str, RunQueryMeasureColumns]]
     wanted: tuple[tuple[str, str, str], ...]
-    unions: tuple[MergedRunPool, ...]
+    unions: tuple[PoolOfTwoRuns, ...]
 
     def add_columns_to_measured_run(self, measured: MeasuredRun) -> MeasuredRun:
         """The run's values with these columns beside them."""
         return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
-def compute_interpretation_columns(
+def compute_columns_for_run_resampling(
     board: RunsOnJudgedQueries, cutoffs: Sequence[int], unjudged: Any
-) -> RunResamplingColumns:
+) -> ColumnsToResampleByRun:
     """All columns that readings and guidance need."""
     columns = {
         run.name: {
-            **compute_loss_columns(run.graded, cutoffs, unjudged),
-            **compute_depth_loss_columns(run, cutoffs),
+            **compute_ordering_loss_columns(run.graded, cutoffs, unjudged),
+            **compute_advised_depth_loss_columns(run, cutoffs),
         }
         for run in board.runs
     }
-    pools = find_useful_pool_unions(board, cutoffs)
-    for run, more in compute_union_columns(board, pools):
+    pools = list_pool_unions_to_compare(board, cutoffs)
+    for run, more in compute_ceiling_and_gain_of_unions(board, pools):
         columns[run] |= more
     wanted = [(run, name, "") for run, of_run in columns.items() for name in of_run]
     for a, b in combinations(board.runs, 2):
         if have_same_documents(a, b):
-            reached = [name_loss_columns(k)["reached"] for k in cutoffs]
+            reached = [map_loss_names_to_columns(k)["reached"] for k in cutoffs]
             wanted += [pair for name in reached for pair in ((a.name, name, b.name), (b.name, name, a.name))]
-    return RunResamplingColumns(columns, tuple(wanted), pools)
+    return ColumnsToResampleByRun(columns, tuple(wanted), pools)
 
 
-def name_loss_columns(k: int) -> dict[str, str]:
+def map_loss_names_to_columns(k: int) -> dict[str, str]:
     """Name the column of each loss that is measured at `k`."""
     names = ("reached", "ceiling", "share", "pool", "ordering", "excess", "total")
     return {name: f"reading {name}@{k}" for name in names}
 
 
-def compute_loss_columns(
+def compute_ordering_loss_columns(
     graded: Graded, cutoffs: Iterable[int], unjudged: Any
 ) -> dict[str, RunQueryMeasureColumns]:
-    """The columns of `name_loss_columns` for every cutoff: `excess` is what the ordering loses more than the pool."""
+    """The columns of `map_loss_names_to_columns` for every cutoff: `excess` is what the ordering loses more than the
+    pool."""
     columns: dict[str, RunQueryMeasureColumns] = {}
     for k in cutoffs:
         values = evaluate_graded([f"RA-nWG@{k}", f"PROC@{k}"], treat_unjudged(graded, unjudged, k))
         reached, ceiling = values.values()
-        names = name_loss_columns(k)
+        names = map_loss_names_to_columns(k)
         losses = {
             "reached": reached, "ceiling": ceiling, "pool": 1 - ceiling, "ordering": ceiling - reached,
             "excess": 2 * ceiling - reached - 1, "total": 1 - reached
@@ -372,7 +386,7 @@ def name_depth_loss_column(k: int) -> str:
     return f"depth loss@{k}"
 
 
-def compute_depth_loss_columns(
+def compute_advised_depth_loss_columns(
     run: RunOnJudgedQueries, cutoffs: Iterable[int]
 ) -> dict[str, RunQueryMeasureColumns]:
     """What PROC loses if the list is cut at the depth that the source advises; for cutoffs it has advice for and lists
@@ -381,20 +395,23 @@ def compute_depth_loss_columns(
     for k in cutoffs:
         if k in DEPTHS and run.graded.pool is None and run.documents.shape[1] > DEPTHS[k]:
             whole, cut = (
-                _compute_pool_ceiling(run.graded, pool, k) for pool in (None, _cut_pool(run, DEPTHS[k]))
+                _compute_pool_ceiling(run.graded, pool, k)
+                for pool in (None, _count_pool_grades_to_depth(run, DEPTHS[k]))
             )
             columns[name_depth_loss_column(k)] = RunQueryMeasureColumns(whole - cut, (whole - cut,))
     return columns
 
 
-def find_useful_pool_unions(board: RunsOnJudgedQueries, cutoffs: Iterable[int]) -> tuple[MergedRunPool, ...]:
+def list_pool_unions_to_compare(
+    board: RunsOnJudgedQueries, cutoffs: Iterable[int]
+) -> tuple[PoolOfTwoRuns, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
     fusions = _find_fused_runs(free) if len(free) <= _MANY else []
     if fusions:
         return tuple(
-            MergedRunPool(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
+            PoolOfTwoRuns(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
             for k in cutoffs
             for a, b, c in fusions
         )
@@ -404,13 +421,13 @@ def find_useful_pool_unions(board: RunsOnJudgedQueries, cutoffs: Iterable[int]) 
         for a, b in combinations(deep[:_MANY], 2):
             if not have_same_documents(a, b):
                 pools.append(
-                    MergedRunPool(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1]))
+                    PoolOfTwoRuns(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1]))
                 )
     return tuple(pools)
 
 
-def compute_union_columns(
-    board: RunsOnJudgedQueries, made: Sequence[MergedRunPool]
+def compute_ceiling_and_gain_of_unions(
+    board: RunsOnJudgedQueries, made: Sequence[PoolOfTwoRuns]
 ) -> list[tuple[str, dict[str, RunQueryMeasureColumns]]]:
     """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
@@ -418,12 +435,13 @@ def compute_union_columns(
     for union in made:
         a, b = by_name[union.a], by_name[union.b]
         alone = [
-            _compute_pool_ceiling(run.graded, _cut_pool(run, union.depth), union.cutoff) for run in (a, b)
+            _compute_pool_ceiling(run.graded, _count_pool_grades_to_depth(run, union.depth), union.cutoff)
+            for run in (a, b)
         ]
         # The better of the two over all queries, not query by query, which no single run could be.
         better = max(alone, key=lambda values: float(np.nansum(values)))
         pool = (
-            _cut_pool(by_name[union.fused], union.depth)
+            _count_pool_grades_to_depth(by_name[union.fused], union.depth)
             if union.fused
             else _merge_alternately(a, b, union.depth)
         )
@@ -473,7 +491,7 @@ def _compute_pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int
     return evaluate_graded([f"PROC@{k}"], replace(graded, pool=pool, pool_sizes=None))[f"PROC@{k}"]
 
 
-def _cut_pool(run: RunOnJudgedQueries, depth: int) -> NDArray[np.int64]:
+def _count_pool_grades_to_depth(run: RunOnJudgedQueries, depth: int) -> NDArray[np.int64]:
     return count_pool_grades(_filter_hits(run.hits, run.hits.rank <= depth), run.graded)
 
 

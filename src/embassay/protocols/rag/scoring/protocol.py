@@ -17,16 +17,16 @@ from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.data.rows import escape_spreadsheet_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.outcome import make_file_run_manifest
+from embassay.protocols.kernel.outcome import make_manifest_of_file_based_run
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments
 from embassay.protocols.kernel.tables import replace_control_characters, write_tables
-from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun, ask_retrievers_for_runs
-from embassay.protocols.rag.matrices import make_matrix_from_scored_runs
+from embassay.protocols.live.runs import LiveRetrieverRunOutcome, QuestionsToAsk, ask_retrievers_for_runs
+from embassay.protocols.rag.matrices import make_question_matrix_from_scored_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import (
+    make_advice_on_runs,
     make_run_interpretations,
-    make_scoring_guidance,
     phrase_score_lede,
     phrase_score_verdict,
 )
@@ -36,20 +36,23 @@ from embassay.protocols.rag.scoring.correction import (
     JudgeCorrector,
     build_passages_to_grade_table,
     explain_uncorrected_headline,
-    make_corrections_record,
-    replace_by_corrected_values,
+    make_judge_correction_results,
+    put_corrected_values_in_scoring_record,
 )
-from embassay.protocols.rag.scoring.facets import note_unknown_facets
-from embassay.protocols.rag.scoring.identity import check_document_ids_match, find_nearly_unanswered_runs
+from embassay.protocols.rag.scoring.facets import list_facet_notes_of_scoring
+from embassay.protocols.rag.scoring.identity import (
+    describe_nearly_unanswered_runs,
+    iterate_notes_on_document_id_match,
+)
 from embassay.protocols.rag.scoring.inputs import (
     JudgementGrades1To5,
     ScoringInputs,
-    align_answer_correctness,
-    build_run_manifest_entries,
     count_documents_by_grade,
-    count_runs_finding_own_document,
-    drop_own_documents,
+    count_queries_ranking_own_document_first,
+    drop_own_documents_from_inputs,
     group_related_queries,
+    list_answer_correctness_by_query,
+    list_manifest_systems_and_datasets,
     make_run_names_distinct,
     make_scoring_inputs,
     map_judgement_grades,
@@ -62,25 +65,29 @@ from embassay.protocols.rag.scoring.inputs import (
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import (
+    ColumnsToResampleByRun,
     RunOnJudgedQueries,
-    RunResamplingColumns,
     RunsOnJudgedQueries,
-    compute_interpretation_columns,
+    align_runs_with_judged_queries,
+    compute_columns_for_run_resampling,
     compute_ra_nwg_sensitivity,
-    place_runs_on_judged_queries,
 )
-from embassay.protocols.rag.scoring.quantities import CONFIDENCE, ResampledRunQuantities, compute_run_values
+from embassay.protocols.rag.scoring.quantities import (
+    CONFIDENCE,
+    ResampledRunQuantities,
+    estimate_measures_of_runs,
+)
 from embassay.protocols.rag.scoring.score import (
     JudgementCounts,
     MeasuredRun,
     RequestedMeasure,
     RunComparisonByMeasure,
-    RunFacts,
+    RunReadingStatistics,
     ScoringNote,
     ScoringRecord,
     ScoringSettings,
+    blank_values_of_measured_run,
     drop_failed_queries,
-    make_untested_run,
     measure_run,
     parse_requested_measures,
     per_query,
@@ -94,12 +101,12 @@ from embassay.protocols.rag.scoring.tables import (
     build_score_tables,
     build_tag_score_table,
     compare_all_run_pairs,
-    make_comparison_scopes,
+    make_comparisons_json_by_measure,
     make_score_result_rows,
     measure_run_likeness,
     run_randomization_tests,
 )
-from embassay.protocols.rag.scoring.uneven import compute_unjudged_shares, spare_runs_less_judged
+from embassay.protocols.rag.scoring.uneven import compute_unjudged_shares, withdraw_losses_from_missing_grades
 from embassay.runs.folder import RunFolder, write_file_atomically, write_json
 from embassay.runs.matrix import write_question_matrices
 from embassay.stats.resampling import Groups
@@ -113,7 +120,7 @@ if TYPE_CHECKING:
 TIES = "highest score first, equal scores by document id, highest first (trec_eval's rule)"
 
 
-def count_judgements(
+def count_queries_documents_and_grades(
     inputs: ScoringInputs,
     judgements: JudgementGrades1To5,
     board: RunsOnJudgedQueries,
@@ -129,7 +136,7 @@ def count_judgements(
 
 def build_run_count_facts(
     inputs: ScoringInputs, board: RunsOnJudgedQueries, cutoffs: Sequence[int]
-) -> tuple[RunFacts, ...]:
+) -> tuple[RunReadingStatistics, ...]:
     """Build the counts of every run."""
     # Kept of a single run too: another scoring may be compared with it.
     shares = compute_unjudged_shares(board, cutoffs)
@@ -139,7 +146,7 @@ def build_run_count_facts(
             entries.path,
             entries.format,
             None if pool is None else pool.path,
-            int(_mark_failed_queries(inputs, run.name, board).sum()),
+            int(_make_mask_of_failed_queries(inputs, run.name, board).sum()),
         )
         for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
     )
@@ -151,7 +158,9 @@ def build_run_count_facts(
     )
 
 
-def _mark_failed_queries(inputs: ScoringInputs, run: str, board: RunsOnJudgedQueries) -> NDArray[np.bool_]:
+def _make_mask_of_failed_queries(
+    inputs: ScoringInputs, run: str, board: RunsOnJudgedQueries
+) -> NDArray[np.bool_]:
     """Whether the retriever of a run failed on each judged query, (q,)."""
     failed = inputs.live[run].failed if run in inputs.live else {}
     return np.array([query in failed for query in board.queries], dtype=bool)
@@ -167,11 +176,11 @@ def make_scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Scor
 
 def _build_run_facts(
     run: RunOnJudgedQueries, path: str, format_: str, pool: str | None, failed: int
-) -> RunFacts:
+) -> RunReadingStatistics:
     answered = run.sizes[run.sizes > 0]
     depth = int(answered.min()), float(np.median(answered)), int(answered.max())
     listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
-    return RunFacts(
+    return RunReadingStatistics(
         run.name, path, format_, run.lines, len(answered), int((run.sizes == 0).sum()) - failed, run.unknown,
         run.repeated, run.tied, depth, listed if pool is None else f"the pool {pool}"
     )  # fmt: skip
@@ -215,42 +224,46 @@ def score_all_runs(
     an error; UsageError for measures that are none of rankings.
     """
     if inputs.judge is not None:
-        return _correct_judge_by_people(inputs, inputs.judge, request, answers)
-    inputs, gone = drop_own_documents(inputs) if request.exclude_self else (inputs, {})
+        return _score_by_judge_corrected_by_people(inputs, inputs.judge, request, answers)
+    inputs, gone = drop_own_documents_from_inputs(inputs) if request.exclude_self else (inputs, {})
     has = {"answers": answers is not None, "facets": inputs.facets is not None}
     measures = parse_requested_measures(request.measures, request.cutoffs, **has)
     judgements = map_judgement_grades(inputs.qrels, request.grades)
     before = [*_note_own_documents(gone, inputs, judgements), *_note_live_runs(inputs)]
-    before += note_unknown_facets(inputs, judgements)
+    before += list_facet_notes_of_scoring(inputs, judgements)
     separator = request.separator if any(measure.needs_document_sources for measure in measures) else None
-    board = place_runs_on_judged_queries(inputs, judgements, separator)
+    board = align_runs_with_judged_queries(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
-    told = list(check_document_ids_match(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
+    told = (
+        list(iterate_notes_on_document_id_match(inputs.runs, judgements.frame, inputs.corpus))
+        if has_ids
+        else []
+    )
     right = _align_answer_correctness(answers, board, request)
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
     ks = tuple(sorted({one.facts.cutoff for one in measures if one.facts.cutoff})) or request.cutoffs
-    extra = compute_interpretation_columns(tested, ks, request.unjudged)
+    extra = compute_columns_for_run_resampling(tested, ks, request.unjudged)
     groups = group_related_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
     compared = _compare_runs(resampled, taken, measures, request, groups)
     facts = build_run_count_facts(inputs, board, ks)
     record = ScoringRecord(
         make_scoring_settings(request, ks),
-        count_judgements(inputs, judgements, board, groups),
+        count_queries_documents_and_grades(inputs, judgements, board, groups),
         facts,
         tuple(measure.facts for measure in measures),
         measures[0].name,
-        compute_run_values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
-        spare_runs_less_judged(compared, board, measures, ks, request.unjudged, right),
+        estimate_measures_of_runs(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
+        withdraw_losses_from_missing_grades(compared, board, measures, ks, request.unjudged, right),
         measure_run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
         compute_ra_nwg_sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
         readings=make_run_interpretations(tested, facts, ks, resampled),
-        guidance=make_scoring_guidance(tested, ks, extra, resampled)
+        guidance=make_advice_on_runs(tested, ks, extra, resampled)
     )  # fmt: skip
-    lost = {name: int(_mark_failed_queries(inputs, name, board).sum()) for name in inputs.live}
+    lost = {name: int(_make_mask_of_failed_queries(inputs, name, board).sum()) for name in inputs.live}
     notes = (
         *before, *(ScoringNote("reading", text) for text in (*inputs.notes, *told)),
         *_list_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
@@ -268,7 +281,7 @@ def _align_answer_correctness(
 ) -> NDArray[np.float64] | None:
     if answers is None:
         return None
-    return align_answer_correctness(answers, board.queries, request.answers or "answers")
+    return list_answer_correctness_by_query(answers, board.queries, request.answers or "answers")
 
 
 def _measure_runs(
@@ -279,13 +292,13 @@ def _measure_runs(
     right: NDArray[np.float64] | None,
 ) -> tuple[MeasuredRun, ...]:
     """All values of every run; none of a run that hardly has a query, and of questions on which a retriever failed."""
-    failed = {run.name: _mark_failed_queries(inputs, run.name, board) for run in board.runs}
+    failed = {run.name: _make_mask_of_failed_queries(inputs, run.name, board) for run in board.runs}
     # A question that failed was asked all the same.
     asked = {run.name: int(((run.sizes > 0) | failed[run.name]).sum()) for run in board.runs}
-    idle = find_nearly_unanswered_runs(asked, len(board.queries))
+    idle = describe_nearly_unanswered_runs(asked, len(board.queries))
     measured = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
     return tuple(
-        make_untested_run(run, idle[run.run])
+        blank_values_of_measured_run(run, idle[run.run])
         if run.run in idle
         else drop_failed_queries(run, failed[run.run], MOST_LOST)
         for run in measured
@@ -326,11 +339,11 @@ def _note_own_documents(
     """Note what was left out of queries' own documents, and which runs have them first."""
     yield from conclusions.note_excluded_own_documents(gone)
     yield from conclusions.note_runs_finding_own_document(
-        count_runs_finding_own_document(inputs, judgements.frame)
+        count_queries_ranking_own_document_first(inputs, judgements.frame)
     )
 
 
-def _correct_judge_by_people(
+def _score_by_judge_corrected_by_people(
     inputs: ScoringInputs,
     judge: RunOrQrelsEntries,
     request: ScoreRequest,
@@ -345,8 +358,8 @@ def _correct_judge_by_people(
         map_judgement_grades(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed
     )  # fmt: skip
-    corrections = make_corrections_record(corrector, judge, by_judge.record.headline)
-    record = replace_by_corrected_values(by_judge.record, corrections)
+    corrections = make_judge_correction_results(corrector, judge, by_judge.record.headline)
+    record = put_corrected_values_in_scoring_record(by_judge.record, corrections)
     heading, sentences = explain_uncorrected_headline(corrections, record.headline) or (
         phrase_score_verdict(record),
         phrase_score_lede(record),
@@ -360,7 +373,7 @@ def _correct_judge_by_people(
 def _resample_scoring(
     taken: Sequence[MeasuredRun],
     measures: Iterable[RequestedMeasure],
-    extra: RunResamplingColumns,
+    extra: ColumnsToResampleByRun,
     request: ScoreRequest,
     groups: Groups | None,
 ) -> ResampledRunQuantities:
@@ -369,12 +382,12 @@ def _resample_scoring(
     resampled = ResampledRunQuantities(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
     for measure in measures:
         for run in taken:
-            resampled.request_run_quantity(measure.name, run.run)
+            resampled.add_run_quantity_to_resampling(measure.name, run.run)
         for a, b in combinations(taken, 2):
-            resampled.request_run_quantity(measure.name, a.run, b.run)
-            resampled.request_run_quantity(measure.name, b.run, a.run)
+            resampled.add_run_quantity_to_resampling(measure.name, a.run, b.run)
+            resampled.add_run_quantity_to_resampling(measure.name, b.run, a.run)
     for name, column, other in extra.wanted:
-        resampled.request_run_quantity(column, name, other)
+        resampled.add_run_quantity_to_resampling(column, name, other)
     resampled.resample_requested_quantities()
     return resampled
 
@@ -453,17 +466,18 @@ def _write_scoring_folder(
             scored.map_queries_to_groups(),
         )
     folder.write_results(make_score_result_rows(score))
-    write_json(folder.path / "comparisons.json", make_comparison_scopes(score))
+    write_json(folder.path / "comparisons.json", make_comparisons_json_by_measure(score))
     more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
     write_tables(folder.path, [*build_score_tables(score), *more])
     write_file_atomically(
-        folder.path / "tables" / "rag_per_query.csv", _format_csv_safely(_pivot_measures_to_columns(frame))
+        folder.path / "tables" / "rag_per_query.csv",
+        _format_frame_as_formula_safe_csv(_pivot_measures_to_columns(frame)),
     )
     write_scoring_record(folder.path / "score.json", score)
     judgements = map_judgement_grades(inputs.qrels, request.grades)
     tags = read_question_tags(request.queries) if request.tags else {}
     write_question_matrices(
-        folder.path, [make_matrix_from_scored_runs(inputs, judgements, tags, request.separator)]
+        folder.path, [make_question_matrix_from_scored_runs(inputs, judgements, tags, request.separator)]
     )
     if scored.corrections is not None:
         write_json(folder.path / CORRECTED, scored.corrections.as_dict())
@@ -483,7 +497,7 @@ def _write_query_values(path: Path, frame: pl.DataFrame, groups: Mapping[str, st
     write_file_atomically(path, buffer.getvalue())
 
 
-def _format_csv_safely(frame: pl.DataFrame) -> str:
+def _format_frame_as_formula_safe_csv(frame: pl.DataFrame) -> str:
     """Format a frame as CSV in which no name is a formula."""
     import polars as pl
 
@@ -503,9 +517,9 @@ def _make_scoring_manifest(
     folder: RunFolder, request: ScoreRequest, inputs: ScoringInputs, score: ScoringRecord, command: str
 ) -> dict[str, Any]:
     judged = score.judgements
-    systems, datasets = build_run_manifest_entries(inputs, TASK, judged.queries, judged.path)
-    cells = (_make_run_record(score, run.name) for run in score.runs)
-    return make_file_run_manifest(
+    systems, datasets = list_manifest_systems_and_datasets(inputs, TASK, judged.queries, judged.path)
+    cells = (_make_manifest_cell_of_run(score, run.name) for run in score.runs)
+    return make_manifest_of_file_based_run(
         folder,
         PROTOCOL,
         command,
@@ -517,7 +531,7 @@ def _make_scoring_manifest(
     )
 
 
-def _make_run_record(score: ScoringRecord, run: str) -> dict[str, Any]:
+def _make_manifest_cell_of_run(score: ScoringRecord, run: str) -> dict[str, Any]:
     facts = next(row for row in score.runs if row.name == run)
     warnings = [note.text for note in score.notes if note.run == run]
     return {
@@ -629,7 +643,7 @@ def score(
     return Scoring(scored.record, scored.make_per_query_frame(), None if out is None else Path(out))
 
 
-def score_request(
+def score_runs_of_request(
     request: ScoreRequest,
     out: Path | None = None,
     command: str = "",
@@ -659,14 +673,14 @@ def score_request(
 @contextmanager
 def ask_retrievers(
     request: ScoreRequest, out: Path | None, listener: SilentListener | None, max_usd: float | None
-) -> Iterator[tuple[LiveRetrieverRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRunOutcome, ...]]:
     """The runs of the retrievers that a request names, asked now; see `live_runs`."""
     if not request.retrievers:
         yield ()
         return
     if out is not None:
         check_same_run_arguments(RunFolder(out), request)
-    questions = AskedQuestions(read_judged_questions(request), compute_retrieval_depth(request), request.seed)
+    questions = QuestionsToAsk(read_judged_questions(request), compute_retrieval_depth(request), request.seed)
     with ask_retrievers_for_runs(
         request.retrievers, questions, out, listener=listener, max_usd=max_usd
     ) as live:
@@ -676,7 +690,7 @@ def ask_retrievers(
 @contextmanager
 def _ask_retriever_functions(
     functions: Mapping[str, Callable[..., Any]], request: ScoreRequest, out: str | Path | None
-) -> Iterator[tuple[LiveRetrieverRun, ...]]:
+) -> Iterator[tuple[LiveRetrieverRunOutcome, ...]]:
     """Ask the functions that are given as runs for their runs."""
     if not functions:
         yield ()
@@ -687,20 +701,20 @@ def _ask_retriever_functions(
         )
     depth = compute_retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
-    questions = AskedQuestions(read_question_texts(request.queries), depth, request.seed)
+    questions = QuestionsToAsk(read_question_texts(request.queries), depth, request.seed)
     with ask_retrievers_for_runs(retrievers, questions, None if out is None else Path(out)) as live:
         yield live
 
 
 @dataclass(frozen=True)
-class StoredScoring:
+class StoredScoringRequest:
     """A scoring that is kept in a folder: its `request`, and the names of its `runs`."""
 
     path: Path
     request: ScoreRequest
     runs: tuple[str, ...]
 
-    def make_retriever_request(self, retrievers: Sequence[str], queries: str = "") -> ScoreRequest:
+    def make_request_to_score_retrievers(self, retrievers: Sequence[str], queries: str = "") -> ScoreRequest:
         """The same measures of the same judgements, of what retrievers answer now in place of its runs. UsageError
         where its questions are nowhere, and where each of its runs had a pool of its own."""
         if len(self.request.pools) > 1:
@@ -729,7 +743,7 @@ class StoredScoring:
         return names
 
 
-def read_stored_scoring(path: Path) -> StoredScoring:
+def read_request_of_stored_scoring(path: Path) -> StoredScoringRequest:
     """Read what a folder of `rag score --out` was asked for; UsageError where it holds anything else."""
     manifest = RunFolder(path).read_manifest() or {}
     asked = manifest.get("arguments", {})
@@ -745,7 +759,7 @@ def read_stored_scoring(path: Path) -> StoredScoring:
         if name in known
     }
     request = ScoreRequest(**plain)
-    return StoredScoring(path, request, tuple(system["name"] for system in manifest["systems"]))
+    return StoredScoringRequest(path, request, tuple(system["name"] for system in manifest["systems"]))
 
 
 def compute_retrieval_depth(request: ScoreRequest) -> int:

@@ -80,7 +80,7 @@ class ResampledRunQuantities:
         self._columns: list[Floats] = []
         self._means = np.empty((0, 0))
 
-    def request_run_quantity(self, measure: str, run: str, other: str = "") -> None:
+    def add_run_quantity_to_resampling(self, measure: str, run: str, other: str = "") -> None:
         """Make ready a run's quantity, and with `other` the difference of the two."""
         for side in (run, other) if other else (run,):
             mask = self._mask_defined_queries(measure, run, other)
@@ -99,14 +99,14 @@ class ResampledRunQuantities:
             table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
         )
 
-    def compute_run_quantity(self, measure: str, run: str, other: str = "") -> ResampledQuantity:
+    def make_resampled_run_quantity(self, measure: str, run: str, other: str = "") -> ResampledQuantity:
         """A run's quantity, over the queries where it is defined for `other` too."""
         mask = self._mask_defined_queries(measure, run, other)
         parts = range(len(self._measured[run].columns[measure].parts))
         places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
         values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
         replicates = [self._means[:, i] for i in places]
-        of = int(mask.sum()), *self._count_units_and_groups(mask), find_measure_bounds(measure)
+        of = int(mask.sum()), *self._count_query_units_and_groups(mask), find_measure_bounds(measure)
         if len(places) == 1:
             return ResampledQuantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -117,7 +117,10 @@ class ResampledRunQuantities:
 
     def difference(self, measure: str, a: str, b: str) -> ResampledQuantity:
         """Compute run `a` less run `b` by a measure; what differs by rounding alone is 0."""
-        first, second = self.compute_run_quantity(measure, a, b), self.compute_run_quantity(measure, b, a)
+        first, second = (
+            self.make_resampled_run_quantity(measure, a, b),
+            self.make_resampled_run_quantity(measure, b, a),
+        )
         value, replicates = first.value - second.value, first.replicates - second.replicates
         # A replicate that is 0 but for rounding would count on one side of 0 in the test.
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
@@ -125,7 +128,7 @@ class ResampledRunQuantities:
         value = 0.0 if abs(value) <= SAME else value
         return ResampledQuantity(value, replicates, first.n, first.units, first.groups, (-reach, reach))
 
-    def _count_units_and_groups(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+    def _count_query_units_and_groups(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
         """Count the units of the queries of a mask, and how many groups these are in."""
         if self._groups is None or not mask.any():
             return int(mask.sum()), 0
@@ -160,7 +163,7 @@ def find_measure_bounds(measure: str) -> tuple[float, float]:
     return (float(ends[1]), float(ends[2])) if ends else (-math.inf, math.inf)
 
 
-def compute_run_values(
+def estimate_measures_of_runs(
     resampled: ResampledRunQuantities,
     runs: Iterable[MeasuredRun],
     measures: Sequence[RequestedMeasure],
@@ -172,8 +175,8 @@ def compute_run_values(
     return tuple(
         RunMeasureValue(None, reason=run.reason, run=run.run, measure=measure.name, total=total)
         if run.reason
-        else _make_run_value(
-            run.run, measure, resampled.compute_run_quantity(measure.name, run.run), total, resamples
+        else _make_run_measure_value(
+            run.run, measure, resampled.make_resampled_run_quantity(measure.name, run.run), total, resamples
         )
         for run in runs
         for measure in measures
@@ -193,7 +196,7 @@ def compute_quantity_interval(
         return None
     least, most = quantity.bounds
     if are_replicates_constant(quantity.replicates):
-        return _compute_one_sided_interval(quantity, confidence)
+        return _compute_wilson_interval_at_bound(quantity, confidence)
     low, high = corrected_interval(
         quantity.replicates, quantity.value, quantity.standard_error_freedom, confidence, accelerated=True
     )
@@ -202,7 +205,9 @@ def compute_quantity_interval(
     return max(low, least), min(high, most)
 
 
-def _compute_one_sided_interval(quantity: ResampledQuantity, confidence: float) -> tuple[float, float] | None:
+def _compute_wilson_interval_at_bound(
+    quantity: ResampledQuantity, confidence: float
+) -> tuple[float, float] | None:
     least, most = quantity.bounds
     if quantity.value not in quantity.bounds:
         return None
@@ -211,7 +216,7 @@ def _compute_one_sided_interval(quantity: ResampledQuantity, confidence: float) 
     return least + (most - least) * low, least + (most - least) * high
 
 
-def _make_run_value(
+def _make_run_measure_value(
     run: str, asked: RequestedMeasure, quantity: ResampledQuantity, total: int, resamples: int
 ) -> RunMeasureValue:
     if not np.isfinite(quantity.value):

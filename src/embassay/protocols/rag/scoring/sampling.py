@@ -88,13 +88,14 @@ class PeopleAndJudgeGrades:
         keys = [key for query in self.fully_graded_queries for key in first[query]]
         return sum(key not in self.people for key in keys), len(keys)
 
-    def explain_no_query_correction(self, cutoff: int | None) -> MissingCorrection | None:
+    def explain_missing_whole_query_correction(self, cutoff: int | None) -> MissingCorrection | None:
         """Explain why measures of whole queries have no corrected value; None where they can have one."""
-        if (unasked := self._explain_unasked_passages()) is not None:
+        if (unasked := self._explain_queries_without_judge_grades()) is not None:
             return unasked
         if len(self.fully_graded_queries) < FEWEST:
             return MissingCorrection(
-                f"people graded {self._describe_grades_so_far()} ({len(self.fully_graded_queries)} queries completely)"
+                f"people graded {self._describe_count_of_graded_passages()} "
+                f"({len(self.fully_graded_queries)} queries completely)"
                 ", but this measure needs completely graded queries",
                 f"Draw {FEWEST} or more queries (preferably {TO_GRADE}) at random, and grade every passage that "
                 f"the judge graded or that is among the first{_describe_cutoff(cutoff)} of each run",
@@ -108,13 +109,13 @@ class PeopleAndJudgeGrades:
             )
         return None
 
-    def _describe_grades_so_far(self) -> str:
+    def _describe_count_of_graded_passages(self) -> str:
         queries = {key[0] for key in self.people}
         return (
             f"{format_noun_count(len(self.people), 'passage')} of {format_noun_count(len(queries), 'query')}"
         )
 
-    def _explain_unasked_passages(self) -> MissingCorrection | None:
+    def _explain_queries_without_judge_grades(self) -> MissingCorrection | None:
         asked = {key[0] for key in self.people}
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
@@ -126,7 +127,7 @@ class PeopleAndJudgeGrades:
 
     def explain_no_passage_correction(self, used: Sequence[Key]) -> MissingCorrection | None:
         """Explain why a sum over the `used` passages has no corrected value; None if it can have one."""
-        if (unasked := self._explain_unasked_passages()) is not None:
+        if (unasked := self._explain_queries_without_judge_grades()) is not None:
             return unasked
         refused = [key for key in used if key not in self.judge]
         known = sum(key in self.people for key in refused)
@@ -173,7 +174,7 @@ class PeopleAndJudgeGrades:
                 "follow below, so you can pass the file as --qrels.")
         )  # fmt: skip
 
-    def describe_gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
+    def describe_value_of_grading_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
         """How many passages whole queries have, and how far off at most a value by their grades would be, from the
         `spread` of the judge's values over queries; empty where there are too few queries, or no spread."""
         queries = [query for query, _, _ in self.list_passages_to_grade(cutoff, whole=True)]
@@ -189,7 +190,7 @@ class PeopleAndJudgeGrades:
 
     def warnings(self, cutoff: int | None) -> Iterator[str]:
         """Warn of what speaks against a random sample, and of a judge who does not stay the same."""
-        if len(self.unasked) and self._explain_unasked_passages() is None:
+        if len(self.unasked) and self._explain_queries_without_judge_grades() is None:
             yield (
                 f"The judge graded nothing for {format_noun_count(len(self.unasked), 'query')} that people "
                 "graded (left out)."
@@ -212,7 +213,7 @@ class PeopleAndJudgeGrades:
         keys = list(self.judge)
         loose = [key for key in keys if key[0] in has_label]
         if len(self.fully_graded_queries) >= len(has_label) * 0.9:
-            noun, grades = "queries", self._average_judge_grades()
+            noun, grades = "queries", self._average_judge_grades_by_query()
             own, others = grades[labelled], grades[~labelled]
         else:
             noun, grades = "passages", np.array([self.judge[key] for key in loose], dtype=np.float64)
@@ -240,7 +241,7 @@ class PeopleAndJudgeGrades:
                 "them at random."
             )
 
-    def _average_judge_grades(self) -> Floats:
+    def _average_judge_grades_by_query(self) -> Floats:
         """Average the judge's grades of each query."""
         by_query: dict[str, list[int]] = defaultdict(list)
         for key, grade in self.judge.items():

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
-from embassay.measures.judgements import DocumentFacets, Graded, Sources, treat_unjudged
+from embassay.measures.judgements import FacetsOfQueryDocuments, Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
 from embassay.runs.folder import read_json_record, write_json
 from embassay.spec import CALL, Spec
@@ -47,7 +47,7 @@ class JudgementCounts:
 
 
 @dataclass(frozen=True)
-class RunFacts:
+class RunReadingStatistics:
     """A run as it was read. `missing`: judged queries without a line, which count as having retrieved nothing.
     `unknown`: queries without judgements, left out. `repeated`: lines that repeat a query and document, left out.
     `tied`: documents whose score another one of their query has. `depth`: the fewest, median and most documents of a
@@ -69,7 +69,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class MeasureFacts:
+class RequestedMeasureDescription:
     """A measure of the scoring, as the user spelled it. `family`: `set`, `ceiling` (PROC, %PROC), `answer` (Acc|Hit),
     `facet` or `classic`; `base` is its name without the cutoff."""
 
@@ -134,7 +134,7 @@ class RunComparisonByMeasure:
     unjudged: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def rank_runs_by_tests(
+    def make_comparison_with_test_ranks(
         cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPairDifference]
     ) -> RunComparisonByMeasure:
         """With the ranks that the tests of all pairs of `runs` (best first) allow."""
@@ -147,7 +147,7 @@ class RunComparisonByMeasure:
 
 
 @dataclass(frozen=True)
-class RunLikeness:
+class TopDocumentsSimilarity:
     """How alike the first `cutoff` documents of two runs are, means over queries: `overlap`, and Kendall's tau-b of the
     common documents over the `tau_n` queries with two or more of them."""
 
@@ -200,7 +200,7 @@ class NumberInSentence(Estimate):
     same: bool = False
 
     @property
-    def interval_or_exact_value(self) -> tuple[float, float] | None:
+    def find_interval_ends_or_exact_value(self) -> tuple[float, float] | None:
         """The interval of the number, or the number where it is exact; None where that is not known."""
         if self.low is None:
             return (self.point, self.point) if self.same else None
@@ -220,7 +220,7 @@ class RunInterpretation:
 
 
 @dataclass(frozen=True)
-class GuidanceVerdict:
+class TestedAdviceVerdict:
     """A piece of advice and whether it `holds`, `does not hold`, is `open` (the interval has both) or `not tested` on
     this data. `finding` is what it is for: `pool`, `ordering` or `cost`."""
 
@@ -262,16 +262,16 @@ class ScoringRecord:
 
     settings: ScoringSettings
     judgements: JudgementCounts
-    runs: tuple[RunFacts, ...]
-    measures: tuple[MeasureFacts, ...]
+    runs: tuple[RunReadingStatistics, ...]
+    measures: tuple[RequestedMeasureDescription, ...]
     headline: str
     values: tuple[RunMeasureValue, ...]
     comparisons: tuple[RunComparisonByMeasure, ...] = ()
-    likeness: tuple[RunLikeness, ...] = ()
+    likeness: tuple[TopDocumentsSimilarity, ...] = ()
     sensitivity: tuple[RaNwgSensitivityCell, ...] = ()
     notes: tuple[ScoringNote, ...] = ()
     readings: tuple[RunInterpretation, ...] = ()
-    guidance: tuple[GuidanceVerdict, ...] = ()
+    guidance: tuple[TestedAdviceVerdict, ...] = ()
     verdict: str = ""
     lede: tuple[str, ...] = ()
     schema: int = field(default=SCHEMA)
@@ -319,7 +319,7 @@ class RequestedMeasure:
     what was reached and its ceiling; none for Acc|Hit, which needs the answers. `by_query` is %PROC as the mean of the
     queries' own ratios."""
 
-    facts: MeasureFacts
+    facts: RequestedMeasureDescription
     parts: tuple[Measure, ...]
     undefined: str
     by_query: bool = False
@@ -364,7 +364,7 @@ class MeasuredRun:
     reason: str = ""
 
 
-def make_untested_run(measured: MeasuredRun, reason: str) -> MeasuredRun:
+def blank_values_of_measured_run(measured: MeasuredRun, reason: str) -> MeasuredRun:
     """Make a run whose values are left out, for a `reason`."""
     columns = {
         name: RunQueryMeasureColumns(
@@ -379,7 +379,7 @@ def drop_failed_queries(measured: MeasuredRun, failed: NDArray[np.bool_], most: 
     """Drop a run's values where its retriever `failed` (q,); all where that is a share above `most`."""
     if failed.mean() > most:
         reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
-        return make_untested_run(measured, reason)
+        return blank_values_of_measured_run(measured, reason)
     columns = {
         name: RunQueryMeasureColumns(
             np.where(failed, np.nan, column.value),
@@ -405,7 +405,7 @@ def parse_requested_measures(
         names += [f"{name}@{k}" for k in cutoffs for name in FACETS]
     if answers and not any(name.startswith(ANSWERS) for name in names):
         names += [f"{ANSWERS}@{k}" for k in cutoffs]
-    spelled = [cutoff for name in names for cutoff in _add_cutoffs_to_name(name.strip(), cutoffs)]
+    spelled = [cutoff for name in names for cutoff in _list_measure_names_at_cutoffs(name.strip(), cutoffs)]
     if not answers and any(name.startswith(ANSWERS) for name in spelled):
         raise UsageError(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
@@ -450,7 +450,7 @@ def measure_run(
     return MeasuredRun(run, columns)
 
 
-def _add_cutoffs_to_name(name: str, cutoffs: Sequence[int]) -> list[str]:
+def _list_measure_names_at_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
     """`name`, or `name` at every cutoff if it needs one and has none."""
     spec = CALL.parse(name.removeprefix(PERCENT))
     if spec.cutoff is not None:
@@ -466,9 +466,11 @@ def _parse_requested_measure(name: str) -> RequestedMeasure:
     if name.startswith(ANSWERS):
         spec = CALL.parse(name)
         return RequestedMeasure(
-            MeasureFacts(name, ANSWERS, spec.cutoff, "higher", "answer"), (), "no query has all its evidence"
+            RequestedMeasureDescription(name, ANSWERS, spec.cutoff, "higher", "answer"),
+            (),
+            "no query has all its evidence",
         )
-    spec, by_query = _strip_mean_setting(CALL.parse(name.removeprefix(PERCENT)))
+    spec, by_query = _split_off_query_mean_setting(CALL.parse(name.removeprefix(PERCENT)))
     built = MEASURES.build(CALL.format(spec))
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
@@ -482,20 +484,22 @@ def _parse_requested_measure(name: str) -> RequestedMeasure:
     base = name.rpartition("@")[0] or name
     parts: tuple[Measure, ...] = (built,)
     if name.startswith(PERCENT):
-        parts = (_make_measure_below_ceiling(name, built.spec), built)
-    facts_of_it = MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
+        parts = (_make_measure_bounded_by_ceiling(name, built.spec), built)
+    facts_of_it = RequestedMeasureDescription(
+        name, base, built.spec.cutoff, facts.get("direction", "higher"), family
+    )
     return RequestedMeasure(
         facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1
     )
 
 
-def _strip_mean_setting(spec: Spec) -> tuple[Spec, bool]:
+def _split_off_query_mean_setting(spec: Spec) -> tuple[Spec, bool]:
     """Strip `per_query_mean`, a matter of the mean over queries, from a spec of PROC (spec rag 1.6)."""
     params = {key: value for key, value in spec.params.items() if key != "per_query_mean"}
     return Spec(spec.name, spec.target, params, spec.cutoff), bool(spec.params.get("per_query_mean", False))
 
 
-def _make_measure_below_ceiling(name: str, ceiling: Spec) -> Measure:
+def _make_measure_bounded_by_ceiling(name: str, ceiling: Spec) -> Measure:
     """Make the measure that a ceiling is the ceiling of, with the same settings."""
     if ceiling.name != "PROC":
         raise UsageError(f"There is no measure called {name!r}.", mend="Use %PROC@10 or %PROC_NR4@10.")
@@ -523,21 +527,21 @@ def _slice_graded_queries(graded: Graded, start: int, end: int) -> Graded:
         None if graded.pool is None else graded.pool[start:end],
         pool_sizes=None if graded.pool_sizes is None else graded.pool_sizes[start:end],
         names=graded.names[start:end],
-        sources=None if graded.sources is None else _slice_source_rows(graded.sources, start, end),
+        sources=None if graded.sources is None else _slice_sources_of_queries(graded.sources, start, end),
         facets=None if graded.facets is None else _slice_facet_rows(graded.facets, start, end),
     )
 
 
-def _slice_source_rows(sources: Sources, start: int, end: int) -> Sources:
+def _slice_sources_of_queries(sources: Sources, start: int, end: int) -> Sources:
     rows = slice(*np.searchsorted(sources.query, [start, end]))
     return Sources(
         sources.top[start:end], sources.query[rows] - start, sources.grade[rows], sources.code[rows]
     )
 
 
-def _slice_facet_rows(facets: DocumentFacets, start: int, end: int) -> DocumentFacets:
+def _slice_facet_rows(facets: FacetsOfQueryDocuments, start: int, end: int) -> FacetsOfQueryDocuments:
     rows = slice(*np.searchsorted(facets.query, [start, end]))
-    return DocumentFacets(
+    return FacetsOfQueryDocuments(
         facets.top[start:end], facets.query[rows] - start, facets.document[rows], facets.facet[rows]
     )
 

@@ -23,7 +23,7 @@ from embassay.protocols.rag.scoring.score import (
     read_scoring_record,
 )
 from embassay.protocols.rag.scoring.tables import TASK
-from embassay.protocols.rag.scoring.uneven import weigh_ungraded_passages
+from embassay.protocols.rag.scoring.uneven import compute_signed_ungraded_shares
 from embassay.protocols.run_values import StatedSystemContrast
 from embassay.randomness import make_seeded_generator
 from embassay.records import ResampledUnitGroup
@@ -40,10 +40,10 @@ OF_PEOPLE = "judge corrected by people"
 
 
 @dataclass(frozen=True)
-class ScoredRuns:
+class RunStandingsAndPairs:
     """The `standings` of a scoring, the `pairs` of its record by measure, and by measure why two scorings cannot be
     paired at it; `groups` are the queries that are drawn together, by their names, and `ungraded` what counts against a
-    run for its missing grades (`uneven.weigh_ungraded_passages`)."""
+    run for its missing grades (`uneven.compute_signed_ungraded_shares`)."""
 
     dataset: str
     standings: tuple[SystemStanding, ...]
@@ -55,14 +55,14 @@ class ScoredRuns:
     """Of its tests."""
 
 
-def read_scored_runs(folder: Path) -> ScoredRuns:
+def read_scored_runs(folder: Path) -> RunStandingsAndPairs:
     """Read the runs of the scoring in a folder; DataError for a record that is damaged."""
     score = read_scoring_record(folder / FILE)
-    table = _QueryValueItems(RunFolder(folder), score)
+    table = _PerQueryValuesOfRuns(RunFolder(folder), score)
     unpaired = {
         name: reason
         for measure in score.measures
-        if (reason := _explain_missing_items(score, name := measure.name))
+        if (reason := _explain_values_not_item_means(score, name := measure.name))
     }
     drawn = table.draws([measure.name for measure in score.measures if measure.name not in unpaired])
     standings = []
@@ -70,7 +70,7 @@ def read_scored_runs(folder: Path) -> ScoredRuns:
         values = [
             value for value in score.values if value.measure == measure.name and value.value is not None
         ]
-        draws = drawn.get(measure.name) or _draw_joint_replicates(score, values)
+        draws = drawn.get(measure.name) or _draw_normal_replicates_of_runs(score, values)
         standings += [_make_run_standing(score, value, draws[value.run]) for value in values]
     pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
     name = score.judgements.name
@@ -78,13 +78,15 @@ def read_scored_runs(folder: Path) -> ScoredRuns:
     is_corrected = {value.measure for value in score.values if value.method.startswith(OF_PEOPLE)}
     ungraded = {
         measure: shares
-        for measure, shares in weigh_ungraded_passages(score).items()
+        for measure, shares in compute_signed_ungraded_shares(score).items()
         if measure not in is_corrected
     }
-    return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test)
+    return RunStandingsAndPairs(
+        name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test
+    )
 
 
-def _explain_missing_items(score: ScoringRecord, measure: str) -> str:
+def _explain_values_not_item_means(score: ScoringRecord, measure: str) -> str:
     """Why a measure's values are no means of what stands in the items; empty where they are."""
     if any(value.method.startswith(OF_PEOPLE) for value in score.values if value.measure == measure):
         return "the judge is corrected by people's grades"
@@ -92,7 +94,7 @@ def _explain_missing_items(score: ScoringRecord, measure: str) -> str:
     return "" if is_mean or not measure.startswith(PERCENT) else "a ratio of two means"
 
 
-def list_run_pair_contrasts(scored: ScoredRuns) -> Iterator[StatedSystemContrast]:
+def list_run_pair_contrasts(scored: RunStandingsAndPairs) -> Iterator[StatedSystemContrast]:
     """List the contrasts of the pairs of runs in the record."""
     for measure, pairs in scored.pairs.items():
         for pair in pairs:
@@ -103,7 +105,7 @@ def list_run_pair_contrasts(scored: ScoredRuns) -> Iterator[StatedSystemContrast
                 )  # fmt: skip
 
 
-class _QueryValueItems:
+class _PerQueryValuesOfRuns:
     """The values per query of all runs of a scoring."""
 
     def __init__(self, folder: RunFolder, score: ScoringRecord) -> None:
@@ -155,11 +157,13 @@ def _make_run_standing(score: ScoringRecord, value: RunMeasureValue, draws: Floa
     return SystemStanding(TASK, score.judgements.name, value.measure, headline)
 
 
-def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunMeasureValue]) -> dict[str, Floats]:
+def _draw_normal_replicates_of_runs(
+    score: ScoringRecord, values: Sequence[RunMeasureValue]
+) -> dict[str, Floats]:
     """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
     far as there is a law that has all of them."""
     runs = [value.run for value in values]
-    errors = np.array([_compute_replicate_spread(value) for value in values])
+    errors = np.array([_convert_error_to_replicate_spread(value) for value in values])
     covariance = np.diag(errors**2)
     comparison = score.find_measure_comparison(values[0].measure) if values else None
     by_runs = {frozenset((pair.a, pair.b)): pair for pair in (comparison.pairs if comparison else ())}
@@ -169,7 +173,7 @@ def _draw_joint_replicates(score: ScoringRecord, values: Sequence[RunMeasureValu
         apart = (
             np.hypot(errors[i], errors[j])
             if pair is None or pair.error is None
-            else _compute_replicate_spread(pair)
+            else _convert_error_to_replicate_spread(pair)
         )
         # Var(a - b) = Var(a) + Var(b) - 2 Cov(a, b).
         covariance[i, j] = covariance[j, i] = (errors[i] ** 2 + errors[j] ** 2 - apart**2) / 2
@@ -186,7 +190,7 @@ def _draw_whitened_normals(columns: int, seed: int) -> Floats:
     return np.asarray(basis * np.sqrt(RESAMPLES - 1))
 
 
-def _compute_replicate_spread(of: RunMeasureValue | RunPairDifference) -> float:
+def _convert_error_to_replicate_spread(of: RunMeasureValue | RunPairDifference) -> float:
     """Compute the spread of replicates that have its error, which few units make larger."""
     factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
     return float((of.error or 0.0) / factor)

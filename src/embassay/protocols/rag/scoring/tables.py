@@ -34,15 +34,15 @@ from embassay.protocols.rag.scoring.score import (
     MeasuredRun,
     RequestedMeasure,
     RunComparisonByMeasure,
-    RunLikeness,
     RunPairDifference,
     RunQueryMeasureColumns,
     ScoringRecord,
+    TopDocumentsSimilarity,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.records import ResultRow
 from embassay.stats import Estimate
-from embassay.stats.ranks import correct_tests_by_holm, run_paired_test
+from embassay.stats.ranks import correct_tests_by_holm, run_test_of_system_pair
 from embassay.stats.resampling import (
     Groups,
     are_replicates_constant,
@@ -75,7 +75,7 @@ def compare_all_run_pairs(
     `reason` says why there is no comparison.
     """
     lower = asked.facts.direction == "lower"
-    means = {run: resampled.compute_run_quantity(asked.name, run).value for run in runs}
+    means = {run: resampled.make_resampled_run_quantity(asked.name, run).value for run in runs}
     ranked = sorted(
         (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
     )
@@ -93,8 +93,8 @@ def compare_all_run_pairs(
         return RunComparisonByMeasure(
             asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values()))
         )
-    tested = _test_run_pairs(asked.name, ranked, gaps, tests, lower)
-    return RunComparisonByMeasure.rank_runs_by_tests(asked.name, ranked, tested)
+    tested = _make_tested_run_pair_differences(asked.name, ranked, gaps, tests, lower)
+    return RunComparisonByMeasure.make_comparison_with_test_ranks(asked.name, ranked, tested)
 
 
 def run_randomization_tests(
@@ -128,7 +128,7 @@ def _explain_untestable_pair(gaps: Sequence[ResampledQuantity]) -> str:
     return "too few queries where both runs have a value"
 
 
-def _test_run_pairs(
+def _make_tested_run_pair_differences(
     measure: str,
     runs: Sequence[str],
     gaps: Mapping[tuple[int, int], ResampledQuantity],
@@ -140,7 +140,7 @@ def _test_run_pairs(
     # Values of measures are at most about 1, and so is the size of what was summed.
     scale = 1.0
     alone = [
-        run_paired_test(
+        run_test_of_system_pair(
             i, j, gap.value, _drop_undefined_replicates(gap), gap.standard_error_freedom, scale=scale
         )
         for (i, j), gap in gaps.items()
@@ -185,7 +185,7 @@ def measure_run_likeness(
     resamples: int,
     seed: int,
     groups: Groups | None = None,
-) -> tuple[RunLikeness, ...]:
+) -> tuple[TopDocumentsSimilarity, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
     if not asked:
@@ -196,7 +196,7 @@ def measure_run_likeness(
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
     units = len(board.queries) if groups is None else count_effective_groups(groups)
     return tuple(
-        RunLikeness(
+        TopDocumentsSimilarity(
             a.name,
             b.name,
             k,
@@ -213,11 +213,14 @@ def measure_list_likeness(a: RunOnJudgedQueries, b: RunOnJudgedQueries, k: int) 
     first, second = a.documents[:, :k], b.documents[:, :k]
     step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
     rows = range(0, len(first), step)
-    parts = [_measure_ranking_likeness(first[row : row + step], second[row : row + step], k) for row in rows]
+    parts = [
+        _compute_overlap_and_tau_of_rankings(first[row : row + step], second[row : row + step], k)
+        for row in rows
+    ]
     return np.concatenate([overlap for overlap, _ in parts]), np.concatenate([other for _, other in parts])
 
 
-def _measure_ranking_likeness(
+def _compute_overlap_and_tau_of_rankings(
     first: NDArray[np.int64], second: NDArray[np.int64], k: int
 ) -> tuple[Floats, Floats]:
     same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] != NOBODY)
@@ -252,7 +255,7 @@ def make_score_result_rows(score: ScoringRecord) -> list[ResultRow]:
     ]  # fmt: skip
 
 
-def make_comparison_scopes(score: ScoringRecord) -> dict[str, Any]:
+def make_comparisons_json_by_measure(score: ScoringRecord) -> dict[str, Any]:
     """Make the scopes of comparisons.json: one per measure, and that of the headline as `score`."""
     scopes = {comparison.measure: _make_comparison_scope(comparison) for comparison in score.comparisons}
     headline = score.find_measure_comparison(score.headline)
@@ -268,11 +271,11 @@ def build_score_tables(score: ScoringRecord) -> Iterator[ColumnTable]:
     """Build the tables of scores, readings, and where they have rows pairs, overlap and sensitivity."""
     yield _build_run_values_table(score)
     if any(comparison.pairs for comparison in score.comparisons):
-        yield _build_run_pairs_table(score)
+        yield _build_run_comparison_table(score)
     if score.likeness:
         yield _build_run_overlap_table(score)
     if score.sensitivity:
-        yield _build_sensitivity_table(score)
+        yield _build_measure_sensitivity_table(score)
     yield _build_interpretation_table(score)
 
 
@@ -290,8 +293,10 @@ def build_tag_score_table(
     rows: list[dict[str, Any]] = []
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
-        tagged = [_select_query_values(run, asked.name, inside) for run in taken]
-        rows += [{"tag": tag, **row} for row in _list_tag_table_rows(tagged, asked.name, request, groups)]
+        tagged = [_restrict_run_to_queries(run, asked.name, inside) for run in taken]
+        rows += [
+            {"tag": tag, **row} for row in _list_run_difference_rows(tagged, asked.name, request, groups)
+        ]
     return ColumnTable.of(
         "rag_tags", f"{asked.name} by question tag", rows, text("Tag", "tag"), text("Run", "run"),
         *interval_columns("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
@@ -301,17 +306,17 @@ def build_tag_score_table(
     )  # fmt: skip
 
 
-def _list_tag_table_rows(
+def _list_run_difference_rows(
     taken: Sequence[MeasuredRun], measure: str, request: ScoreRequest, groups: Groups | None
 ) -> Iterator[dict[str, Any]]:
     """Each run, its figure, and its difference from the first run."""
     resampled = ResampledRunQuantities(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
     first, *others = [run.run for run in taken]
-    resampled.request_run_quantity(measure, first)
+    resampled.add_run_quantity_to_resampling(measure, first)
     for run in others:
-        resampled.request_run_quantity(measure, run)
-        resampled.request_run_quantity(measure, run, first)
-        resampled.request_run_quantity(measure, first, run)
+        resampled.add_run_quantity_to_resampling(measure, run)
+        resampled.add_run_quantity_to_resampling(measure, run, first)
+        resampled.add_run_quantity_to_resampling(measure, first, run)
     resampled.resample_requested_quantities()
     for run in (first, *others):
         difference = (
@@ -319,7 +324,7 @@ def _list_tag_table_rows(
         )
         yield {
             "run": run,
-            "figure": _estimate_from_quantity(resampled.compute_run_quantity(measure, run)),
+            "figure": _estimate_from_quantity(resampled.make_resampled_run_quantity(measure, run)),
             "difference": difference,
         }
 
@@ -331,7 +336,7 @@ def _estimate_from_quantity(quantity: ResampledQuantity) -> Estimate:
     return Estimate(quantity.value, low, high, quantity.n)
 
 
-def _select_query_values(run: MeasuredRun, measure: str, inside: NDArray[np.bool_]) -> MeasuredRun:
+def _restrict_run_to_queries(run: MeasuredRun, measure: str, inside: NDArray[np.bool_]) -> MeasuredRun:
     """A run's values of one measure on some queries."""
     column = run.columns[measure]
     parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
@@ -358,7 +363,7 @@ def _make_comparison_scope(comparison: RunComparisonByMeasure) -> dict[str, Any]
     }  # fmt: skip
 
 
-def name_resampled_unit(score: ScoringRecord) -> str:
+def describe_bootstrap_unit(score: ScoringRecord) -> str:
     """Name what was resampled, for footers: queries, or groups of them."""
     groups = score.judgements.groups
     if not groups:
@@ -371,7 +376,7 @@ def _build_run_values_table(score: ScoringRecord) -> ColumnTable:
         whole_number_column("Queries", "n"),
         whole_number_column("Judged queries", "total"),
     )
-    resampled_unit = capitalise_unless_name(name_resampled_unit(score))
+    resampled_unit = capitalise_unless_name(describe_bootstrap_unit(score))
     note = f"{resampled_unit}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
         units = (
@@ -388,7 +393,7 @@ def _build_run_values_table(score: ScoringRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _build_run_pairs_table(score: ScoringRecord) -> ColumnTable:
+def _build_run_comparison_table(score: ScoringRecord) -> ColumnTable:
     units: tuple[ComputedColumn, ...] = (whole_number_column("Queries", "pair.n"),)
     if score.settings.intervals == BY_PEOPLE:
         units = (whole_number_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
@@ -420,7 +425,7 @@ def _build_run_overlap_table(score: ScoringRecord) -> ColumnTable:
     )  # fmt: skip
 
 
-def _build_sensitivity_table(score: ScoringRecord) -> ColumnTable:
+def _build_measure_sensitivity_table(score: ScoringRecord) -> ColumnTable:
     return ColumnTable.of(
         "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity,
         whole_number_column("K", "cutoff"),

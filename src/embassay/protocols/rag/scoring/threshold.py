@@ -27,40 +27,40 @@ from embassay.protocols.calibration.probability import (
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
     CalibrationContext,
-    fit_pair_curve,
-    list_calibration_scores,
-    make_costs_table,
+    fit_sameness_probability_curve,
+    make_lowest_mistake_cost_table,
     make_more_labels_table,
-    make_thresholds_table,
+    make_score_rows_of_calibration,
+    make_threshold_promises_table,
     score_heldout_probabilities,
 )
 from embassay.protocols.calibration.shift import Reference
-from embassay.protocols.kernel.outcome import Run, make_file_run_manifest
+from embassay.protocols.kernel.outcome import Run, make_manifest_of_file_based_run
 from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.live.runs import AskedQuestions, LiveRetrieverRun, ask_retrievers_for_runs
+from embassay.protocols.live.runs import LiveRetrieverRunOutcome, QuestionsToAsk, ask_retrievers_for_runs
 from embassay.protocols.rag.scoring.inputs import (
     ScoringInputs,
-    build_run_manifest_entries,
     hash_run_or_qrels_entries,
+    list_manifest_systems_and_datasets,
     map_judgement_grades,
     read_judged_questions,
     read_question_texts,
     read_scoring_inputs,
 )
-from embassay.protocols.rag.scoring.options import RunCalibrationRequest
+from embassay.protocols.rag.scoring.options import RetrievalScoreCalibrationRequest
 from embassay.protocols.rag.scoring.placement import (
     RunOnJudgedQueries,
     RunsOnJudgedQueries,
-    place_runs_on_judged_queries,
+    align_runs_with_judged_queries,
 )
 from embassay.protocols.rag.silence import (
     RunSilence,
     check_unanswerable_unjudged,
     check_unanswerable_were_asked,
-    find_run_silence,
+    measure_silence_signals_of_run,
     read_score_signals,
-    read_unanswerable_questions,
+    read_unanswerable_ids_by_kind,
 )
 from embassay.randomness import make_seeded_generator
 from embassay.records import ResultRow, Score
@@ -79,7 +79,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RunBestScores:
+class RunTopScorePerQuery:
     """One run on the judged queries for which it has a list: their ids, the best score of each (n,), and whether the
     evidence is among the first (n,). `empty` queries have no list, and so are never answered; `unanswerable` ones come
     last, and none of them has evidence."""
@@ -92,9 +92,9 @@ class RunBestScores:
     unanswerable: int = 0
 
 
-def list_best_scores_of_runs(
+def list_top_hit_scores_by_run(
     inputs: ScoringInputs, board: RunsOnJudgedQueries, cutoff: int, unanswerable: Sequence[str] = ()
-) -> Iterator[RunBestScores]:
+) -> Iterator[RunTopScorePerQuery]:
     """Every run, on the judged queries and on those without an answer."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
         yield _make_run_best_scores(run, entries, board.queries, cutoff, unanswerable)
@@ -106,7 +106,7 @@ def _make_run_best_scores(
     judged: tuple[str, ...],
     cutoff: int,
     unanswerable: Sequence[str],
-) -> RunBestScores:
+) -> RunTopScorePerQuery:
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -116,16 +116,19 @@ def _make_run_best_scores(
     rows = [place for place, query in enumerate(queries) if best.get(query) is not None]
     good = np.zeros(len(queries), dtype=np.bool_)
     good[: len(judged)] = (run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1)
-    return RunBestScores(
+    return RunTopScorePerQuery(
         run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
         good[rows], len(queries) - len(rows), len(unjudged)
     )  # fmt: skip
 
 
 @contextmanager
-def _ask_retrievers(
-    request: RunCalibrationRequest, out: Path, listener: SilentListener | None, max_usd: float | None
-) -> Iterator[tuple[LiveRetrieverRun, ...]]:
+def _ask_retrievers_for_live_runs(
+    request: RetrievalScoreCalibrationRequest,
+    out: Path,
+    listener: SilentListener | None,
+    max_usd: float | None,
+) -> Iterator[tuple[LiveRetrieverRunOutcome, ...]]:
     """Ask the retrievers now for their runs."""
     if not request.files.retrievers:
         yield ()
@@ -137,18 +140,18 @@ def _ask_retrievers(
         yield live
 
 
-def gather_calibration_questions(request: RunCalibrationRequest) -> AskedQuestions:
+def gather_calibration_questions(request: RetrievalScoreCalibrationRequest) -> QuestionsToAsk:
     """Gather the judged questions, and those without an answer."""
     files = request.files
     texts = read_judged_questions(files)
     if request.no_answer is not None:
         texts |= read_question_texts(request.no_answer)
     # Two documents are the least that a margin takes.
-    return AskedQuestions(texts, files.depth or max(request.cutoff, 2), files.seed)
+    return QuestionsToAsk(texts, files.depth or max(request.cutoff, 2), files.seed)
 
 
-def calibrate_run_scores(
-    request: RunCalibrationRequest,
+def calibrate_run_scores_into_folder(
+    request: RetrievalScoreCalibrationRequest,
     out: Path,
     command: str = "",
     *,
@@ -163,12 +166,12 @@ def calibrate_run_scores(
     """
     folder = RunFolder(out)
     check_same_run_arguments(folder, request)
-    with _ask_retrievers(request, out, listener, max_usd) as live:
+    with _ask_retrievers_for_live_runs(request, out, listener, max_usd) as live:
         inputs = read_scoring_inputs(request.files, live)
-    board = place_runs_on_judged_queries(inputs, map_judgement_grades(inputs.qrels, request.files.grades))
-    kinds = {} if request.no_answer is None else read_unanswerable_questions(request.no_answer)
+    board = align_runs_with_judged_queries(inputs, map_judgement_grades(inputs.qrels, request.files.grades))
+    kinds = {} if request.no_answer is None else read_unanswerable_ids_by_kind(request.no_answer)
     unanswerable = [key for ids in kinds.values() for key in ids]
-    runs = list(list_best_scores_of_runs(inputs, board, request.cutoff, unanswerable))
+    runs = list(list_top_hit_scores_by_run(inputs, board, request.cutoff, unanswerable))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores_not_rank_made(run, entries)
     silences = _find_silence_thresholds(runs, inputs, request, kinds)
@@ -179,9 +182,9 @@ def calibrate_run_scores(
 
 
 def _find_silence_thresholds(
-    runs: Sequence[RunBestScores],
+    runs: Sequence[RunTopScorePerQuery],
     inputs: ScoringInputs,
-    request: RunCalibrationRequest,
+    request: RetrievalScoreCalibrationRequest,
     kinds: Mapping[str, Sequence[str]],
 ) -> dict[str, RunSilence]:
     """Find when each run should say nothing; empty without questions that have no answer."""
@@ -196,8 +199,8 @@ def _find_silence_thresholds(
         check_unanswerable_unjudged(kinds, answerable, request.no_answer)
         signals = read_score_signals(entries, reranked)
         check_unanswerable_were_asked(signals, kinds, entries.path)
-        silences[run.run] = find_run_silence(
-            run.run, signals, kinds, answerable, request.silence_aims, request.files.seed
+        silences[run.run] = measure_silence_signals_of_run(
+            run.run, signals, kinds, answerable, request.make_silence_threshold_aims, request.files.seed
         )
     return silences
 
@@ -208,7 +211,7 @@ _NEAR = 2e-6
 """How far a score in a file may be from the sum that it is."""
 
 
-def _check_scores_not_rank_made(run: RunBestScores, entries: RunOrQrelsEntries) -> None:
+def _check_scores_not_rank_made(run: RunTopScorePerQuery, entries: RunOrQrelsEntries) -> None:
     """DataError where a run's numbers were made from ranks: they say nothing of how near a passage is to its question,
     and no threshold of them can."""
     why = ""
@@ -239,9 +242,9 @@ class _RunCalibration:
 
     def __init__(
         self,
-        of: RunBestScores,
+        of: RunTopScorePerQuery,
         inputs: ScoringInputs,
-        request: RunCalibrationRequest,
+        request: RetrievalScoreCalibrationRequest,
         silence: RunSilence | None = None,
     ) -> None:
         self.of = of
@@ -252,21 +255,21 @@ class _RunCalibration:
         where = "evidence among the first passages"
         self.reason = explain_too_few_labels(
             of.good, (f"query has {where}", f"queries have {where}"), ("has none", "have none")
-        ) or _describe_odd_score(of.best)
+        ) or _explain_non_finite_score(of.best)
         self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
         if self.reason:
             return
         context = CalibrationContext(
             inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
         )
-        self.curve, chosen = fit_pair_curve(of.best, of.good, None, context)
+        self.curve, chosen = fit_sameness_probability_curve(of.best, of.good, None, context)
         rng = make_seeded_generator(request.files.seed, "reference", inputs.name)
         self.reference = sample_reference_features(of.best, ((), ()), None, rng)
         self.held = chosen.held_out
         measured = score_heldout_probabilities(self.held, of.good, None, context, "queries")
         self.scores = (
             measured[HEADLINE].score(HEADLINE),
-            *list_calibration_scores(of.best, of.good, self.held, self.curve, measured, "queries"),
+            *make_score_rows_of_calibration(of.best, of.good, self.held, self.curve, measured, "queries"),
         )
 
     @property
@@ -287,14 +290,14 @@ class _RunCalibration:
         return said
 
 
-def _describe_odd_score(best: Values) -> str:
+def _explain_non_finite_score(best: Values) -> str:
     return "" if np.isfinite(best).all() else "a score is not a finite number"
 
 
 def _write_calibration_folder(
     folder: RunFolder,
     inputs: ScoringInputs,
-    request: RunCalibrationRequest,
+    request: RetrievalScoreCalibrationRequest,
     cells: list[_RunCalibration],
     command: str,
 ) -> None:
@@ -314,7 +317,12 @@ def _write_calibration_folder(
     folder.write_results(rows)
     write_file_atomically(folder.path / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
     write_tables(
-        folder.path, [make_thresholds_table(rows), *make_costs_table(rows), *make_more_labels_table(rows)]
+        folder.path,
+        [
+            make_threshold_promises_table(rows),
+            *make_lowest_mistake_cost_table(rows),
+            *make_more_labels_table(rows),
+        ],
     )
     folder.write_manifest(_make_calibration_manifest(folder, inputs, request, cells, command))
 
@@ -346,13 +354,13 @@ def _list_calibration_results(dataset: str, cell: _RunCalibration, seed: int) ->
 def _make_calibration_manifest(
     folder: RunFolder,
     inputs: ScoringInputs,
-    request: RunCalibrationRequest,
+    request: RetrievalScoreCalibrationRequest,
     cells: list[_RunCalibration],
     command: str,
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
-    systems, datasets = build_run_manifest_entries(inputs, TASK, n)
-    return make_file_run_manifest(
+    systems, datasets = list_manifest_systems_and_datasets(inputs, TASK, n)
+    return make_manifest_of_file_based_run(
         folder, PROTOCOL, command, request.as_dict(),
         systems=systems, datasets=datasets,
         cells=(

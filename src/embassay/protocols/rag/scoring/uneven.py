@@ -16,11 +16,11 @@ from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.score import (
     JUDGED,
     MeasuredRun,
-    MeasureFacts,
     RequestedMeasure,
+    RequestedMeasureDescription,
     RunComparisonByMeasure,
-    RunFacts,
     RunPairDifference,
+    RunReadingStatistics,
     ScoringRecord,
     measure_run,
 )
@@ -36,7 +36,7 @@ Shares = Mapping[int, Mapping[str, float]]
 """By cutoff and run, the share of the passages before the cutoff that have no grade."""
 
 
-def spare_runs_less_judged(
+def withdraw_losses_from_missing_grades(
     comparisons: Sequence[RunComparisonByMeasure],
     board: RunsOnJudgedQueries,
     measures: Sequence[RequestedMeasure],
@@ -57,16 +57,19 @@ def spare_runs_less_judged(
         run.name: measure_run(run.name, run.graded, measures, "condense", answers) for run in board.runs
     }
     facts = {measure.name: measure.facts for measure in measures}
-    full = {k: {run.name: _mark_long_enough_lists(run.graded.top, k) for run in board.runs} for k in shares}
+    full = {
+        k: {run.name: _mark_queries_with_enough_judged(run.graded.top, k) for run in board.runs}
+        for k in shares
+    }
     return tuple(
-        _spare_less_judged_in_comparison(
+        _withhold_verdicts_on_less_judged_runs(
             comparison, facts[comparison.measure], treated, shares, condensed, full
         )
         for comparison in comparisons
     )
 
 
-def weigh_ungraded_passages(score: ScoringRecord) -> dict[str, dict[str, float]]:
+def compute_signed_ungraded_shares(score: ScoringRecord) -> dict[str, dict[str, float]]:
     """By measure and run the share of the passages before the cutoff that have no grade and count against the run,
     below 0 where they count for it. Empty where they are left out."""
     treated = score.settings.unjudged
@@ -74,28 +77,28 @@ def weigh_ungraded_passages(score: ScoringRecord) -> dict[str, dict[str, float]]
         return {}
     runs = [run for run in score.runs if run.ungraded]
     return {
-        measure.name: _weigh_ungraded_by_measure(measure, runs, treated)
+        measure.name: _map_runs_to_signed_ungraded_shares(measure, runs, treated)
         for measure in score.measures
         if measure.base != JUDGED
     }
 
 
-def _weigh_ungraded_by_measure(
-    measure: MeasureFacts, runs: Sequence[RunFacts], treated: str
+def _map_runs_to_signed_ungraded_shares(
+    measure: RequestedMeasureDescription, runs: Sequence[RunReadingStatistics], treated: str
 ) -> dict[str, float]:
-    sign = -1.0 if _is_helped_by_missing_grades(measure, treated) else 1.0
+    sign = -1.0 if _is_measure_helped_by_missing_grades(measure, treated) else 1.0
     # A measure of the whole list goes by the largest cutoff, which stands last.
     return {
         run.name: sign * run.ungraded.get(str(measure.cutoff), [*run.ungraded.values()][-1]) for run in runs
     }
 
 
-def _is_helped_by_missing_grades(measure: MeasureFacts, treated: str) -> bool:
+def _is_measure_helped_by_missing_grades(measure: RequestedMeasureDescription, treated: str) -> bool:
     """Say whether missing grades help a run: only by harm, of which no grade shows."""
     return measure.direction == "lower" and treated == HARMLESS
 
 
-def _mark_long_enough_lists(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
+def _mark_queries_with_enough_judged(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
     """Mark the queries whose list is no shorter than `k` without ungraded passages, or has none."""
     return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
 
@@ -113,9 +116,9 @@ def compute_unjudged_shares(board: RunsOnJudgedQueries, cutoffs: Sequence[int]) 
     return shares
 
 
-def _spare_less_judged_in_comparison(
+def _withhold_verdicts_on_less_judged_runs(
     comparison: RunComparisonByMeasure,
-    measure: MeasureFacts,
+    measure: RequestedMeasureDescription,
     treated: str,
     shares: Shares,
     condensed: Mapping[str, MeasuredRun],
@@ -127,20 +130,24 @@ def _spare_less_judged_in_comparison(
         return comparison
     lacking, sign = shares[k], -1.0 if measure.direction == "lower" else 1.0
 
-    def is_winner_surely_ahead(winner: str, loser: str) -> bool:
+    def is_winner_ahead_on_judged_passages(winner: str, loser: str) -> bool:
         first, second = (condensed[run].columns[measure.name].value for run in (winner, loser))
         return _is_mean_surely_positive(sign * (first - second), full[k][winner] & full[k][loser])
 
-    is_helped = _is_helped_by_missing_grades(measure, treated)
+    is_helped = _is_measure_helped_by_missing_grades(measure, treated)
     pairs = tuple(
-        _withdraw_verdict(pair, lacking, is_winner_surely_ahead, is_helped=is_helped)
+        _withdraw_unevenly_judged_verdict(
+            pair, lacking, is_winner_ahead_on_judged_passages, is_helped=is_helped
+        )
         for pair in comparison.pairs
     )
-    ranked = RunComparisonByMeasure.rank_runs_by_tests(comparison.measure, comparison.runs, pairs)
+    ranked = RunComparisonByMeasure.make_comparison_with_test_ranks(
+        comparison.measure, comparison.runs, pairs
+    )
     return replace(ranked, reason=comparison.reason, unjudged=dict(lacking))
 
 
-def _withdraw_verdict(
+def _withdraw_unevenly_judged_verdict(
     pair: RunPairDifference,
     lacking: Mapping[str, float],
     is_ahead: Callable[[str, str], bool],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
-from embassay.data.documents import read_passages_with_origin
+from embassay.data.documents import read_corpus_passages_with_origin
 from embassay.data.retrieval import suggest_grade_map
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError
@@ -99,7 +99,7 @@ class SweepCollection:
 
 
 @dataclass(frozen=True)
-class IndexedPassages:
+class PassagesToIndex:
     """What is indexed: texts with ids, and for each the position of its document and its place there, (n, 2)."""
 
     ids: Sequence[str]
@@ -123,7 +123,7 @@ def read_retrieval_collection(entry: DatasetEntry, request: SweepRequest) -> Swe
         grades=entry.grades,
     )
     loaded = dataset.load("retrieval")
-    data, alone = _drop_own_documents(loaded.data) if entry.exclude_self else (loaded.data, ())
+    data, alone = _drop_judgements_of_own_documents(loaded.data) if entry.exclude_self else (loaded.data, ())
     gain_of, note = _map_dataset_gains_to_grades(dataset, data, entry)
     chosen = draw(data.queries.ids, request.queries, request.seed)
     ids = tuple(data.queries.ids[place] for place in chosen)
@@ -154,7 +154,7 @@ def _read_titles_and_shifts(
     splittings = [parse_document_splitting(chunk) for chunk in request.chunk]
     if not any(how is not None and (how.context == TITLE or how.model) for how in splittings):
         return (), ()
-    titles = {place.id: place.title for place in read_passages_with_origin(dataset)}
+    titles = {place.id: place.title for place in read_corpus_passages_with_origin(dataset)}
     ours = [titles.get(key, "") for key in data.corpus.ids]
     shifts = [
         len(title) + 1 if title and text.startswith(f"{title} ") else 0
@@ -163,7 +163,7 @@ def _read_titles_and_shifts(
     return ours, shifts
 
 
-def _drop_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[SkippedItems, ...]]:
+def _drop_judgements_of_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[SkippedItems, ...]]:
     """Drop judgements of queries' own documents, and queries that have no relevant one left."""
     qrels = {
         query: {doc: gain for doc, gain in judged.items() if doc != query}
@@ -181,15 +181,15 @@ def _drop_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
-def make_indexed_passages(
+def cut_collection_into_passages(
     collection: SweepCollection, chunk: str, tokenizer: Tokenizer, situate: Situate | None = None
-) -> IndexedPassages:
+) -> PassagesToIndex:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage. `situate` asks the
     language model of a chunk that names one; without it chunks are as they would be otherwise."""
     splitting, texts = parse_document_splitting(chunk), collection.texts
     if splitting is None:
         spans = np.array([(0, len(text)) for text in texts], dtype=np.int64).reshape(-1, 2)
-        return IndexedPassages(collection.ids, texts, np.arange(len(texts), dtype=np.int64), spans)
+        return PassagesToIndex(collection.ids, texts, np.arange(len(texts), dtype=np.int64), spans)
     split = splitting.open(tokenizer)
     titles = collection.titles or [""] * len(texts)
     cut = [
@@ -205,7 +205,7 @@ def make_indexed_passages(
         flat += pieces
     documents = np.repeat(np.arange(len(texts), dtype=np.int64), [len(pieces) for pieces in cut])
     spans = np.array([(piece.start, piece.end) for piece in flat], dtype=np.int64).reshape(-1, 2)
-    return IndexedPassages(tuple(ids), tuple(piece.text for piece in flat), documents, spans)
+    return PassagesToIndex(tuple(ids), tuple(piece.text for piece in flat), documents, spans)
 
 
 def _cut_document(

@@ -18,7 +18,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import parse_requested_measures
 from embassay.protocols.rag.sweep.contexts import ChunkContextOptions
-from embassay.protocols.rag.sweep.signals import check_ablation_name, read_query_names
+from embassay.protocols.rag.sweep.signals import check_ablation_name, read_author_names_by_query
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, StackConfiguration, SweepRules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry
@@ -29,7 +29,7 @@ from embassay.systems.chat import CHAT_MODELS
 from embassay.systems.cosine import PARAMETERS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import TOKENIZERS
-from embassay.text.splitters import parse_document_splitting, pin_splitting_version
+from embassay.text.splitters import add_library_version_to_splitting_spec, parse_document_splitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ class GeneratorSettings:
 
 
 @dataclass(frozen=True)
-class QueryNameFileSetting:
+class NamesInQueriesFileSetting:
     """A `file` of whose name is in which query, and the ablation that shows how much a query hangs on it."""
 
     file: str
@@ -152,7 +152,7 @@ class SweepRequest:
     rules: SweepRules = field(default_factory=SweepRules)
     prices: PriceSettings = PriceSettings()
     generator: GeneratorSettings | None = None
-    names: QueryNameFileSetting | None = None
+    names: NamesInQueriesFileSetting | None = None
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
         "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
@@ -178,7 +178,7 @@ class SweepRequest:
         path = Path(given).expanduser()
         return str(path) if path.is_absolute() or self.base == Path() else os.path.normpath(self.base / path)
 
-    def resolve_spec_target(self, text: str, registry: Registry[Any]) -> str:
+    def resolve_path_in_spec_target(self, text: str, registry: Registry[Any]) -> str:
         """Resolve a spec string whose target is a relative path (`cross:./folder`) for opening."""
         spec = registry.parse_spec(text)
         if not spec.target.startswith(("./", "../")):
@@ -193,7 +193,7 @@ At = Callable[..., AbstractContextManager[None]]
 
 def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> SweepRequest:
     """Make the request of a file with right keys and types; UsageError for a name that is none."""
-    _require_some_encoder(file)
+    _check_dense_modes_have_encoder(file)
     names = {
         "encoder": _canonicalize_spec_names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
         "index": _canonicalize_spec_names(file.index, INDEXES, "index", at),
@@ -202,18 +202,18 @@ def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> S
     }
     for position, encoder in enumerate(names["encoder"]):
         with at("encoder", position):
-            _check_encoder_spec(encoder)
+            _check_encoder_makes_vectors(encoder)
     chunks = []
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
-            chunks.append(pin_splitting_version(text))
-            _check_chunk_language_model(text)
+            chunks.append(add_library_version_to_splitting_spec(text))
+            _check_chunk_model_exists(text)
     fusions = []
     for position, text in enumerate(file.fusion):
         with at("fusion", position):
             fusions.append(parse_fusion_rule(text).text)
     with at("generator"):
-        generator = _make_generator_settings(file.generator)
+        generator = _convert_config_entry_to_generator(file.generator)
     with at("tokenizer"):
         TOKENIZERS.get(TOKENIZERS.parse_spec(file.tokenizer).name)
     with at("measures"):
@@ -225,7 +225,7 @@ def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> S
     # "identity" is the rewriter that does nothing.
     rewrite = [NONE if name == "identity" else name for name in names["rewrite"]]
     return SweepRequest(
-        datasets=tuple(_make_dataset_entry(dataset) for dataset in file.datasets),
+        datasets=tuple(_parse_config_dataset_entry(dataset) for dataset in file.datasets),
         encoder=_distinct_values(names["encoder"]), dims=_distinct_values(file.dims),
         index=_distinct_values(names["index"]), k=_distinct_values(file.k),
         reranker=_distinct_values(names["reranker"]), mode=_distinct_values(file.mode),
@@ -236,7 +236,7 @@ def make_request_from_sweep_file(file: SweepConfigFile, base: Path, at: At) -> S
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=LatencySettings(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
-        names=_check_query_names_file(file.names, base, at)
+        names=_make_checked_names_file_setting(file.names, base, at)
     )  # fmt: skip
 
 
@@ -278,7 +278,7 @@ def _canonicalize_spec_name(text: str, registry: Registry[Any], also: Sequence[s
     return registry.format(spec)
 
 
-def _require_some_encoder(file: SweepConfigFile) -> None:
+def _check_dense_modes_have_encoder(file: SweepConfigFile) -> None:
     needs = next((mode for mode in file.mode if not mode.startswith(SPARSE)), "")
     if needs and not file.encoder:
         raise UsageError(
@@ -286,20 +286,20 @@ def _require_some_encoder(file: SweepConfigFile) -> None:
         )
 
 
-def _check_query_names_file(
-    entry: QueryNamesInFile | None, base: Path, at: At
-) -> QueryNameFileSetting | None:
+def _make_checked_names_file_setting(
+    entry: NamesInQueriesConfigSection | None, base: Path, at: At
+) -> NamesInQueriesFileSetting | None:
     """The file of names, read once to see that it can be."""
     if entry is None:
         return None
     with at("names", "condition"):
         check_ablation_name(entry.condition)
-    names = QueryNameFileSetting(entry.file, entry.condition)
-    read_query_names(Path(SweepRequest((), (), base=base).path(names.file)))
+    names = NamesInQueriesFileSetting(entry.file, entry.condition)
+    read_author_names_by_query(Path(SweepRequest((), (), base=base).path(names.file)))
     return names
 
 
-def _make_generator_settings(entry: GeneratorSettingsInFile | None) -> GeneratorSettings | None:
+def _convert_config_entry_to_generator(entry: GeneratorSettingsInFile | None) -> GeneratorSettings | None:
     """The generator; UsageError where it is neither timed nor assumed, or both."""
     if entry is None:
         return None
@@ -316,7 +316,7 @@ def _make_generator_settings(entry: GeneratorSettingsInFile | None) -> Generator
     return generator
 
 
-def _check_chunk_language_model(text: str) -> None:
+def _check_chunk_model_exists(text: str) -> None:
     """UsageError for a language model that there is not."""
     splitting = parse_document_splitting(text)
     if splitting is not None and splitting.model:
@@ -324,7 +324,7 @@ def _check_chunk_language_model(text: str) -> None:
         CHAT_MODELS.check_parameter_values(model)
 
 
-def _check_encoder_spec(text: str) -> None:
+def _check_encoder_makes_vectors(text: str) -> None:
     kind = dict(SYSTEMS.get(SYSTEMS.parse_spec(text).name).facts).get("kind", "embedding")
     if kind != "embedding":
         raise UsageError(
@@ -390,12 +390,15 @@ def _make_price_settings(file: SweepConfigFile, names: Mapping[str, Sequence[str
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
         prices: Mapping[str, float] = getattr(file.prices, part)
         parts[part] = {
-            _require_axis_value(name, registry, names[axis], axis): usd for name, usd in prices.items()
+            _canonicalize_priced_axis_value(name, registry, names[axis], axis): usd
+            for name, usd in prices.items()
         }
     return PriceSettings(file.prices.date, parts["rerank"], parts["embed"], file.prices.generator)
 
 
-def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str], title: str) -> str:
+def _canonicalize_priced_axis_value(
+    name: str, registry: Registry[Any], axis: Sequence[str], title: str
+) -> str:
     text = registry.format(registry.style.parse(name))
     if text not in axis:
         near = find_nearest_name(text, axis)
@@ -406,7 +409,7 @@ def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str],
     return text
 
 
-def _make_dataset_entry(entry: Any) -> DatasetEntry:
+def _parse_config_dataset_entry(entry: Any) -> DatasetEntry:
     if isinstance(entry, str):
         return DatasetEntry(entry)
     given = entry.model_dump()
@@ -435,7 +438,7 @@ def _convert_axis_value_to_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _convert_missing_threshold(value: object) -> object:
+def _convert_missing_threshold_to_zero(value: object) -> object:
     return 0.0 if value is None or value is False or value == _NONE else value
 
 
@@ -448,9 +451,9 @@ Texts = Annotated[list[Text], BeforeValidator(_wrap_single_value_as_list), Field
 # Strict: `true` is no 1, and a text of digits is no number.
 Whole = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Share = Annotated[float, BeforeValidator(_convert_missing_threshold), Field(strict=True, ge=0, le=1)]
+Share = Annotated[float, BeforeValidator(_convert_missing_threshold_to_zero), Field(strict=True, ge=0, le=1)]
 Weight = Annotated[
-    float, BeforeValidator(_convert_missing_threshold), Field(strict=True, ge=0, allow_inf_nan=False)
+    float, BeforeValidator(_convert_missing_threshold_to_zero), Field(strict=True, ge=0, allow_inf_nan=False)
 ]
 Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
@@ -502,7 +505,7 @@ class GeneratorSettingsInFile(_ConfigModel):
     tokens_per_second: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] | None = None
 
 
-class QueryNamesInFile(_ConfigModel):
+class NamesInQueriesConfigSection(_ConfigModel):
     """The setting in the sweep file of whose name is in which query."""
 
     file: Text
@@ -560,17 +563,17 @@ class SweepConfigFile(_ConfigModel):
     prices: TokenPricesInFile = TokenPricesInFile()
     rules: SweepRulesInFile = SweepRulesInFile()
     generator: GeneratorSettingsInFile | None = None
-    names: QueryNamesInFile | None = None
+    names: NamesInQueriesConfigSection | None = None
     tokenizer: str = "words"
     seed: Whole = SEED
 
 
-def read_sweep_config(path: Path) -> SweepRequest:
+def read_sweep_request_from_config(path: Path) -> SweepRequest:
     """The request that the file makes, or the bundled one of the name (`paper`, `paper-wide`, `sample`), whose relative
     paths start from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
     if str(path) in BUNDLED and not path.exists():
         with as_file(files("embassay.protocols.rag.sweep").joinpath(f"{path}.yaml")) as bundled:
-            return replace(read_sweep_config(bundled), base=Path())
+            return replace(read_sweep_request_from_config(bundled), base=Path())
     if not path.is_file():
         raise UsageError(
             f"There is no file {str(path)!r}.",
@@ -582,10 +585,10 @@ def read_sweep_config(path: Path) -> SweepRequest:
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
             found=type(content).__name__, mend="Start with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
-    return parse_sweep_request(content, base=path.parent, where=_ConfigFileLines(path))
+    return parse_sweep_request(content, base=path.parent, where=_ConfigFileLineLocator(path))
 
 
-class _ConfigFileLines:
+class _ConfigFileLineLocator:
     """Says where in the file a value stands: `sweep.yaml:3: `."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -606,19 +609,19 @@ class _ConfigFileLines:
 
 
 def parse_sweep_request(
-    content: Mapping[str, Any], *, base: Path = Path(), where: _ConfigFileLines | None = None
+    content: Mapping[str, Any], *, base: Path = Path(), where: _ConfigFileLineLocator | None = None
 ) -> SweepRequest:
     """The request that a mapping with the keys of the file makes; relative paths start from `base`."""
 
-    where = where or _ConfigFileLines()
+    where = where or _ConfigFileLineLocator()
     try:
         file = SweepConfigFile.model_validate(dict(content))
     except ValidationError as error:
-        raise _describe_first_config_fault(error, where) from None
+        raise _make_error_of_first_config_fault(error, where) from None
     return make_request_from_sweep_file(file, base, where.at)
 
 
-def _describe_first_config_fault(error: ValidationError, where: _ConfigFileLines) -> UsageError:
+def _make_error_of_first_config_fault(error: ValidationError, where: _ConfigFileLineLocator) -> UsageError:
     """The first thing that is wrong, in one line."""
     # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
@@ -648,7 +651,7 @@ def _list_known_config_keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
         "datasets": SweepDatasetInFile, "latency": LatencySettingsInFile, "prices": TokenPricesInFile,
         "rules": SweepRulesInFile,
-        "generator": GeneratorSettingsInFile, "names": QueryNamesInFile
+        "generator": GeneratorSettingsInFile, "names": NamesInQueriesConfigSection
     }  # fmt: skip
     model = inner.get(str(place[0]), SweepConfigFile) if place else SweepConfigFile
     return list(model.model_fields)

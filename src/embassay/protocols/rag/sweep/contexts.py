@@ -24,9 +24,9 @@ from embassay.protocols.kernel.inputs import (
 from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_answer_readable, parse_single_json_text
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
-from embassay.systems.chat import fit_chat_model_to_context, open_chat_with_options
-from embassay.systems.chat.answers import UnfitAnswer
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.chat import fit_chat_without_thinking_to_context, open_chat_with_options
+from embassay.systems.chat.answers import UnfitAnswerError
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.splitters import DocumentChunk
 
@@ -105,7 +105,7 @@ def parse_context_answer(text: str) -> str:
     """
     context = parse_single_json_text(text, KEY)
     if len(context) > _LONGEST:
-        raise UnfitAnswer(f"longer than {_LONGEST} characters: {truncate_to_one_line(context)}")
+        raise UnfitAnswerError(f"longer than {_LONGEST} characters: {truncate_to_one_line(context)}")
     return context
 
 
@@ -117,7 +117,7 @@ def open_chunk_situator(
     chat, options, _ = open_chat_with_options(text, ChunkContextOptions, {}, ledger=ledger)
     answers = cache if isinstance(cache, ChatAnswerCache) else ChatAnswerCache.open(cache)
     return ChunkContextWriter(
-        CachedChatModel(fit_chat_model_to_context(chat, _TOKENS), answers), options, seed=seed
+        CachedChatModel(fit_chat_without_thinking_to_context(chat, _TOKENS), answers), options, seed=seed
     )
 
 
@@ -143,7 +143,7 @@ def situate_all_chunks(
         async for position, outcome in run_concurrent_jobs(jobs, progress=advance):
             answers[position] = outcome
 
-    wait_in_remote_loop(ask_for_all_contexts)
+    run_in_remote_loop_and_wait(ask_for_all_contexts)
     failures = [answer for answer in answers if isinstance(answer, CallFailure)]
     if failures:
         raise ModelError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Index, RankedCandidates, Role
 from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.rag.sweep.collection import IndexedPassages, Ints
+from embassay.protocols.rag.sweep.collection import Ints, PassagesToIndex
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.registry import Registry
 from embassay.runs.embeddings import CachedEncoder, make_chunk_cache_key
@@ -25,7 +25,7 @@ from embassay.systems import SYSTEMS, add_dims_to_spec
 from embassay.systems.late_chunks import VERSION as LATE
 from embassay.systems.late_chunks import (
     DocumentWithPassages,
-    MeanOfTokensEncoder,
+    LateChunkEncoder,
     encode_late_chunks,
     explain_no_late_chunks,
 )
@@ -49,9 +49,9 @@ class SweepEncoder:
         advance: Callable[[int], None],
     ) -> None:
         self.name = add_dims_to_spec(name, dims)
-        located = add_dims_to_spec(request.resolve_spec_target(name, SYSTEMS), dims)
+        located = add_dims_to_spec(request.resolve_path_in_spec_target(name, SYSTEMS), dims)
         text = add_price_to_spec(located, SYSTEMS, request.prices.embed.get(name))
-        self._opened = opening.CachedSystem(
+        self._opened = opening.SystemWithCachedVectors(
             text,
             tokenizer=open_tokenizer("words"),
             seed=request.seed,
@@ -95,7 +95,7 @@ class SweepEncoder:
     @property
     def reason_vectors_are_useless(self) -> str:
         """The reason that the encoder's vectors say nothing; empty where they do."""
-        return self._cached.conduct.no_score_reason
+        return self._cached.conduct.explain_why_vectors_give_no_score
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Encode texts as (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
@@ -112,7 +112,7 @@ class SweepEncoder:
             else explain_no_late_chunks(self._cached.encoder)
         )
 
-    def embed_late_chunks(self, passages: IndexedPassages, texts: Sequence[str]) -> Vectors:
+    def embed_late_chunks(self, passages: PassagesToIndex, texts: Sequence[str]) -> Vectors:
         """Vectors of passages that are read within their documents, (n, dim), through the cache. The texts are those of
         all documents. UsageError for an encoder that cannot (`no_late_chunks`)."""
         if reason := self.reason_no_late_chunks:
@@ -176,7 +176,7 @@ def add_price_to_spec(text: str, registry: Registry[Any], usd: float | None) -> 
 
 
 def _group_passages_by_document(
-    passages: IndexedPassages, texts: Sequence[str]
+    passages: PassagesToIndex, texts: Sequence[str]
 ) -> list[DocumentWithPassages]:
     """Group passages by document: the documents and where their passages stand, in order."""
     assert passages.spans is not None
@@ -215,7 +215,7 @@ def _embed_late_chunk_group(cached: CachedEncoder, group: Sequence[DocumentWithP
     vectors = cached.cache.read(key, (n, cached.dim))
     cached.counts.cached += 0 if vectors is None else n
     if vectors is None:
-        vectors = np.concatenate(encode_late_chunks(cast("MeanOfTokensEncoder", cached.encoder), group))
+        vectors = np.concatenate(encode_late_chunks(cast("LateChunkEncoder", cached.encoder), group))
         if vectors.shape != (n, cached.dim) or not np.isfinite(vectors).all():
             raise ModelError(f"{cached.name} returned unusable vectors for late chunks.")
         cached.cache.write(key, cached.identity, vectors)

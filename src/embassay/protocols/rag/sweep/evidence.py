@@ -28,7 +28,7 @@ from embassay.protocols.rag.golden.corpus import CorpusDocument, CorpusWithQuest
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.sweep.collection import (
     GradedEvidenceSpan,
-    IndexedPassages,
+    PassagesToIndex,
     SweepCollection,
     map_judgement_values_to_grades,
     read_retrieval_collection,
@@ -70,7 +70,7 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     grades, note = map_judgement_values_to_grades(
         {span.value for span in usable}, entry, _parse_chosen_grade_map(entry)
     )
-    by_query = _grade_evidence(usable, rows, read.documents, grades, shifts)
+    by_query = _grade_evidence_spans_by_question(usable, rows, read.documents, grades, shifts)
     answered = [key for key in known if any(piece.grade >= RELEVANT for piece in by_query.get(key, ()))]
     if not answered:
         raise DataError(
@@ -88,14 +88,26 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     queries = tuple(known[key] for key in ids)
     timed = tuple(draw(ids, request.latency.queries, request.seed))
     return SweepCollection(
-        read.name, entry.source, read.lang, fingerprint.hexdigest()[:32], tuple(rows), texts, ids, queries,
-        tuple(map(_number_evidence_grades, evidence)), timed, (*read.skipped, *skipped), (*read.warnings, *note, held),
-        titles=tuple(document.title for document in read.documents), shifts=shifts, evidence=evidence,
-        share=entry.share
-    )  # fmt: skip
+        read.name,
+        entry.source,
+        read.lang,
+        fingerprint.hexdigest()[:32],
+        tuple(rows),
+        texts,
+        ids,
+        queries,
+        tuple(map(_map_evidence_numbers_to_grades, evidence)),
+        timed,
+        (*read.skipped, *skipped),
+        (*read.warnings, *note, held),
+        titles=tuple(document.title for document in read.documents),
+        shifts=shifts,
+        evidence=evidence,
+        share=entry.share,
+    )
 
 
-def _number_evidence_grades(pieces: Sequence[GradedEvidenceSpan]) -> dict[int, int]:
+def _map_evidence_numbers_to_grades(pieces: Sequence[GradedEvidenceSpan]) -> dict[int, int]:
     return {number: piece.grade for number, piece in enumerate(pieces)}
 
 
@@ -108,7 +120,7 @@ def _read_documents_and_queries(
     folder, queries = Path(source.partition("?")[0]), entry.queries and request.path(entry.queries)
     if not folder.is_dir():
         parts = {"corpus": source, "queries": queries} if queries else {"dataset": source}
-        return _read_documents_from_parts(entry, parts), True
+        return _read_corpus_and_questions_from_parts(entry, parts), True
     table, inner = _find_table_file(folder, "corpus"), folder / "corpus"
     queries = queries or _find_table_file(folder, "queries")
     if not queries:
@@ -117,7 +129,9 @@ def _read_documents_and_queries(
             mend=f"Give their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
         )
     documents = source if table or not inner.is_dir() else str(inner)
-    return _read_documents_from_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
+    return _read_corpus_and_questions_from_parts(
+        entry, {"corpus": table or documents, "queries": queries}
+    ), bool(table)
 
 
 def _find_table_file(folder: Path, part: str) -> str:
@@ -125,7 +139,9 @@ def _find_table_file(folder: Path, part: str) -> str:
     return next((str(path) for path in paths if path.is_file()), "")
 
 
-def _read_documents_from_parts(entry: DatasetEntry, parts: Mapping[str, Any]) -> CorpusWithQuestions:
+def _read_corpus_and_questions_from_parts(
+    entry: DatasetEntry, parts: Mapping[str, Any]
+) -> CorpusWithQuestions:
     # Any chunk makes it read whole documents; they are cut here.
     whole = GoldenOptions(chunk=1, overlap=0)
     return read_golden_inputs(
@@ -163,7 +179,7 @@ def _select_usable_spans(
     return usable, skipped
 
 
-def _grade_evidence(
+def _grade_evidence_spans_by_question(
     spans: Sequence[EvidenceSpan],
     rows: Mapping[str, int],
     documents: Sequence[CorpusDocument],
@@ -199,10 +215,10 @@ def _check_span_in_document(span: EvidenceSpan, text: str) -> None:
         )
 
 
-def convert_ranking_to_evidence(
+def convert_passages_to_evidence_spans(
     places: Sequence[int],
     scores: Sequence[float],
-    passages: IndexedPassages,
+    passages: PassagesToIndex,
     pieces: Sequence[GradedEvidenceSpan],
     share: float,
 ) -> Listed:
@@ -212,7 +228,7 @@ def convert_ranking_to_evidence(
     units: list[int] = []
     values: list[float] = []
     for place, score in zip(places, scores, strict=True):
-        brought = list(_list_newly_held_evidence(place, passages, pieces, waiting, share))
+        brought = list(_list_evidence_found_at_passage(place, passages, pieces, waiting, share))
         for number in brought:
             del waiting[number]
         relevant = [number for number in brought if pieces[number].grade >= RELEVANT]
@@ -222,9 +238,9 @@ def convert_ranking_to_evidence(
     return tuple(units), tuple(values)
 
 
-def _list_newly_held_evidence(
+def _list_evidence_found_at_passage(
     place: int,
-    passages: IndexedPassages,
+    passages: PassagesToIndex,
     pieces: Sequence[GradedEvidenceSpan],
     waiting: Mapping[int, NDArray[np.bool_]],
     share: float,
@@ -242,7 +258,7 @@ def _list_newly_held_evidence(
 
 
 def name_ranked_units(
-    units: Sequence[int], passages: IndexedPassages, pieces: Sequence[GradedEvidenceSpan]
+    units: Sequence[int], passages: PassagesToIndex, pieces: Sequence[GradedEvidenceSpan]
 ) -> list[str]:
     """Name what is in a ranking of evidence: `guide.md[120:310]`, or the id of a passage without."""
     # Numbers below are pieces, those behind them passages.

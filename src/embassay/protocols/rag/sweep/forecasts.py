@@ -14,20 +14,20 @@ from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import EmbassayError
 from embassay.protocols.kernel.forecast import (
     TaskCostForecaster,
-    TaskEffort,
+    TaskWorkloadForForecast,
     choose_largest_footprint,
     count_vector_dimensions,
     estimate_reading_bytes,
+    estimate_text_memory_bytes,
     sample_texts_evenly,
     sum_memory_footprint,
-    text_bytes,
     vector_bytes,
 )
 from embassay.protocols.rag.sweep.collection import (
-    IndexedPassages,
+    PassagesToIndex,
     SweepCollection,
     count_tokens,
-    make_indexed_passages,
+    cut_collection_into_passages,
 )
 from embassay.protocols.rag.sweep.config import SweepRequest
 from embassay.protocols.rag.sweep.contexts import WRITTEN, build_context_messages
@@ -87,7 +87,10 @@ class SweepMemoryEstimates:
     ) -> WorkMemoryEstimate:
         """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
         `made` (`passages`, `words`) is held already."""
-        head, sizes = configurations[0], self._measure_passage_sizes(collection, configurations[0].chunk)
+        head, sizes = (
+            configurations[0],
+            self._measure_passage_count_and_bytes(collection, configurations[0].chunk),
+        )
         queries, n = len(collection.queries), sizes.passages
         dim = 0 if system is None else count_vector_dimensions(system)
         words = any(
@@ -106,13 +109,17 @@ class SweepMemoryEstimates:
         kind = dict(INDEXES.get(INDEXES.parse_spec(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
-    def _measure_passage_sizes(self, collection: SweepCollection, chunk: str) -> PassageCountAndBytes:
+    def _measure_passage_count_and_bytes(
+        self, collection: SweepCollection, chunk: str
+    ) -> PassageCountAndBytes:
         if (collection.name, chunk) not in self._sizes:
-            self._sizes[collection.name, chunk] = _measure_collection_sizes(collection, chunk, self.tokenizer)
+            self._sizes[collection.name, chunk] = _estimate_chunked_collection_sizes(
+                collection, chunk, self.tokenizer
+            )
         return self._sizes[collection.name, chunk]
 
 
-def _measure_collection_sizes(
+def _estimate_chunked_collection_sizes(
     collection: SweepCollection, chunk: str, tokenizer: Tokenizer
 ) -> PassageCountAndBytes:
     if chunk == NONE:
@@ -123,10 +130,12 @@ def _measure_collection_sizes(
         )
     sample = sample_texts_evenly(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
-    cut = make_indexed_passages(some, chunk, tokenizer)
+    cut = cut_collection_into_passages(some, chunk, tokenizer)
     n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
     return PassageCountAndBytes(
-        n, text_bytes(cut.texts, n) + _CHUNK * n, estimate_word_index_bytes(cut.texts, n, collection.queries)
+        n,
+        estimate_text_memory_bytes(cut.texts, n) + _CHUNK * n,
+        estimate_word_index_bytes(cut.texts, n, collection.queries),
     )
 
 
@@ -191,7 +200,7 @@ def forecast_sweep(request: SweepRequest, ledger: NoCallsLedger) -> SweepForecas
     cells = [
         *_forecast_context_calls(plan, parts),
         *_forecast_text_encoding(plan, parts),
-        *_forecast_reranking(plan, parts, prices),
+        *_list_reranking_cell_forecasts(plan, parts, prices),
         *_forecast_chat_calls(plan, parts),
         *_forecast_retriever_questions(plan),
     ]
@@ -223,7 +232,7 @@ def _forecast_text_encoding(plan: SweepPlan, parts: OpenedSweepParts) -> Iterato
 
 def _estimate_encoding_effort(
     plan: SweepPlan, parts: OpenedSweepParts, collection: SweepCollection, ways: Sequence[str]
-) -> TaskEffort:
+) -> TaskWorkloadForForecast:
     texts, queries = _list_texts_to_encode(collection, ways, parts), list(collection.queries)
     room = SweepMemoryEstimates(parts.tokenizer)
 
@@ -233,7 +242,7 @@ def _estimate_encoding_effort(
         hear(queries, "query")
         return True
 
-    def estimate_memory_held(system: Similarity) -> WorkMemoryEstimate:
+    def estimate_largest_cell_memory(system: Similarity) -> WorkMemoryEstimate:
         jobs = [cell.job for cell in plan.cells if cell.job.collection is collection]
         mine = [job for job in jobs if name_vector_source(job.head) == system.name] or jobs
         return choose_largest_footprint(
@@ -244,7 +253,7 @@ def _estimate_encoding_effort(
         )
 
     passages = sum(map(len, texts))
-    return TaskEffort(
+    return TaskWorkloadForForecast(
         "embed",
         collection.name,
         passages + len(queries),
@@ -252,7 +261,7 @@ def _estimate_encoding_effort(
         0,
         rehearse_encoding,
         texts[0],
-        footprint=estimate_memory_held,
+        footprint=estimate_largest_cell_memory,
     )
 
 
@@ -268,7 +277,7 @@ def _list_texts_to_encode(
         if splitting is None or splitting.is_late_chunking:
             texts.append(collection.texts)
             continue
-        cut = make_indexed_passages(collection, chunk, parts.tokenizer).texts
+        cut = cut_collection_into_passages(collection, chunk, parts.tokenizer).texts
         texts.append([f"{_ASSUMED} {text}" for text in cut] if splitting.model else cut)
     return texts
 
@@ -279,7 +288,7 @@ def _forecast_context_calls(plan: SweepPlan, parts: OpenedSweepParts) -> Iterato
         splitting = parse_document_splitting(chunk)
         if splitting is None or not splitting.model:
             continue
-        passages = make_indexed_passages(collection, chunk, parts.tokenizer)
+        passages = cut_collection_into_passages(collection, chunk, parts.tokenizer)
         n, messages = len(passages), _sample_context_messages(collection, passages)
         read = float(np.mean(count_tokens(parts.tokenizer, messages))) if n else 0.0
         head = CellForecast("situate", collection.name, splitting.model, n, 0, 0)
@@ -287,7 +296,7 @@ def _forecast_context_calls(plan: SweepPlan, parts: OpenedSweepParts) -> Iterato
         yield _add_calls_to_forecast(head, chat, requests=n, read=read, written=WRITTEN)
 
 
-def _sample_context_messages(collection: SweepCollection, passages: IndexedPassages) -> list[str]:
+def _sample_context_messages(collection: SweepCollection, passages: PassagesToIndex) -> list[str]:
     """Sample some of the messages that are sent, whole."""
     assert passages.spans is not None
     messages = []
@@ -300,7 +309,7 @@ def _sample_context_messages(collection: SweepCollection, passages: IndexedPassa
     return messages
 
 
-def _forecast_reranking(
+def _list_reranking_cell_forecasts(
     plan: SweepPlan, parts: OpenedSweepParts, prices: PriceList
 ) -> Iterator[CellForecast]:
     request = plan.request
@@ -315,7 +324,7 @@ def _forecast_reranking(
                 continue
             pairs = _count_pairs_to_rerank(stacks, collection)
             tokens = query + _average_passage_tokens(collection, [stack.chunk for stack in stacks], parts)
-            timed = _count_timed_pairs(stacks, request, len(collection.timed))
+            timed = _count_pairs_reranked_for_timing(stacks, request, len(collection.timed))
             total = pairs + timed
             usd = prices.usd(
                 stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
@@ -388,7 +397,9 @@ def _count_pairs_to_rerank(configurations: list[StackConfiguration], collection:
     return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
 
 
-def _count_timed_pairs(configurations: list[StackConfiguration], request: SweepRequest, queries: int) -> int:
+def _count_pairs_reranked_for_timing(
+    configurations: list[StackConfiguration], request: SweepRequest, queries: int
+) -> int:
     """Count the pairs that are scored afresh for the clock."""
     keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
     latency = request.latency
@@ -405,7 +416,7 @@ def _average_passage_tokens(
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
     means = {
         chunk: np.mean(
-            count_tokens(parts.tokenizer, make_indexed_passages(some, chunk, parts.tokenizer).texts)
+            count_tokens(parts.tokenizer, cut_collection_into_passages(some, chunk, parts.tokenizer).texts)
         )
         for chunk in dict.fromkeys(chunks)
     }

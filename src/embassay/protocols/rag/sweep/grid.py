@@ -22,9 +22,12 @@ from embassay.protocols.rag.sweep.contexts import load_context_prompt
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
 from embassay.protocols.rag.sweep.evidence import open_judged_collection
 from embassay.protocols.rag.sweep.parts import OpenedSweepParts
-from embassay.protocols.rag.sweep.retriever import make_retriever_configuration, open_planned_retrievers
+from embassay.protocols.rag.sweep.retriever import (
+    make_stack_configuration_of_retriever,
+    open_planned_retrievers,
+)
 from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, StackConfiguration
-from embassay.protocols.rag.tradeoffs import compute_generation_cost, compute_reranking_cost
+from embassay.protocols.rag.tradeoffs import compute_passage_reading_cost, compute_reranking_cost
 from embassay.registry import Registry
 from embassay.runs.folder import RunCell, digest_json
 from embassay.runs.forecast import find_remote_encoder
@@ -84,7 +87,7 @@ FLAT = "flat"
 def _list_axis_combinations(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized, not_late: Mapping[str, str]
 ) -> Iterator[tuple[StackConfiguration, str]]:
-    tails = list(_list_steps_after_index(request))
+    tails = list(_iterate_retrieval_steps_with_reasons(request))
     sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
     for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
         request.chunk, request.rewrite, sparse
@@ -129,7 +132,9 @@ def _is_late_chunking(chunk: str) -> bool:
     return splitting is not None and splitting.is_late_chunking
 
 
-def _list_steps_after_index(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
+def _iterate_retrieval_steps_with_reasons(
+    request: SweepRequest,
+) -> Iterator[tuple[int, str, str, float, float, str]]:
     """List the steps on the index's answers, and why some are left out."""
     split = any(mode.endswith(RERANK) for mode in request.mode)
     rerankers = tuple(dict.fromkeys((NONE, *request.reranker) if split else request.reranker))
@@ -178,7 +183,7 @@ def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
     retrievers = open_planned_retrievers(request)
     check_unique_dataset_names(collection.name for collection in collections)
     systems = {
-        name: _make_planned_encoder(parts, name)
+        name: _describe_encoder_for_plan(parts, name)
         for name in request.encoder
         if not _is_sweep_sparse_only(request)
     }
@@ -192,13 +197,13 @@ def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
     systems |= {
         name: _make_word_search_system()
         if configuration.mode == SPARSE
-        else _make_planned_encoder(parts, configuration.encoder, configuration.dims)
+        else _describe_encoder_for_plan(parts, configuration.encoder, configuration.dims)
         for configuration in whole.wanted
         if (name := add_dims_to_spec(configuration.encoder, configuration.dims)) not in systems
     }
     used = {name_vector_source(configuration) for configuration in whole.wanted}
     systems = {name: system for name, system in systems.items() if name in used} | retrievers
-    wanted = (*whole.wanted, *(make_retriever_configuration(name, request) for name in retrievers))
+    wanted = (*whole.wanted, *(make_stack_configuration_of_retriever(name, request) for name in retrievers))
     cells = tuple(
         cell
         for collection in collections
@@ -250,14 +255,14 @@ def _make_sweep_cells(
                 collection.fingerprint,
                 name,
                 identities[name_vector_source(stacks[0])],
-                *_list_chunk_dependencies(stacks[0].chunk),
+                *_list_chunk_identity_parts(stacks[0].chunk),
             ]
         )
         job = SweepCellJob(collection, tuple(stacks))
         yield RunCell(TASK, collection.name, name, key, len(stacks) * len(collection.query_ids), job)
 
 
-def _list_chunk_dependencies(chunk: str) -> list[str]:
+def _list_chunk_identity_parts(chunk: str) -> list[str]:
     """List what chunks depend on beside their name: how late ones are read, what a model is asked."""
     splitting = parse_document_splitting(chunk)
     if splitting is None or not (splitting.is_late_chunking or splitting.model):
@@ -274,7 +279,7 @@ def _make_word_search_system() -> PlannedSystem:
     return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
-def _make_planned_encoder(parts: OpenedSweepParts, base: str, size: int | None = None) -> PlannedSystem:
+def _describe_encoder_for_plan(parts: OpenedSweepParts, base: str, size: int | None = None) -> PlannedSystem:
     name = add_dims_to_spec(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse_spec(name).name).facts)
     facts["summary"] = "encodes queries and passages"
@@ -361,7 +366,7 @@ class PriceList:
                 1, tokens, self.tokens.get(configuration.reranker, 0.0)
             )
         if GENERATOR in self.tokens:
-            usd["generate"] = compute_generation_cost(
+            usd["generate"] = compute_passage_reading_cost(
                 min(passages, configuration.k), passage, self.tokens[GENERATOR]
             )
         if configuration.mode == LIVE:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Index, IndexFacts, RankedCandidates
 from embassay.data import draw
-from embassay.limits import parse_record_json
+from embassay.limits import parse_json_written_by_embassay
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
@@ -33,17 +33,17 @@ from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.config import LatencySettings
 from embassay.protocols.rag.sweep.encoder import Vectors
 from embassay.protocols.rag.sweep.parts import (
-    ChunkedDatasetBench,
-    EncodedBench,
+    ChunkedDatasetEvaluation,
+    EncodedChunkedDataset,
     Listed,
     OpenedSweepParts,
     RankedList,
     RerankerFailed,
-    list_found_passages,
+    list_found_positions_and_scores,
     make_candidate_postprocessing,
     take_first_of_list,
 )
-from embassay.protocols.rag.sweep.signals import compute_score_entropies, compute_score_margins
+from embassay.protocols.rag.sweep.signals import compute_margins_of_first_over_tenth, compute_score_entropies
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
     FIRST_WORD,
@@ -51,22 +51,22 @@ from embassay.protocols.rag.sweep.stacks import (
     NONE,
     WORDS,
     WRITTEN,
-    MeasuredCell,
+    MeasuredCellStacks,
+    MeasuredStackArrays,
     SkippedStack,
     StackConfiguration,
-    StoredStack,
 )
 from embassay.runs.folder import digest_json, format_value_as_json, write_file_atomically
 from embassay.search import exact_search
 from embassay.search.bm25 import WordSearchHit
 from embassay.search.fusion import parse_fusion_rule
 from embassay.search.indexes.store import AUTO, find_smallest_search_width, recall
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 
 Floats = NDArray[np.float64]
 
 
-def grade_ranked_documents(
+def make_graded_lists_and_pools(
     collection: SweepCollection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]
 ) -> Graded:
     """Grade rankings of documents (positions, each once) and the pools they are from."""
@@ -89,13 +89,13 @@ def measure_list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Fl
 
 def compute_pool_ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """Compute what the best set from each pool reaches (PROC), by its measure; spec rag 1.6."""
-    bounded = {measure: _name_ceiling_measure(measure) for measure in measures}
+    bounded = {measure: _make_name_of_ceiling_share_measure(measure) for measure in measures}
     wanted = {measure: proc for measure, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
     return {measure: values[proc] for measure, proc in wanted.items()}
 
 
-def _name_ceiling_measure(measure: str) -> str:
+def _make_name_of_ceiling_share_measure(measure: str) -> str:
     name, _, cutoff = measure.rpartition("@")
     return f"PROC(of={name!r})@{cutoff}" if name in get_args(Companion) else ""
 
@@ -121,7 +121,7 @@ Do = Callable[[int], object]
 
 
 @dataclass(frozen=True)
-class Stopwatch:
+class QueryLatencyRecorder:
     """A stopwatch that takes times into the files of `folder`, and reads what is there."""
 
     folder: Path
@@ -129,8 +129,8 @@ class Stopwatch:
 
     def alone(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """Time `do` for one query at a time, and return the name of the kept samples, in ms."""
-        return self._take_and_keep_samples(
-            what, (self.latency.repeats, len(queries)), lambda: self._time_repeated_sessions(queries, do)
+        return self._measure_or_read_timing_samples(
+            what, (self.latency.repeats, len(queries)), lambda: self._time_queries_repeatedly(queries, do)
         )
 
     def keep_reported_times(
@@ -138,14 +138,14 @@ class Stopwatch:
     ) -> str:
         """Keep the ms that `take` says each query took, for what is timed where it is done: (1, queries)."""
         shape = 1, len(queries)
-        return self._take_and_keep_samples(
+        return self._measure_or_read_timing_samples(
             what, shape, lambda: np.array([[take(query) for query in queries]], dtype=np.float64)
         )
 
     def together(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """Time `do` once with as many queries in flight as the config says: (1, queries)."""
         loaded = {**what, "concurrency": self.latency.concurrency}
-        return self._take_and_keep_samples(
+        return self._measure_or_read_timing_samples(
             loaded, (1, len(queries)), lambda: self._time_queries_in_flight(queries, do)
         )
 
@@ -153,7 +153,8 @@ class Stopwatch:
         """Read the samples of this name, (sessions, queries) in ms; None for none, or damaged ones."""
         try:
             samples = np.array(
-                parse_record_json(self._samples_path(name).read_text("utf-8"))["samples"], dtype=np.float64
+                parse_json_written_by_embassay(self._samples_path(name).read_text("utf-8"))["samples"],
+                dtype=np.float64,
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -165,7 +166,7 @@ class Stopwatch:
         peaks: list[tuple[float, float, int]] = []
         for path in self.folder.glob("*.json"):
             try:
-                content = parse_record_json(path.read_text("utf-8"))
+                content = parse_json_written_by_embassay(path.read_text("utf-8"))
                 load, cores = float(content["load"]), int(content["cores"])
             except (OSError, ValueError, KeyError, TypeError):
                 continue
@@ -174,7 +175,7 @@ class Stopwatch:
         # The highest load by core; what is given is the load itself.
         return max(peaks)[1:] if peaks else (None, 0)
 
-    def _take_and_keep_samples(
+    def _measure_or_read_timing_samples(
         self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]
     ) -> str:
         name = digest_json(dict(what))
@@ -193,7 +194,7 @@ class Stopwatch:
             write_file_atomically(self._samples_path(name), format_value_as_json(content) + "\n")
         return name
 
-    def _time_repeated_sessions(self, queries: Sequence[int], do: Do) -> Floats:
+    def _time_queries_repeatedly(self, queries: Sequence[int], do: Do) -> Floats:
         samples = np.empty((self.latency.repeats, len(queries)))
         for session in range(self.latency.repeats):
             # The first calls load, compile and fill caches of the processor.
@@ -228,14 +229,14 @@ Names = dict[str, str]
 """Of samples of time, by stage."""
 
 
-class StackBench(ABC):
+class RagStackMeasurer(ABC):
     """Measures the stacks that share a way to find candidates, which is what a subclass knows; `close` when done.
 
     `bench` has what is searched and asked, `watch` the clock, `ef` is the search width that was found by itself.
     """
 
-    bench: ChunkedDatasetBench
-    watch: Stopwatch
+    bench: ChunkedDatasetEvaluation
+    watch: QueryLatencyRecorder
     ef: int | None = None
 
     @property
@@ -287,7 +288,7 @@ class StackBench(ABC):
         advance: Callable[[int], None],
         *,
         loaded: Callable[..., bool],
-    ) -> MeasuredCell:
+    ) -> MeasuredCellStacks:
         """Each of the configurations, which are on this index. Where a reranker fails, its own are skipped; `loaded`
         says which are also timed with several queries in flight. ModelError where the index or the encoder fails."""
         stacks, skipped = [], []
@@ -299,9 +300,9 @@ class StackBench(ABC):
                     SkippedStack(configuration, self.bench.collection.name, error.message, failed=True)
                 )
             advance(len(self.bench.queries))
-        return MeasuredCell(tuple(stacks), tuple(skipped))
+        return MeasuredCellStacks(tuple(stacks), tuple(skipped))
 
-    def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> StoredStack:
+    def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> MeasuredStackArrays:
         candidates = self.candidates(configuration)
         ending = make_candidate_postprocessing(self.bench, configuration, cached=True)
         with self.parts.charge_model_calls_to_account(configuration.reranker):
@@ -321,13 +322,19 @@ class StackBench(ABC):
         finals: Sequence[RankedList],
         times: Names,
         together: str,
-    ) -> StoredStack:
+    ) -> MeasuredStackArrays:
         request, bench = self.parts.request, self.bench
         # A run that resumes must not tell the sessions apart; whether it was built or found is among the counts.
         facts = replace(self.facts, found=False)
-        units = [bench.rank_judged_units(row, final.places, final.scores) for row, final in enumerate(finals)]
-        pools = [bench.rank_judged_units(row, *listed)[0] for row, listed in enumerate(candidates)]
-        ranked = grade_ranked_documents(bench.collection, [unit for unit, _ in units], pools)
+        units = [
+            bench.convert_passage_ranking_to_judged_units(row, final.places, final.scores)
+            for row, final in enumerate(finals)
+        ]
+        pools = [
+            bench.convert_passage_ranking_to_judged_units(row, *listed)[0]
+            for row, listed in enumerate(candidates)
+        ]
+        ranked = make_graded_lists_and_pools(bench.collection, [unit for unit, _ in units], pools)
         lengths = [bench.tokens(final.candidates) for final in finals]
         per_candidate = np.concatenate(
             [row + query for row, query in zip(lengths, bench.query_token_counts, strict=True)]
@@ -335,7 +342,7 @@ class StackBench(ABC):
         signals = self.compute_routing_signals(configuration)
         if configuration.reranker != NONE:
             signals["entropy"] = compute_score_entropies([final.raw for final in finals])
-        return StoredStack(
+        return MeasuredStackArrays(
             configuration, measure_list_quality(request.measures, ranked),
             compute_pool_ceilings(request.measures, ranked), signals,
             (_average_or_zero(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
@@ -363,7 +370,7 @@ class StackBench(ABC):
                 names["rerank"] = self.watch.alone(
                     done, timed, self._make_reranking_for_timing(configuration)
                 )
-        return {**names, **self._time_generator(configuration)}
+        return {**names, **self._measure_generator_time_samples(configuration)}
 
     def _make_reranking_for_timing(self, configuration: StackConfiguration) -> Callable[[int], Any]:
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
@@ -374,7 +381,7 @@ class StackBench(ABC):
         }
         return lambda query: ending(bench.queries[query], *listed[query])
 
-    def _time_generator(self, configuration: StackConfiguration) -> Names:
+    def _measure_generator_time_samples(self, configuration: StackConfiguration) -> Names:
         """The samples of a generator that is timed: one answer for each timed query, its tokens, and one word from the
         same passages, which are those that the first stack finds; which stack it is changes the texts, not how many."""
         named = self.parts.request.generator
@@ -387,7 +394,7 @@ class StackBench(ABC):
         ) -> ModelAnswer:
             places = self.list_timed_reranker_input(configuration, query)[0][: named.passages]
             texts = [bench.passages.texts[place] for place in places]
-            return wait_in_remote_loop(lambda: ask(bench.question(query), texts))
+            return run_in_remote_loop_and_wait(lambda: ask(bench.question(query), texts))
 
         taken: Mapping[str, Callable[[int], float]] = {
             GENERATE: lambda query: 1000 * ask_with_passages(answerer.answer, query).seconds,
@@ -420,7 +427,7 @@ class StackBench(ABC):
             )
 
 
-def time_query_rewriting(bench: ChunkedDatasetBench, watch: Stopwatch) -> Names:
+def time_query_rewriting(bench: ChunkedDatasetEvaluation, watch: QueryLatencyRecorder) -> Names:
     """The samples of putting a query in the words of a search. Rules are run again for the clock; of a language model
     it is the time of the calls that brought the rewriting, taken when they were made, so that none is paid twice."""
     if bench.rewrite == NONE:
@@ -433,25 +440,25 @@ def time_query_rewriting(bench: ChunkedDatasetBench, watch: Stopwatch) -> Names:
             "rewrite": watch.alone(
                 what,
                 timed,
-                lambda query: wait_in_remote_loop(lambda: rewriter.rewrite(bench.question(query))),
+                lambda query: run_in_remote_loop_and_wait(lambda: rewriter.rewrite(bench.question(query))),
             )
         }
 
-    def take_rewriting_time(query: int) -> float:
-        return 1000 * float(wait_in_remote_loop(lambda: seconds(bench.question(query))))
+    def get_recorded_rewriting_milliseconds(query: int) -> float:
+        return 1000 * float(run_in_remote_loop_and_wait(lambda: seconds(bench.question(query))))
 
     with bench.parts.charge_model_calls_to_account(bench.rewrite):
-        return {"rewrite": watch.keep_reported_times(what, timed, take_rewriting_time)}
+        return {"rewrite": watch.keep_reported_times(what, timed, get_recorded_rewriting_milliseconds)}
 
 
 @dataclass
-class VectorIndexBench(StackBench):
+class EncodedVectorIndexMeasurement(RagStackMeasurer):
     """An encoder's vectors of a bench, so many dimensions of them, in an index."""
 
-    encoded: EncodedBench
+    encoded: EncodedChunkedDataset
     dims: int | None
     index: Index
-    watch: Stopwatch
+    watch: QueryLatencyRecorder
     documents: Vectors
     queries: Vectors
     ef: int | None = None
@@ -460,8 +467,13 @@ class VectorIndexBench(StackBench):
 
     @classmethod
     def of(
-        cls, encoded: EncodedBench, dims: int | None, index: str, watch: Stopwatch, kept: Path
-    ) -> VectorIndexBench:
+        cls,
+        encoded: EncodedChunkedDataset,
+        dims: int | None,
+        index: str,
+        watch: QueryLatencyRecorder,
+        kept: Path,
+    ) -> EncodedVectorIndexMeasurement:
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
         documents, queries = encoded.cut_vectors_to_dims(dims)
@@ -485,7 +497,7 @@ class VectorIndexBench(StackBench):
         self.index.set_search_width(self.ef)  # type: ignore[attr-defined]
 
     @property
-    def bench(self) -> ChunkedDatasetBench:  # type: ignore[override]
+    def bench(self) -> ChunkedDatasetEvaluation:  # type: ignore[override]
         """The dataset's bench that is searched and asked."""
         return self.encoded.bench
 
@@ -537,9 +549,9 @@ class VectorIndexBench(StackBench):
         """Compute the margin of the index's scores, the effect of noise, and how queries hang on a name."""
         dense = [scores for _, scores in self.answers(self._choose_search_depth(configuration))]
         return {
-            "margin": compute_score_margins(dense),
+            "margin": compute_margins_of_first_over_tenth(dense),
             "noise": self.encoded.noise,
-            **self.encoded.name_margin_changes,
+            **self.encoded.make_name_margin_change_signal,
         }
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
@@ -565,7 +577,7 @@ class VectorIndexBench(StackBench):
         }
         if configuration.mode == "hybrid":
             names["fuse"] = watch.alone(
-                {"stage": "fuse", **bench.what}, timed, self._make_fusion_for_timing()
+                {"stage": "fuse", **bench.what}, timed, self._make_query_fusion_to_time()
             )
         return names
 
@@ -586,7 +598,9 @@ class VectorIndexBench(StackBench):
             self.bench.words,
             min(self._choose_search_depth(configuration), len(self.bench.passages)),
         )
-        listed = list_found_passages(self.index.search(self._encode_query_afresh(query), depth), 0)
+        listed = list_found_positions_and_scores(
+            self.index.search(self._encode_query_afresh(query), depth), 0
+        )
         if configuration.mode == "hybrid":
             rule = parse_fusion_rule(configuration.fusion)
             return take_first_of_list(
@@ -608,7 +622,7 @@ class VectorIndexBench(StackBench):
             encoder.encode_query_without_cache(self.bench.queries[query]), self.dims
         )
 
-    def _make_fusion_for_timing(self) -> Callable[[int], Any]:
+    def _make_query_fusion_to_time(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries
         exact = self.encoded.exact(None, self.parts.request.depth)
         listed = [(places, (0.0,) * len(places)) for places in exact]
@@ -618,11 +632,11 @@ class VectorIndexBench(StackBench):
 
 
 @dataclass
-class WordSearchBench(StackBench):
+class WordSearchMeasurer(RagStackMeasurer):
     """Search by words alone on a bench: the baseline that every encoder has to beat."""
 
-    bench: ChunkedDatasetBench
-    watch: Stopwatch
+    bench: ChunkedDatasetEvaluation
+    watch: QueryLatencyRecorder
     charged_account = WORDS
 
     @property
@@ -633,12 +647,17 @@ class WordSearchBench(StackBench):
     def candidates(self, configuration: StackConfiguration) -> list[Listed]:
         """Find the best passages by BM25 for each query."""
         return [
-            self._convert_hits_to_list(hits) for hits in self.bench.find_word_hits_to_depth(configuration.k)
+            self._convert_hits_to_places_and_scores(hits)
+            for hits in self.bench.find_word_hits_to_depth(configuration.k)
         ]
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
         """Compute the margin of BM25's scores."""
-        return {"margin": compute_score_margins([scores for _, scores in self.candidates(configuration)])}
+        return {
+            "margin": compute_margins_of_first_over_tenth(
+                [scores for _, scores in self.candidates(configuration)]
+            )
+        }
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Time the search by words."""
@@ -652,15 +671,17 @@ class WordSearchBench(StackBench):
 
     def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What words find."""
-        return self._convert_hits_to_list(self.bench.find_word_hits_to_depth(configuration.k)[query])
+        return self._convert_hits_to_places_and_scores(
+            self.bench.find_word_hits_to_depth(configuration.k)[query]
+        )
 
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """Find a query's candidates by words."""
-        return self._convert_hits_to_list(
+        return self._convert_hits_to_places_and_scores(
             self.bench.words.index.search(self.bench.queries[query], configuration.k)
         )
 
-    def _convert_hits_to_list(self, hits: Sequence[WordSearchHit]) -> Listed:
+    def _convert_hits_to_places_and_scores(self, hits: Sequence[WordSearchHit]) -> Listed:
         place = self.bench.words.index.place
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 
@@ -669,7 +690,7 @@ def _average_or_zero(values: Any) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
 
-def skip_all_configurations(
+def list_configurations_as_skipped(
     configurations: Sequence[StackConfiguration], dataset: str, reason: str, *, failed: bool
 ) -> Iterator[SkippedStack]:
     """Skip all configurations, for one reason."""

@@ -17,25 +17,25 @@ from embassay.contracts import IndexFacts, RankedCandidates, Reranker, Role, Tok
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.rag.answers.answerer import PassageAnswererAndGrader, open_answerer
+from embassay.protocols.rag.answers.answerer import CachedAnswererAndAnswerGrader, open_answerer
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import AuthorName
 from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.rewriters import REWRITERS, QuestionRewriter, open_rewriter
 from embassay.protocols.rag.sweep.collection import (
-    IndexedPassages,
+    PassagesToIndex,
     SweepCollection,
     count_tokens,
-    make_indexed_passages,
+    cut_collection_into_passages,
 )
 from embassay.protocols.rag.sweep.config import GeneratorSettings, SweepRequest
 from embassay.protocols.rag.sweep.contexts import ChunkContextWriter, open_chunk_situator, situate_all_chunks
 from embassay.protocols.rag.sweep.encoder import SweepEncoder, Vectors, add_price_to_spec
-from embassay.protocols.rag.sweep.evidence import convert_ranking_to_evidence, name_ranked_units
+from embassay.protocols.rag.sweep.evidence import convert_passages_to_evidence_spans, name_ranked_units
 from embassay.protocols.rag.sweep.signals import (
+    measure_cosines_after_adding_small_talk,
     measure_name_margin_changes,
-    measure_small_talk_cosines,
-    read_query_names,
+    read_author_names_by_query,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, StackConfiguration
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
@@ -45,14 +45,14 @@ from embassay.search.fusion import (
     FusionRule,
     ScoredList,
     add_bm25_boost_to_scores,
-    drop_near_duplicate_texts,
+    find_distinct_text_positions,
     fuse_two_ranked_lists,
 )
 from embassay.systems import add_dims_to_spec
 from embassay.systems.cosine import scale_rows_to_unit_length
 from embassay.systems.own import InnerProductLayout
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import wait_in_remote_loop
+from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 from embassay.systems.rerankers import RERANKERS, open_reranker
 from embassay.text import open_tokenizer
 from embassay.text.splitters import DocumentChunk, DocumentSplitSettings, parse_document_splitting
@@ -88,7 +88,7 @@ class OpenedSweepParts:
 
     def open_rewriter(self, name: str) -> QuestionRewriter:
         """Open the rewriter of queries."""
-        text = self.request.resolve_spec_target(name, REWRITERS)
+        text = self.request.resolve_path_in_spec_target(name, REWRITERS)
         rewriter: QuestionRewriter = self._open_part_once(
             "rewriter", name, partial(open_rewriter, text, ledger=self.ledger, seed=self.request.seed)
         )
@@ -110,7 +110,7 @@ class OpenedSweepParts:
                 texts[position] = outcome
 
         with self.charge_model_calls_to_account(name):
-            wait_in_remote_loop(rewrite_all_queries)
+            run_in_remote_loop_and_wait(rewrite_all_queries)
         return tuple(texts)
 
     def open_chunk_context_writer(self, name: str) -> ChunkContextWriter:
@@ -132,14 +132,14 @@ class OpenedSweepParts:
     def names(self) -> Mapping[str, tuple[AuthorName, str]]:
         """The name of whose author is in which query, by the sweep's file."""
         names = self.request.names
-        return {} if names is None else read_query_names(Path(self.request.path(names.file)))
+        return {} if names is None else read_author_names_by_query(Path(self.request.path(names.file)))
 
-    def open_answerer(self, said: GeneratorSettings) -> PassageAnswererAndGrader:
+    def open_answerer(self, said: GeneratorSettings) -> CachedAnswererAndAnswerGrader:
         """Open the generator whose time is taken; what it answered before is not asked again."""
         make = partial(
             open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
         )
-        answerer: PassageAnswererAndGrader = self._open_part_once("generator", said.model, make)
+        answerer: CachedAnswererAndAnswerGrader = self._open_part_once("generator", said.model, make)
         return answerer
 
     @contextmanager
@@ -172,7 +172,9 @@ class OpenedSweepParts:
 
     def _open_cached_reranker(self, name: str) -> CachedReranker:
         text = add_price_to_spec(
-            self.request.resolve_spec_target(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name)
+            self.request.resolve_path_in_spec_target(name, RERANKERS),
+            RERANKERS,
+            self.request.prices.rerank.get(name),
         )
         reranker: Reranker = open_reranker(
             text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
@@ -197,12 +199,12 @@ class OpenedSweepParts:
         return part
 
 
-class ComputeCounter:
+class ComputedAndCachedCounter:
     """A counter of what was computed and what was found, since the last time that it was asked."""
 
     def __init__(self, parts: OpenedSweepParts) -> None:
         self.parts = parts
-        self._before = self._read_compute_counts()
+        self._before = self._read_encoder_and_reranker_counts()
         self._built = [0, 0]
 
     def index(self, facts: IndexFacts) -> None:
@@ -213,12 +215,12 @@ class ComputeCounter:
 
     def take_new_counts(self) -> dict[str, int]:
         """Take the counts of `ComputeCounts` since the last time, by name."""
-        now, built = self._read_compute_counts(), self._built
+        now, built = self._read_encoder_and_reranker_counts(), self._built
         counts = ComputeCounts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
         self._before, self._built = now, [0, 0]
         return asdict(counts)
 
-    def _read_compute_counts(self) -> tuple[int, int, int, int]:
+    def _read_encoder_and_reranker_counts(self) -> tuple[int, int, int, int]:
         encoded, reranked = self.parts.counts("encoder"), self.parts.counts("reranker")
         return (*encoded, *reranked)
 
@@ -229,7 +231,7 @@ MOST_LOST = 0.05
 
 
 @dataclass
-class ChunkedDatasetBench:
+class ChunkedDatasetEvaluation:
     """A bench of a dataset cut in one way and asked in one way."""
 
     parts: OpenedSweepParts
@@ -240,14 +242,14 @@ class ChunkedDatasetBench:
     _hits: dict[int, list[list[WordSearchHit]]] = field(default_factory=dict)
 
     @cached_property
-    def passages(self) -> IndexedPassages:
+    def passages(self) -> PassagesToIndex:
         """The passages that are indexed; ModelError where a language model says nothing of a chunk."""
         situate = (
             partial(self.parts.add_contexts_to_chunks, self.document_split_settings.model)
             if self.document_split_settings
             else None
         )
-        return make_indexed_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
+        return cut_collection_into_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
 
     @property
     def document_split_settings(self) -> DocumentSplitSettings | None:
@@ -265,12 +267,14 @@ class ChunkedDatasetBench:
         if self.document_split_settings and self.document_split_settings.model:
             assert len(self.passages)
 
-    def rank_judged_units(self, row: int, places: Sequence[int], scores: Sequence[float]) -> Listed:
+    def convert_passage_ranking_to_judged_units(
+        self, row: int, places: Sequence[int], scores: Sequence[float]
+    ) -> Listed:
         """A query's ranking of passages as one of what is judged: documents, each where its best passage stands, or
         pieces of evidence; with scores."""
         collection = self.collection
         if collection.evidence:
-            return convert_ranking_to_evidence(
+            return convert_passages_to_evidence_spans(
                 places, scores, self.passages, collection.evidence[row], collection.share
             )
         best: dict[int, float] = {}
@@ -328,7 +332,7 @@ class ChunkedDatasetBench:
 
     def list_first_ranked_passages(self, ranked: RankedCandidates, row: int, depth: int) -> Listed:
         """List the first `depth` that an index found for a query, without its own passages."""
-        places, scores = list_found_passages(ranked, row)
+        places, scores = list_found_positions_and_scores(ranked, row)
         if not (own := self.own_passages_by_query[row]):
             return places[:depth], scores[:depth]
         left = [i for i, place in enumerate(places) if place not in own][:depth]
@@ -347,7 +351,7 @@ class ChunkedDatasetBench:
         return np.array([self._lengths[place] for place in places], dtype=np.int64)
 
     @property
-    def parts_in_memory(self) -> tuple[str, ...]:
+    def list_names_of_parts_in_memory(self) -> tuple[str, ...]:
         """The large parts that are in memory already."""
         return tuple(name for name in ("passages", "words") if name in vars(self))
 
@@ -358,10 +362,10 @@ class ChunkedDatasetBench:
 
 
 @dataclass
-class EncodedBench:
+class EncodedChunkedDataset:
     """A bench encoded in an encoder's vectors, as they are; one at a time is in memory."""
 
-    bench: ChunkedDatasetBench
+    bench: ChunkedDatasetEvaluation
     encoder: SweepEncoder
     documents: Vectors
     queries: Vectors
@@ -370,7 +374,7 @@ class EncodedBench:
     _layouts: dict[int | None, InnerProductLayout] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bench: ChunkedDatasetBench, encoder: SweepEncoder) -> EncodedBench:
+    def of(cls, bench: ChunkedDatasetEvaluation, encoder: SweepEncoder) -> EncodedChunkedDataset:
         """Encode, or find encoded, passages and queries; ModelError when the encoder fails."""
         passages, listener = bench.passages.texts, bench.parts.listener
         texts = len(set(passages)) + len(set(bench.queries))
@@ -406,7 +410,9 @@ class EncodedBench:
         if self.encoder.has_many_vectors_per_text:
             return self.documents, self.queries
         layout = self.layout(dims)
-        return layout.lay_out_documents(self.documents[:, :dims]), layout.queries(self.queries[:, :dims])
+        return layout.make_inner_product_document_vectors(self.documents[:, :dims]), layout.queries(
+            self.queries[:, :dims]
+        )
 
     def layout(self, dims: int | None) -> InnerProductLayout:
         """How vectors are laid out so that an inner product compares them as their model was made for."""
@@ -432,12 +438,12 @@ class EncodedBench:
 
     @cached_property
     def noise(self) -> Floats:
-        """Cosine of each query with itself in much small talk, (q,); see `signals.measure_small_talk_cosines`. NaN for
-        an encoder that gives many vectors."""
+        """Cosine of each query with itself in much small talk, (q,); see
+        `signals.measure_cosines_after_adding_small_talk`. NaN for an encoder that gives many vectors."""
         if self.encoder.has_many_vectors_per_text:
             return np.full(len(self.queries), np.nan)
         collection, seed = self.bench.collection, self.bench.parts.request.seed
-        return measure_small_talk_cosines(
+        return measure_cosines_after_adding_small_talk(
             collection.query_ids,
             self.bench.queries,
             scale_rows_to_unit_length(self.queries),
@@ -447,7 +453,7 @@ class EncodedBench:
         )
 
     @cached_property
-    def name_margin_changes(self) -> dict[str, Floats]:
+    def make_name_margin_change_signal(self) -> dict[str, Floats]:
         """How an ablation changes each query's name margin, where the sweep has a file of names."""
         names, collection = self.bench.parts.request.names, self.bench.collection
         if names is None or self.encoder.has_many_vectors_per_text:
@@ -494,7 +500,7 @@ PLAIN = FusionRule()
 class WordSearch:
     """A search by words in the passages."""
 
-    passages: IndexedPassages
+    passages: PassagesToIndex
     index: BM25Index
     depth: int
     c: float
@@ -503,7 +509,7 @@ class WordSearch:
 
     @classmethod
     def of(
-        cls, passages: IndexedPassages, depth: int, c: float, *, queries: Sequence[str] | None = None
+        cls, passages: PassagesToIndex, depth: int, c: float, *, queries: Sequence[str] | None = None
     ) -> WordSearch:
         """Make the word search of the passages, for these queries alone where they are given."""
         began = perf_counter()
@@ -529,7 +535,7 @@ class WordSearch:
         return self.index.scores(query, [self.passages.ids[place] for place in places])
 
 
-def list_found_passages(ranked: RankedCandidates, row: int) -> Listed:
+def list_found_positions_and_scores(ranked: RankedCandidates, row: int) -> Listed:
     """List the positions and scores of what an index found for a query."""
     is_there = ranked.indices[row] >= 0
     return tuple(ranked.indices[row][is_there].tolist()), tuple(ranked.scores[row][is_there].tolist())
@@ -539,7 +545,7 @@ def list_found_passages(ranked: RankedCandidates, row: int) -> Listed:
 class CandidatePostprocessing:
     """What is done with a query's candidates. `deduplicate` 0 removes none, `boost` 0 adds nothing."""
 
-    passages: IndexedPassages
+    passages: PassagesToIndex
     words: WordSearch | None
     score: Score | None
     deduplicate: float = 0.0
@@ -549,7 +555,7 @@ class CandidatePostprocessing:
         """The final list; equal scores keep the order in which the candidates were found."""
         texts = [self.passages.texts[place] for place in places]
         if self.deduplicate:
-            distinct_ = drop_near_duplicate_texts(texts, self.deduplicate).kept
+            distinct_ = find_distinct_text_positions(texts, self.deduplicate).kept
             places, scores = tuple(places[i] for i in distinct_), tuple(scores[i] for i in distinct_)
             texts = [texts[i] for i in distinct_]
         if self.score is None or not places:
@@ -590,7 +596,7 @@ def _make_reranker_scorer(parts: OpenedSweepParts, name: str, *, cached: bool) -
 
 
 def make_candidate_postprocessing(
-    bench: ChunkedDatasetBench, configuration: StackConfiguration, *, cached: bool
+    bench: ChunkedDatasetEvaluation, configuration: StackConfiguration, *, cached: bool
 ) -> CandidatePostprocessing:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
     RerankerFailed for a reranker that fails."""

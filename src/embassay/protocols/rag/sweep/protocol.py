@@ -16,7 +16,12 @@ import numpy as np
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import EvaluationProtocol
-from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener, find_added_arguments
+from embassay.protocols.kernel.session import (
+    RunAccounts,
+    RunAttempt,
+    SilentListener,
+    find_arguments_added_since_session,
+)
 from embassay.protocols.rag.matrices import make_sweep_question_matrices
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
@@ -24,7 +29,7 @@ from embassay.protocols.rag.sweep.config import (
     LatencySettings,
     SweepRequest,
     parse_sweep_request,
-    read_sweep_config,
+    read_sweep_request_from_config,
     replace_sweep_rules,
 )
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
@@ -40,19 +45,19 @@ from embassay.protocols.rag.sweep.grid import (
     plan_sweep,
 )
 from embassay.protocols.rag.sweep.measurement import (
-    StackBench,
-    Stopwatch,
-    VectorIndexBench,
-    WordSearchBench,
-    skip_all_configurations,
+    EncodedVectorIndexMeasurement,
+    QueryLatencyRecorder,
+    RagStackMeasurer,
+    WordSearchMeasurer,
+    list_configurations_as_skipped,
 )
 from embassay.protocols.rag.sweep.parts import (
-    ChunkedDatasetBench,
-    ComputeCounter,
-    EncodedBench,
+    ChunkedDatasetEvaluation,
+    ComputedAndCachedCounter,
+    EncodedChunkedDataset,
     OpenedSweepParts,
 )
-from embassay.protocols.rag.sweep.retriever import RetrieverBench
+from embassay.protocols.rag.sweep.retriever import RetrieverListEvaluation
 from embassay.protocols.rag.sweep.stacks import (
     BESIDE,
     GENERATE,
@@ -64,12 +69,12 @@ from embassay.protocols.rag.sweep.stacks import (
     WHOLE,
     ComputeCounts,
     Floats,
-    MeasuredCell,
+    MeasuredCellStacks,
     MeasuredStack,
+    MeasuredStackArrays,
     SkippedStack,
     StackConfiguration,
     StackTimes,
-    StoredStack,
     SweepMeasurements,
     SweepRules,
     read_measured_cell,
@@ -79,7 +84,7 @@ from embassay.runs.execution import Workers, describe_error
 from embassay.runs.folder import CellRecord, RunCell, RunFolder
 from embassay.runs.matrix import write_question_matrices
 from embassay.runs.memory import PeakMemory, check_memory_fits
-from embassay.runs.store import find_index_folder
+from embassay.runs.store import find_kept_indexes_folder
 from embassay.search.indexes import INDEXES
 from embassay.systems.remote import Ledger
 
@@ -99,7 +104,7 @@ def read_sweep_measurements(folder: str | Path) -> SweepMeasurements:
     groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}
     rules = SweepRules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
     prices = PriceList(**manifest["prices"])
-    watch = Stopwatch(run.path / TIMINGS, LatencySettings(**manifest["arguments"]["latency"]))
+    watch = QueryLatencyRecorder(run.path / TIMINGS, LatencySettings(**manifest["arguments"]["latency"]))
     said_generator = manifest["arguments"].get("generator")
     generator = GeneratorSettings(**said_generator) if said_generator else None
     measured: list[MeasuredStack] = []
@@ -125,7 +130,7 @@ def read_sweep_measurements(folder: str | Path) -> SweepMeasurements:
     )  # fmt: skip
 
 
-def is_cell_complete(folder: RunFolder, cell: RunCell, watch: Stopwatch) -> bool:
+def is_cell_complete(folder: RunFolder, cell: RunCell, watch: QueryLatencyRecorder) -> bool:
     """Whether all that a cell is to measure can be read back, samples of time with it. A sweep that has grown along an
     axis within its cells (k, reranker, mode) has cells that lack some stacks."""
     saved = read_measured_cell(folder, cell, cell.job.collection.query_ids)
@@ -138,7 +143,7 @@ def is_cell_complete(folder: RunFolder, cell: RunCell, watch: Stopwatch) -> bool
 
 
 def _make_measured_stack_from_file(
-    stack: StoredStack, dataset: str, times: StackTimes, prices: PriceList, rules: SweepRules
+    stack: MeasuredStackArrays, dataset: str, times: StackTimes, prices: PriceList, rules: SweepRules
 ) -> MeasuredStack:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
@@ -151,7 +156,7 @@ def _make_measured_stack_from_file(
 
 
 def _read_stage_times(
-    stack: StoredStack, watch: Stopwatch, generator: GeneratorSettings | None = None
+    stack: MeasuredStackArrays, watch: QueryLatencyRecorder, generator: GeneratorSettings | None = None
 ) -> StackTimes | None:
     """The samples by stage, their sums, and those under load; None where a file of samples is gone. The sum of all but
     the generator is the total; with it, timed or as assumed, it is `end to end`."""
@@ -196,12 +201,14 @@ class SweepRunAttempt(RunAttempt):
         super().__init__(*inherited, command=command)
         self.parts, self.prices, self.force = parts, prices, force
         self.done_now = 0
-        self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
+        self.watch = QueryLatencyRecorder(self.folder.path / TIMINGS, self.plan.request.latency)
         self.room = SweepMemoryEstimates(parts.tokenizer)
 
     def begin_run_attempt(self, listener: SilentListener) -> None:
         """Find what is done, and write down what is asked."""
-        if self.previous and (added := find_added_arguments(self.previous["arguments"], self.plan.request)):
+        if self.previous and (
+            added := find_arguments_added_since_session(self.previous["arguments"], self.plan.request)
+        ):
             listener.on_run_extended(added)
         if self.force:
             for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
@@ -218,10 +225,10 @@ class SweepRunAttempt(RunAttempt):
         """Measure all cells not done, by dataset and encoder, as vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.on_plan_made(self.plan, waiting, {})
-        for _, group in groupby(waiting, key=lambda cell: _make_bench_key(cell.job)):
+        for _, group in groupby(waiting, key=lambda cell: _make_chunked_dataset_key(cell.job)):
             cells = list(group)
             job: SweepCellJob = cells[0].job
-            bench = ChunkedDatasetBench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
+            bench = ChunkedDatasetEvaluation(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
                 bench.rewrite_queries_situate_chunks()
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
@@ -237,39 +244,43 @@ class SweepRunAttempt(RunAttempt):
                 else:
                     self._measure_encoder_cells(bench, together)
 
-    def _measure_word_search_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
+    def _measure_word_search_cells(self, bench: ChunkedDatasetEvaluation, cells: Sequence[RunCell]) -> None:
         """Measure the cells that need no vectors."""
         for cell in cells:
             if self._fits_memory_limit(cell, bench, None):
                 self._measure_cell(
-                    cell, nullcontext(WordSearchBench(bench, self.watch)), ComputeCounter(self.parts)
+                    cell,
+                    nullcontext(WordSearchMeasurer(bench, self.watch)),
+                    ComputedAndCachedCounter(self.parts),
                 )
 
-    def _measure_retriever_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
+    def _measure_retriever_cells(self, bench: ChunkedDatasetEvaluation, cells: Sequence[RunCell]) -> None:
         """Measure the cells of a retriever, which is asked all queries first."""
         systems = {system.name: system for system in self.plan.systems}
         for cell in cells:
             if not self._fits_memory_limit(cell, bench, None):
                 continue
-            counting = ComputeCounter(self.parts)
+            counting = ComputedAndCachedCounter(self.parts)
             try:
-                asked = RetrieverBench.of(bench, self.watch, systems[cell.job.head.encoder], self.folder)
+                asked = RetrieverListEvaluation.of(
+                    bench, self.watch, systems[cell.job.head.encoder], self.folder
+                )
             except (Exception, SystemExit) as error:
                 # A library that calls sys.exit must not end the run.
                 self._record_cell_error(cell, error, 0.0)
                 continue
             self._measure_cell(cell, nullcontext(asked), counting, asked.warnings)
 
-    def _measure_encoder_cells(self, bench: ChunkedDatasetBench, cells: Sequence[RunCell]) -> None:
+    def _measure_encoder_cells(self, bench: ChunkedDatasetEvaluation, cells: Sequence[RunCell]) -> None:
         """Measure the cells of one encoder; where it fails, all of them fail."""
-        counting = ComputeCounter(self.parts)
+        counting = ComputedAndCachedCounter(self.parts)
         try:
             head = cells[0].job.head
             encoder = self.parts.encoder(head.encoder, head.dims)
             cells = [cell for cell in cells if self._fits_memory_limit(cell, bench, encoder)]
             if not cells:
                 return
-            encoded = EncodedBench.of(bench, encoder)
+            encoded = EncodedChunkedDataset.of(bench, encoder)
         except (Exception, SystemExit) as error:
             self._record_all_cells_failed(cells, error)
             return
@@ -279,7 +290,7 @@ class SweepRunAttempt(RunAttempt):
             )
 
     def _fits_memory_limit(
-        self, cell: RunCell, bench: ChunkedDatasetBench, encoder: SweepEncoder | None
+        self, cell: RunCell, bench: ChunkedDatasetEvaluation, encoder: SweepEncoder | None
     ) -> bool:
         """Say whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
         job: SweepCellJob = cell.job
@@ -287,7 +298,7 @@ class SweepRunAttempt(RunAttempt):
             system = None if encoder is None else encoder.system
             check_memory_fits(
                 self.room.estimate_cell_memory(
-                    job.collection, job.configurations, system, made=bench.parts_in_memory
+                    job.collection, job.configurations, system, made=bench.list_names_of_parts_in_memory
                 )
             )
         except UsageError as error:
@@ -311,8 +322,8 @@ class SweepRunAttempt(RunAttempt):
     def _measure_cell(
         self,
         cell: RunCell,
-        opened: AbstractContextManager[StackBench],
-        counting: ComputeCounter,
+        opened: AbstractContextManager[RagStackMeasurer],
+        counting: ComputedAndCachedCounter,
         warnings: Sequence[str] = (),
     ) -> None:
         job: SweepCellJob = cell.job
@@ -323,11 +334,13 @@ class SweepRunAttempt(RunAttempt):
                 measured = bench.measure(
                     job.configurations,
                     lambda queries: listener.advanced(cell, queries),
-                    loaded=self._is_stack_timed_under_load,
+                    loaded=self._is_stack_to_time_under_load,
                 )
         except _UnfitVectors as error:
             # The combination makes no sense, and nothing has failed.
-            measured = MeasuredCell((), tuple(self._skip_all_stacks(job, str(error), failed=False)))
+            measured = MeasuredCellStacks(
+                (), tuple(self._list_stacks_as_skipped(job, str(error), failed=False))
+            )
         except (Exception, SystemExit) as error:
             # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server_index(job.head.index):
@@ -340,12 +353,14 @@ class SweepRunAttempt(RunAttempt):
 
     @contextmanager
     def _open_indexed_bench(
-        self, job: SweepCellJob, encoded: EncodedBench, counting: ComputeCounter
-    ) -> Iterator[VectorIndexBench]:
+        self, job: SweepCellJob, encoded: EncodedChunkedDataset, counting: ComputedAndCachedCounter
+    ) -> Iterator[EncodedVectorIndexMeasurement]:
         self.parts.check("index", job.head.index)
-        folder = find_index_folder()
+        folder = find_kept_indexes_folder()
         try:
-            bench = VectorIndexBench.of(encoded, job.head.dims, job.head.index, self.watch, folder)
+            bench = EncodedVectorIndexMeasurement.of(
+                encoded, job.head.dims, job.head.index, self.watch, folder
+            )
         except UsageError as error:
             raise _UnfitVectors(error.message) from error
         counting.index(bench.index.facts)
@@ -354,23 +369,23 @@ class SweepRunAttempt(RunAttempt):
         finally:
             bench.close()
 
-    def _is_stack_timed_under_load(self, configuration: StackConfiguration) -> bool:
+    def _is_stack_to_time_under_load(self, configuration: StackConfiguration) -> bool:
         """Whether it is timed with several queries in flight: at full dimensions, and with a reranker on the first
         index only, which is then a small share of the time."""
         first_index = configuration.index in (self.plan.request.index[0], NONE)
         return configuration.dims is None and (configuration.reranker == NONE or first_index)
 
-    def _skip_all_stacks(self, job: SweepCellJob, reason: str, *, failed: bool) -> Iterator[Any]:
-        return skip_all_configurations(job.configurations, job.collection.name, reason, failed=failed)
+    def _list_stacks_as_skipped(self, job: SweepCellJob, reason: str, *, failed: bool) -> Iterator[Any]:
+        return list_configurations_as_skipped(job.configurations, job.collection.name, reason, failed=failed)
 
     def _record_cell_failure(self, cell: RunCell, reason: str, seconds: float) -> None:
-        nothing = MeasuredCell((), tuple(self._skip_all_stacks(cell.job, reason, failed=True)))
+        nothing = MeasuredCellStacks((), tuple(self._list_stacks_as_skipped(cell.job, reason, failed=True)))
         self._write_measured_cell(cell, nothing, seconds, {}, None)
 
     def _write_measured_cell(
         self,
         cell: RunCell,
-        measured: MeasuredCell,
+        measured: MeasuredCellStacks,
         seconds: float,
         counts: Mapping[str, int],
         peak: int | None,
@@ -405,7 +420,7 @@ class SweepRunAttempt(RunAttempt):
         matrices = make_sweep_question_matrices(sweep, self.folder, self.plan.cells, self.plan.collections)
         write_question_matrices(self.folder.path, list(matrices))
 
-    def _list_query_groups(self) -> dict[str, Any]:
+    def _map_datasets_to_query_groups(self) -> dict[str, Any]:
         """List which queries are drawn together, by dataset; nothing where none are."""
         groups = {
             collection.name: collection.query_groups.tolist()
@@ -425,7 +440,7 @@ class SweepRunAttempt(RunAttempt):
                 "date": self.prices.date,
             },
             "queries": {collection.name: list(collection.query_ids) for collection in self.plan.collections},
-            **self._list_query_groups(),
+            **self._map_datasets_to_query_groups(),
             "senseless": [
                 {"configuration": asdict(configuration), "reason": reason}
                 for configuration, reason in self.plan.grid.senseless.items()
@@ -441,7 +456,7 @@ class _UnfitVectors(Exception):
     """The error that an index cannot be made of these vectors."""
 
 
-def _make_bench_key(job: SweepCellJob) -> tuple[str, str, str]:
+def _make_chunked_dataset_key(job: SweepCellJob) -> tuple[str, str, str]:
     return job.collection.name, job.head.chunk, job.head.rewrite
 
 
@@ -471,11 +486,15 @@ def measure_sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     config or the data, before anything is computed, and for an `out` that holds another sweep; BudgetExceeded at
     `max_usd`.
     """
-    request = parse_sweep_request(config) if isinstance(config, Mapping) else read_sweep_config(Path(config))
+    request = (
+        parse_sweep_request(config)
+        if isinstance(config, Mapping)
+        else read_sweep_request_from_config(Path(config))
+    )
     request = override_sweep_request(
         request, limit=limit, seed=seed, datasets=datasets, retrievers=retrievers, **rules
     )
-    return SweepAttempt(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
+    return SweepProtocol(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
 def override_sweep_request(
@@ -509,7 +528,7 @@ def override_sweep_request(
     )
 
 
-class SweepAttempt(EvaluationProtocol):
+class SweepProtocol(EvaluationProtocol):
     """One attempt at a sweep; what is finished is kept, unless `force` redoes it."""
 
     name = "rag"

@@ -15,16 +15,16 @@ from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.live.runs import (
-    AskedQuestions,
-    LiveRetrieverRun,
+    LiveRetrieverRunOutcome,
+    QuestionsToAsk,
     ask_retrievers_for_runs,
     open_retriever_for_questions,
 )
 from embassay.protocols.rag.sweep.config import SweepRequest
-from embassay.protocols.rag.sweep.measurement import Names, StackBench, Stopwatch
-from embassay.protocols.rag.sweep.parts import ChunkedDatasetBench, Listed
-from embassay.protocols.rag.sweep.signals import compute_score_margins
-from embassay.protocols.rag.sweep.stacks import LIVE, NONE, StackConfiguration, StoredStack
+from embassay.protocols.rag.sweep.measurement import Names, QueryLatencyRecorder, RagStackMeasurer
+from embassay.protocols.rag.sweep.parts import ChunkedDatasetEvaluation, Listed
+from embassay.protocols.rag.sweep.signals import compute_margins_of_first_over_tenth
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, MeasuredStackArrays, StackConfiguration
 from embassay.runs.folder import RunFolder, slugify_name
 from embassay.systems.remote import redact_keys
 
@@ -60,28 +60,32 @@ def compute_retrieval_depth(request: SweepRequest) -> int:
     return max(request.k)
 
 
-def make_retriever_configuration(name: str, request: SweepRequest) -> StackConfiguration:
+def make_stack_configuration_of_retriever(name: str, request: SweepRequest) -> StackConfiguration:
     """Make the stack configuration that a retriever is."""
     return StackConfiguration(name, None, NONE, compute_retrieval_depth(request), NONE, LIVE)
 
 
 @dataclass
-class RetrieverBench(StackBench):
+class RetrieverListEvaluation(RagStackMeasurer):
     """A bench of the lists that a retriever answered to the queries."""
 
-    bench: ChunkedDatasetBench
-    watch: Stopwatch
-    run: LiveRetrieverRun
+    bench: ChunkedDatasetEvaluation
+    watch: QueryLatencyRecorder
+    run: LiveRetrieverRunOutcome
 
     @classmethod
     def of(
-        cls, bench: ChunkedDatasetBench, watch: Stopwatch, system: PlannedSystem, folder: RunFolder
-    ) -> RetrieverBench:
+        cls,
+        bench: ChunkedDatasetEvaluation,
+        watch: QueryLatencyRecorder,
+        system: PlannedSystem,
+        folder: RunFolder,
+    ) -> RetrieverListEvaluation:
         """Ask what has no answer yet; answers are kept in the sweep's folder. ModelError where it answers nothing, or
         fails on too many queries."""
         collection, request = bench.collection, bench.parts.request
         texts = dict(zip(collection.query_ids, collection.queries, strict=True))
-        asked = AskedQuestions(
+        asked = QuestionsToAsk(
             texts, compute_retrieval_depth(request) + bench.extra_search_depth, request.seed
         )
         # A folder for each dataset: the ids of queries are its own.
@@ -89,10 +93,13 @@ class RetrieverBench(StackBench):
         with (
             bench.parts.charge_model_calls_to_account(system.name),
             ask_retrievers_for_runs(
-                [f"{system.name}={_strip_retriever_name(system)}"], asked, place, listener=bench.parts.listener,
-                ledger=bench.parts.ledger
+                [f"{system.name}={_get_retriever_spec_without_name(system)}"],
+                asked,
+                place,
+                listener=bench.parts.listener,
+                ledger=bench.parts.ledger,
             ) as runs,
-        ):  # fmt: skip
+        ):
             made = cls(bench, watch, runs[0])
         if len(made.run.failed) > MOST_LOST * len(texts):
             reason = next(iter(made.run.failed.values()))
@@ -143,19 +150,23 @@ class RetrieverBench(StackBench):
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, NDArray[np.float64]]:
         """Compute the margin of the retriever's scores."""
-        return {"margin": compute_score_margins([scores for _, scores in self.candidates(configuration)])}
+        return {
+            "margin": compute_margins_of_first_over_tenth(
+                [scores for _, scores in self.candidates(configuration)]
+            )
+        }
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Take the time of the whole retriever, as it was when it was asked."""
         what = {"stage": "retrieve", **self.bench.what, "retriever": self.run.name, "depth": configuration.k}
-        seconds = iter(self._list_timed_seconds())
+        seconds = iter(self._select_seconds_of_timed_queries())
         return {
             "retrieve": self.watch.keep_reported_times(
                 what, self.bench.collection.timed, lambda _: 1000 * next(seconds)
             )
         }
 
-    def _list_timed_seconds(self) -> list[float]:
+    def _select_seconds_of_timed_queries(self) -> list[float]:
         """List as many times as queries are timed; of a query that failed another stands for it."""
         answered = list(self.run.seconds)
         n = len(self.bench.collection.timed)
@@ -172,7 +183,7 @@ class RetrieverBench(StackBench):
         """Find what the retriever answered: it is not asked again for the clock."""
         return self.candidates(configuration)[query]
 
-    def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> StoredStack:
+    def _measure_stack(self, configuration: StackConfiguration, *, load: bool) -> MeasuredStackArrays:
         """Measure the stack without a value for failed queries, nor times under another load."""
         del load
         stack = super()._measure_stack(configuration, load=False)
@@ -189,7 +200,7 @@ class RetrieverBench(StackBench):
         return [f"{self.run.name}: {note}" for note in self.run.notes()]
 
 
-def _strip_retriever_name(system: PlannedSystem) -> str:
+def _get_retriever_spec_without_name(system: PlannedSystem) -> str:
     """Strip the name from a retriever given as `spec` or `name=spec`, and keep its spec."""
     return system.spec.removeprefix(f"{system.name}=")
 

@@ -21,8 +21,8 @@ from embassay.protocols.rag.probes.bundles import (
     TITLES,
     AuthorName,
     BundleQueryAndPassages,
-    NameProbeBundle,
-    open_authors_and_topics,
+    NameProbeQuerySpecification,
+    make_or_read_authors_and_topics,
 )
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
@@ -40,7 +40,7 @@ MARGIN_RANK = 10
 ENTROPY_OF = 50
 
 
-def compute_score_margins(scores: Sequence[Sequence[float]]) -> Floats:
+def compute_margins_of_first_over_tenth(scores: Sequence[Sequence[float]]) -> Floats:
     """Compute the first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
     return np.array(
         [score[0] - score[MARGIN_RANK - 1] if len(score) >= MARGIN_RANK else np.nan for score in scores],
@@ -79,7 +79,7 @@ def _compute_entropy_or_nan(scores: Floats | None) -> float:
     return float("nan") if scores is None or len(scores) < 2 else compute_score_entropy(scores[:ENTROPY_OF])
 
 
-def measure_small_talk_cosines(
+def measure_cosines_after_adding_small_talk(
     ids: Sequence[str], texts: Sequence[str], vectors: NDArray[np.float32], lang: str, seed: int, embed: Embed
 ) -> Floats:
     """Measure the cosine of each query (`vectors`, length 1) with itself in much small talk, (q,).
@@ -97,7 +97,7 @@ def measure_small_talk_cosines(
     return np.asarray(cosines)
 
 
-def read_query_names(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
+def read_author_names_by_query(path: Path) -> Mapping[str, tuple[AuthorName, str]]:
     """Read by query id whose name a query has, and its topic ("" where the file does not say).
 
     The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
@@ -146,7 +146,7 @@ def measure_name_margin_changes(
     rows = {
         key: row
         for row, key in enumerate(queries)
-        if key in names and _is_author_named(queries[key], names[key][0])
+        if key in names and _is_author_named_in_query(queries[key], names[key][0])
     }
     changes = np.full(len(queries), np.nan)
     if not rows:
@@ -154,35 +154,37 @@ def measure_name_margin_changes(
     of = [
         _make_name_probe_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()
     ]
-    before = _compute_name_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
-    after = _compute_name_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
+    before = _compute_right_author_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
+    after = _compute_right_author_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
     with np.errstate(divide="ignore", invalid="ignore"):
         changes[list(rows.values())] = np.where(before >= LEAST_MARGIN, (after - before) / before, np.nan)
     return changes
 
 
-def _is_author_named(query: str, author: AuthorName) -> bool:
+def _is_author_named_in_query(query: str, author: AuthorName) -> bool:
     return author.name.strip().casefold() in query.casefold()
 
 
 def _make_name_probe_bundle(
     key: str, row: int, query: str, named: tuple[AuthorName, str], seed: int, lang: Lang
-) -> NameProbeBundle:
+) -> NameProbeQuerySpecification:
     author, topic = named
     name = author.name.strip()
     at = query.casefold().find(name.casefold())
     form = f"{query[:at]}{{A}}{query[at + len(name) :]}"
-    bundled = open_authors_and_topics(lang)
+    bundled = make_or_read_authors_and_topics(lang)
     others = [person for person in bundled.people if person != author]
     # Drawn by the query's id, so that another selection of queries has the same impostors.
     chosen = draw([f"{key}|{person.name}" for person in others], 3, seed)
     first, second, third = (others[place] for place in chosen)
     topic = topic or " ".join(form.replace("{A}", " ").split())
     other = next(candidate for candidate in bundled.topics if candidate != topic)
-    return NameProbeBundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
+    return NameProbeQuerySpecification(
+        row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0]
+    )
 
 
-def _compute_name_margins(written: Sequence[BundleQueryAndPassages], embed: Embed) -> Floats:
+def _compute_right_author_margins(written: Sequence[BundleQueryAndPassages], embed: Embed) -> Floats:
     asked = embed([text.query for text in written], "query")
     cosines = [
         np.einsum(

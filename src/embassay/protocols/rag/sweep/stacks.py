@@ -211,7 +211,7 @@ CEILING, SIGNAL = "ceiling:", "signal:"
 
 
 @dataclass(frozen=True)
-class StoredStack:
+class MeasuredStackArrays:
     """A configuration measured: its arrays (queries,), and `lists`, the final list of each query as (document ids,
     scores). `times` are the names of its stages' samples, `together` that of totals under load, empty without.
     `reranked` are the mean candidates that the reranker is given."""
@@ -233,21 +233,21 @@ class StoredStack:
 
 
 @dataclass(frozen=True)
-class MeasuredCell:
+class MeasuredCellStacks:
     """The measured stacks of a cell, and those of its combinations that could not be measured."""
 
-    stacks: tuple[StoredStack, ...]
+    stacks: tuple[MeasuredStackArrays, ...]
     skipped: tuple[SkippedStack, ...] = ()
 
 
 def write_measured_cell(
-    folder: RunFolder, cell: RunCell, queries: Sequence[str], found: MeasuredCell
+    folder: RunFolder, cell: RunCell, queries: Sequence[str], found: MeasuredCellStacks
 ) -> None:
     """Write what a measured cell holds; the cell's own record comes after."""
     if found.stacks:
         write_file_atomically(
             folder.locate_cell_items(TASK, cell.dataset, cell.system),
-            _format_items_file(queries, found.stacks),
+            _pack_stack_items_as_parquet(queries, found.stacks),
         )
         write_file_atomically(rankings_path(folder, cell), _format_rankings_file(queries, found.stacks))
     plain = {
@@ -257,7 +257,7 @@ def write_measured_cell(
     write_file_atomically(_cell_file_path(folder, cell), format_value_as_json(plain) + "\n")
 
 
-def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str]) -> MeasuredCell | None:
+def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str]) -> MeasuredCellStacks | None:
     """Read what a cell has measured, without the rankings; None where it is not there or damaged."""
     try:
         plain = json.loads(_cell_file_path(folder, cell).read_text("utf-8"))
@@ -270,7 +270,9 @@ def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str])
             SkippedStack(**{**left, "configuration": StackConfiguration(**left["configuration"])})
             for left in plain["skipped"]
         )
-        return MeasuredCell(tuple(_parse_stored_stack(stack, values) for stack in plain["stacks"]), skipped)
+        return MeasuredCellStacks(
+            tuple(_parse_stored_stack(stack, values) for stack in plain["stacks"]), skipped
+        )
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -284,7 +286,7 @@ def _cell_file_path(folder: RunFolder, cell: RunCell) -> Path:
     return folder.path / "stacks" / f"{cell.key}.json"
 
 
-def _stack_as_plain_values(stack: StoredStack) -> dict[str, Any]:
+def _stack_as_plain_values(stack: MeasuredStackArrays) -> dict[str, Any]:
     return {
         "configuration": asdict(stack.configuration),
         "tokens": list(stack.tokens),
@@ -299,7 +301,9 @@ def _stack_as_plain_values(stack: StoredStack) -> dict[str, Any]:
     }
 
 
-def _parse_stored_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> StoredStack:
+def _parse_stored_stack(
+    plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]
+) -> MeasuredStackArrays:
     configuration = StackConfiguration(**plain["configuration"])
     own = values[configuration.id]
 
@@ -307,7 +311,7 @@ def _parse_stored_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[s
         return {name.removeprefix(prefix): array for name, array in own.items() if name.startswith(prefix)}
 
     quality = {name: array for name, array in own.items() if not name.startswith((CEILING, SIGNAL))}
-    return StoredStack(
+    return MeasuredStackArrays(
         configuration, quality, select_columns_by_prefix(CEILING), select_columns_by_prefix(SIGNAL),
         (plain["tokens"][0], plain["tokens"][1]),
         plain["passage_tokens"], plain["query_tokens"], plain["reranked"], IndexFacts(**plain["index"]),
@@ -315,7 +319,7 @@ def _parse_stored_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[s
     )  # fmt: skip
 
 
-def _collect_stack_columns(stack: StoredStack) -> dict[str, Floats]:
+def _collect_query_value_columns(stack: MeasuredStackArrays) -> dict[str, Floats]:
     return {
         **stack.quality,
         **{CEILING + name: values for name, values in stack.ceiling.items()},
@@ -323,7 +327,7 @@ def _collect_stack_columns(stack: StoredStack) -> dict[str, Floats]:
     }
 
 
-def _format_items_file(queries: Sequence[str], stacks: Sequence[StoredStack]) -> bytes:
+def _pack_stack_items_as_parquet(queries: Sequence[str], stacks: Sequence[MeasuredStackArrays]) -> bytes:
     import polars as pl
 
     ids = pl.Series("item_id", list(queries), dtype=pl.String)
@@ -335,12 +339,12 @@ def _format_items_file(queries: Sequence[str], stacks: Sequence[StoredStack]) ->
         )
         .select("item_id", "variant", "measure", "value", "reason")
         for stack in stacks
-        for name, values in _collect_stack_columns(stack).items()
+        for name, values in _collect_query_value_columns(stack).items()
     ]  # fmt: skip
     return _format_frame_as_parquet(pl.concat(parts))
 
 
-def _format_rankings_file(queries: Sequence[str], stacks: Sequence[StoredStack]) -> bytes:
+def _format_rankings_file(queries: Sequence[str], stacks: Sequence[MeasuredStackArrays]) -> bytes:
     import polars as pl
 
     frame = pl.DataFrame(

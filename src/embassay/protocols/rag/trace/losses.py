@@ -21,7 +21,7 @@ Lists = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
-class StageLists:
+class StageDocumentLists:
     """The lists of documents after a stage."""
 
     name: str
@@ -33,8 +33,8 @@ class RetrievalPipeline:
     """`searches` side by side, then `stages` one after the other, whose last list the first `passages` of are the
     prompt."""
 
-    searches: tuple[StageLists, ...]
-    stages: tuple[StageLists, ...]
+    searches: tuple[StageDocumentLists, ...]
+    stages: tuple[StageDocumentLists, ...]
     passages: int
 
     def __post_init__(self) -> None:
@@ -43,11 +43,11 @@ class RetrievalPipeline:
             raise UsageError(f"Two stages are called {twice}.", mend="Rename one: --stage NAME=FILE.")
 
     @property
-    def serial_stages(self) -> tuple[StageLists, ...]:
+    def serial_stages(self) -> tuple[StageDocumentLists, ...]:
         """The stages that a passage passes one after the other, behind the searches."""
         last = (self.stages or self.searches)[-1]
         prompt = {query: ids[: self.passages] for query, ids in last.lists.items()}
-        return (*self.stages, StageLists(PROMPT, prompt))
+        return (*self.stages, StageDocumentLists(PROMPT, prompt))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class StagePassageEffect:
 
 
 @dataclass(frozen=True)
-class PipelineTrace:
+class TracedPipelineLosses:
     """A whole trace. `found_by` counts needed passages by the searches that found them, "" for none."""
 
     names: tuple[str, ...]
@@ -109,7 +109,7 @@ class PipelineTrace:
         return max(whole, key=lambda loss: loss.lost, default=None)
 
     @property
-    def prompt_passage_count(self) -> int:
+    def count_needed_passages_in_prompt(self) -> int:
         """Needed passages that are in the prompt."""
         return sum(not row.lost for row in self.rows)
 
@@ -129,7 +129,7 @@ def trace_passage_losses(
     tags: Mapping[str, Sequence[str]] | None = None,
     resamples: int = 2_000,
     seed: int = 1337,
-) -> PipelineTrace:
+) -> TracedPipelineLosses:
     """Follow every needed passage, and count what is lost where; by the `tags` of questions too. UsageError where
     nothing is needed."""
     rows = trace_needed_passages(pipeline, needed)
@@ -140,17 +140,25 @@ def trace_passage_losses(
     stages = (SEARCH, *(stage.name for stage in pipeline.serial_stages))
     groups = {"": None, **_group_queries_by_tag(tags or {})}
     losses = [
-        _estimate_stage_loss(rows, stage, tag, members, resamples, seed)
+        _estimate_passages_lost_in_stage(rows, stage, tag, members, resamples, seed)
         for tag, members in groups.items()
         for stage in stages
         if members is None or any(row.query in members for row in rows)
     ]
     effects = tuple(_measure_stage_effects(pipeline, needed))
-    return PipelineTrace(
-        pipeline.names, pipeline.passages, len({row.query for row in rows}), rows, tuple(losses), effects,
-        _count_finding_searches(pipeline, rows),
-        (*_list_questions_without_list(pipeline, needed), *_list_questions_exceeding_prompt(pipeline, needed))
-    )  # fmt: skip
+    return TracedPipelineLosses(
+        pipeline.names,
+        pipeline.passages,
+        len({row.query for row in rows}),
+        rows,
+        tuple(losses),
+        effects,
+        _count_passages_by_finding_searches(pipeline, rows),
+        (
+            *_list_notes_on_questions_without_list(pipeline, needed),
+            *_list_notes_on_questions_over_prompt(pipeline, needed),
+        ),
+    )
 
 
 def trace_needed_passages(pipeline: RetrievalPipeline, needed: Needed) -> tuple[PassageTrace, ...]:
@@ -180,9 +188,9 @@ def _find_stage_of_loss(pipeline: RetrievalPipeline, ranks: Sequence[int | None]
     return names[last + 1]
 
 
-def estimate_prompt_share(trace: PipelineTrace, resamples: int = 2_000, seed: int = 1337) -> Estimate:
+def estimate_prompt_share(trace: TracedPipelineLosses, resamples: int = 2_000, seed: int = 1337) -> Estimate:
     """The share of needed passages that are in the prompt."""
-    return _estimate_stage_loss(trace.rows, "", "", None, resamples, seed).share
+    return _estimate_passages_lost_in_stage(trace.rows, "", "", None, resamples, seed).share
 
 
 def _group_queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | None]:
@@ -195,7 +203,7 @@ def _group_queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[st
     return dict(sorted(groups.items()))
 
 
-def _estimate_stage_loss(
+def _estimate_passages_lost_in_stage(
     rows: Sequence[PassageTrace], stage: str, tag: str, members: set[str] | None, resamples: int, seed: int
 ) -> StagePassageLoss:
     """Estimate the share of needed passages lost; its interval draws questions with all theirs."""
@@ -269,7 +277,9 @@ def _is_rank_within(rank: int | None, most: int) -> bool:
     return rank is not None and rank <= most
 
 
-def _count_finding_searches(pipeline: RetrievalPipeline, rows: Sequence[PassageTrace]) -> dict[str, int]:
+def _count_passages_by_finding_searches(
+    pipeline: RetrievalPipeline, rows: Sequence[PassageTrace]
+) -> dict[str, int]:
     """Count passages by the names of the searches that found them, joined by " + "."""
     counts: dict[str, int] = {}
     for row in rows:
@@ -283,7 +293,7 @@ def _count_finding_searches(pipeline: RetrievalPipeline, rows: Sequence[PassageT
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
-def _list_questions_without_list(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
+def _list_notes_on_questions_without_list(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
     """List questions that a file has no list for: their passages count as not found there."""
     notes = []
     for stage in (*pipeline.searches, *pipeline.stages):
@@ -295,7 +305,7 @@ def _list_questions_without_list(pipeline: RetrievalPipeline, needed: Needed) ->
     return notes
 
 
-def _list_questions_exceeding_prompt(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
+def _list_notes_on_questions_over_prompt(pipeline: RetrievalPipeline, needed: Needed) -> list[str]:
     """List questions that need more than the prompt takes: some of theirs are lost in any case."""
     over = [len(set(passages)) - pipeline.passages for passages in needed.values()]
     more = [count for count in over if count > 0]

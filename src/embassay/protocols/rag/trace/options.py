@@ -19,7 +19,7 @@ from embassay.protocols.kernel.request import (
 
 
 @dataclass(frozen=True)
-class TraceRequest:
+class PipelineTraceRequest:
     """The request of a trace: lists after each stage as files, or a `dataset` with an `encoder`."""
 
     searches: tuple[str, ...] = option(

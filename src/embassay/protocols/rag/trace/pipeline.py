@@ -13,7 +13,7 @@ import numpy as np
 
 from embassay.contracts import Reranker
 from embassay.data import draw, open_dataset
-from embassay.data.judged_runs import rank_passages_by_question, read_qrels, read_run_entries
+from embassay.data.judged_runs import rank_passages_by_question, read_qrels_entries, read_run_entries
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
@@ -28,12 +28,12 @@ from embassay.protocols.rag.scoring.inputs import (
 from embassay.protocols.rag.trace.losses import (
     Lists,
     Needed,
-    PipelineTrace,
     RetrievalPipeline,
-    StageLists,
+    StageDocumentLists,
+    TracedPipelineLosses,
     trace_passage_losses,
 )
-from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.protocols.rag.trace.options import PipelineTraceRequest
 from embassay.search import rerank
 from embassay.systems.remote import Ledger
 from embassay.systems.rerankers import open_reranker
@@ -41,12 +41,12 @@ from embassay.text import open_tokenizer
 
 
 def run_pipeline_trace(
-    request: TraceRequest,
+    request: PipelineTraceRequest,
     *,
     ledger: Ledger | None = None,
     listener: SilentListener | None = None,
     kept: Path | None = None,
-) -> PipelineTrace:
+) -> TracedPipelineLosses:
     """Read or make the lists, and follow each needed passage. DataError and UsageError for what cannot be read, and
     where no question has both a need and a list. Orders of a reranker go into the file `kept` as they come."""
     if request.dataset:
@@ -57,7 +57,7 @@ def run_pipeline_trace(
     return trace_passage_losses(pipeline, needed, tags=tags, resamples=request.resamples, seed=request.seed)
 
 
-def read_retrieval_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, Needed]:
+def read_retrieval_pipeline(request: PipelineTraceRequest) -> tuple[RetrievalPipeline, Needed]:
     """Read the lists in files, and what their questions need: passages of grade 4 or 5."""
     searches, stages = (
         tuple(_read_list_after_stage(given, request) for given in files)
@@ -77,8 +77,8 @@ def read_retrieval_pipeline(request: TraceRequest) -> tuple[RetrievalPipeline, N
 def read_needed_passages(
     qrels: Path, mapping: Mapping[str, str], grades: str | None, split: str | None = None
 ) -> dict[str, list[str]]:
-    """Question id -> its passages of grade 4 or 5, in the order of the file. DataError as `read_qrels`."""
-    judged = map_judgement_grades(read_qrels(qrels.expanduser(), mapping, split=split), grades).frame
+    """Question id -> its passages of grade 4 or 5, in the order of the file. DataError as `read_qrels_entries`."""
+    judged = map_judgement_grades(read_qrels_entries(qrels.expanduser(), mapping, split=split), grades).frame
     needed: dict[str, list[str]] = {}
     for query, doc, grade in judged.select("query", "doc", "grade").iter_rows():
         if grade >= RELEVANT:
@@ -86,15 +86,15 @@ def read_needed_passages(
     return needed
 
 
-def _read_list_after_stage(given: str, request: TraceRequest) -> StageLists:
+def _read_list_after_stage(given: str, request: PipelineTraceRequest) -> StageDocumentLists:
     """A run by its scores, best first."""
     name, path = parse_named_path(given)
     ranked = rank_passages_by_question(read_run_entries(path, request.mapping))
-    return StageLists(name, {query: [doc for doc, _ in hits] for query, hits in ranked.items()})
+    return StageDocumentLists(name, {query: [doc for doc, _ in hits] for query, hits in ranked.items()})
 
 
 @dataclass(frozen=True)
-class TracedCollection:
+class TraceQuestionsAndPassages:
     """A dataset as a trace uses it: what its questions need, their texts, and all passages."""
 
     name: str
@@ -104,7 +104,7 @@ class TracedCollection:
     passages: Mapping[str, str]
 
 
-def read_traced_collection(request: TraceRequest) -> TracedCollection:
+def read_collection_of_trace_request(request: PipelineTraceRequest) -> TraceQuestionsAndPassages:
     """Read the dataset of a request, its questions with a need drawn by the seed."""
     dataset = open_dataset(prefer_path_over_catalogue(request.dataset))
     loaded = dataset.load("retrieval")
@@ -116,19 +116,22 @@ def read_traced_collection(request: TraceRequest) -> TracedCollection:
     if request.limit is not None:
         asked = [asked[row] for row in draw(asked, request.limit, request.seed)]
     text_of = dict(zip(data.queries.ids, data.queries.texts, strict=True))
-    return TracedCollection(
+    return TraceQuestionsAndPassages(
         loaded.dataset, loaded.fingerprint, {key: judged[key] for key in asked},
         {key: text_of[key] for key in asked}, dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
     )  # fmt: skip
 
 
 def run_retrieval_pipeline(
-    request: TraceRequest, ledger: Ledger, listener: SilentListener | None = None, kept: Path | None = None
+    request: PipelineTraceRequest,
+    ledger: Ledger,
+    listener: SilentListener | None = None,
+    kept: Path | None = None,
 ) -> tuple[RetrievalPipeline, Needed]:
     """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank. What a reranker has
     ordered is kept in the file `kept`, where the same request goes on."""
     listener = listener or SilentListener()
-    collection = read_traced_collection(request)
+    collection = read_collection_of_trace_request(request)
     questions, passages = collection.questions, collection.passages
     tokenizer = open_tokenizer("words")
     runs = []
@@ -139,23 +142,29 @@ def run_retrieval_pipeline(
     words, vectors = ({query: [key for key, _ in hits] for query, hits in run.items()} for run in runs)
     fused = {query: [key for key, _ in hits] for query, hits in fuse_runs(runs, 2 * request.depth).items()}
     cut = {query: ids[: request.k] for query, ids in fused.items()}
-    stages = [StageLists("fused", fused), StageLists("cut", cut)]
+    stages = [StageDocumentLists("fused", fused), StageDocumentLists("cut", cut)]
     if request.reranker:
         reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
         listener.stage(f"reranking by {request.reranker}", len(cut), "questions")
         stages.append(
-            StageLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener))
+            StageDocumentLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener))
         )
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
-    pipeline = RetrievalPipeline(tuple(starmap(StageLists, searches)), tuple(stages), request.passages)
+    pipeline = RetrievalPipeline(
+        tuple(starmap(StageDocumentLists, searches)), tuple(stages), request.passages
+    )
     return pipeline, collection.needed
 
 
 def _rerank_all_questions(
-    reranker: Reranker, collection: TracedCollection, cut: Lists, kept: Path | None, listener: SilentListener
+    reranker: Reranker,
+    collection: TraceQuestionsAndPassages,
+    cut: Lists,
+    kept: Path | None,
+    listener: SilentListener,
 ) -> dict[str, Sequence[str]]:
     """Rerank each question's passages, asking only for orders that `kept` does not have."""
-    order = {} if kept is None else _read_kept_orders(kept)
+    order = {} if kept is None else _read_stored_stage_orders(kept)
     with Path(os.devnull if kept is None else kept).open("ab") as file:
         for query, ids in cut.items():
             # Of another list than that which was ordered, nothing is known.
@@ -169,7 +178,7 @@ def _rerank_all_questions(
     return {query: order[query] for query in cut}
 
 
-def _read_kept_orders(kept: Path) -> dict[str, Sequence[str]]:
+def _read_stored_stage_orders(kept: Path) -> dict[str, Sequence[str]]:
     """Read the kept orders in a file's whole lines; what a kill left of the last one is cut off."""
     content = kept.read_bytes() if kept.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]

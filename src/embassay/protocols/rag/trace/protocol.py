@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.limits import parse_record_json, read_bounded_file
-from embassay.protocols.kernel.outcome import make_file_run_manifest
+from embassay.limits import parse_json_written_by_embassay, read_bounded_file
+from embassay.protocols.kernel.outcome import make_manifest_of_file_based_run
 from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments, open_spending_ledger
 from embassay.protocols.kernel.tables import (
     ColumnTable,
@@ -17,9 +17,9 @@ from embassay.protocols.kernel.tables import (
     whole_number_column,
     write_tables,
 )
-from embassay.protocols.rag.trace.losses import PipelineTrace, estimate_prompt_share
-from embassay.protocols.rag.trace.options import TraceRequest
-from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_pipeline_trace
+from embassay.protocols.rag.trace.losses import TracedPipelineLosses, estimate_prompt_share
+from embassay.protocols.rag.trace.options import PipelineTraceRequest
+from embassay.protocols.rag.trace.pipeline import read_collection_of_trace_request, run_pipeline_trace
 from embassay.records import ResultRow
 from embassay.runs.folder import (
     RunFolder,
@@ -36,13 +36,13 @@ HEADLINE, LOST = "in_prompt", "lost"
 
 
 def trace_pipeline_into_folder(
-    request: TraceRequest,
+    request: PipelineTraceRequest,
     out: Path,
     command: str = "",
     *,
     listener: SilentListener | None = None,
     max_usd: float | None = None,
-) -> PipelineTrace:
+) -> TracedPipelineLosses:
     """Trace a pipeline into the folder `out`, going on with what a reranker has ordered there. UsageError where it
     holds a run of other arguments, BudgetExceeded where the reranker would cost over `max_usd`: its orders stay."""
     folder = RunFolder(out)
@@ -50,7 +50,7 @@ def trace_pipeline_into_folder(
     with folder.hold_folder_lock():
         with open_spending_ledger(out, max_usd) as ledger:
             trace = run_pipeline_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
-        rows = list(list_trace_results(trace, request))
+        rows = list(make_trace_result_rows(trace, request))
         write_json(out / FILE, trace.as_dict())
         folder.write_results(rows)
         write_file_atomically(out / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
@@ -59,10 +59,12 @@ def trace_pipeline_into_folder(
     return trace
 
 
-def read_pipeline_trace(path: Path) -> PipelineTrace:
+def read_pipeline_trace(path: Path) -> TracedPipelineLosses:
     """Read the trace that a run's folder holds; DataError where it holds none."""
     try:
-        return build_dataclass_from_values(PipelineTrace, parse_record_json(read_bounded_file(path / FILE)))
+        return build_dataclass_from_values(
+            TracedPipelineLosses, parse_json_written_by_embassay(read_bounded_file(path / FILE))
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "the record of the trace cannot be read", path=path / FILE, found=str(error),
@@ -70,7 +72,7 @@ def read_pipeline_trace(path: Path) -> PipelineTrace:
         ) from error  # fmt: skip
 
 
-def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[ResultRow]:
+def make_trace_result_rows(trace: TracedPipelineLosses, request: PipelineTraceRequest) -> Iterator[ResultRow]:
     """List results: the share in the prompt by dataset and in all, and losses by stage and tag."""
     dataset = name_traced_dataset(request)
     share = estimate_prompt_share(trace, request.resamples, request.seed)
@@ -87,14 +89,14 @@ def list_trace_results(trace: PipelineTrace, request: TraceRequest) -> Iterator[
         )  # fmt: skip
 
 
-def name_traced_dataset(request: TraceRequest) -> str:
+def name_traced_dataset(request: PipelineTraceRequest) -> str:
     """Name the dataset of the questions and judgements that are traced."""
     from embassay.protocols.rag.scoring.inputs import strip_format_endings
 
     return request.dataset.partition("?")[0] or strip_format_endings(Path(request.qrels).name)
 
 
-def build_stage_losses_table(trace: PipelineTrace) -> ColumnTable:
+def build_stage_losses_table(trace: TracedPipelineLosses) -> ColumnTable:
     """Build the table of losses with a line for each stage and tag."""
     return ColumnTable.of(
         "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"),
@@ -106,12 +108,12 @@ def build_stage_losses_table(trace: PipelineTrace) -> ColumnTable:
     )  # fmt: skip
 
 
-def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str]:
+def describe_trace_plan(request: PipelineTraceRequest, out: Path | None) -> Iterator[str]:
     """Describe in lines what a trace with a dataset takes; nothing is searched or sent."""
     if not request.dataset:
         yield "The lists are read from files, so the trace runs no searches and costs nothing."
         return
-    collection = read_traced_collection(request)
+    collection = read_collection_of_trace_request(request)
     questions, passages = len(collection.questions), len(collection.passages)
     yield f"{questions:,} questions that need {sum(map(len, collection.needed.values())):,} of {passages:,} passages."
     yield f"Search with BM25 and {request.encoder}: {request.depth:,} passages each; the cutoff leaves {request.k:,}."
@@ -128,7 +130,7 @@ def describe_trace_plan(request: TraceRequest, out: Path | None) -> Iterator[str
 
 
 def _make_trace_manifest(
-    folder: RunFolder, trace: PipelineTrace, request: TraceRequest, command: str
+    folder: RunFolder, trace: TracedPipelineLosses, request: PipelineTraceRequest, command: str
 ) -> dict[str, Any]:
     name, source = name_traced_dataset(request), request.dataset or request.qrels
     systems = [{"name": PIPELINE, "kind": "run", "identity": " > ".join(trace.names), "facts": {}}]
@@ -139,7 +141,7 @@ def _make_trace_manifest(
         "seconds": None, "counts": {"questions": trace.questions, "passages": len(trace.rows)}, "skipped": [],
         "warnings": [],
     }  # fmt: skip
-    return make_file_run_manifest(
+    return make_manifest_of_file_based_run(
         folder,
         PROTOCOL,
         command,

@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import find_answer_disputes
-from embassay.protocols.hume.collection import read_all_answer_rows
+from embassay.protocols.hume.adjudication import list_disputed_items
+from embassay.protocols.hume.collection import read_answers_of_files_and_store
 from embassay.protocols.hume.store import draw_annotator_item_order
 from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_file_atomically
@@ -21,14 +21,14 @@ from embassay.web.annotation.service import (
     build_dispute_for_page,
     build_questions_for_page,
     build_task_for_page,
-    task_titles,
+    make_distinct_task_titles,
 )
 
 __all__ = [
     "STATIC",
     "bundle_script_modules",
     "order_script_modules",
-    "render_annotator_file",
+    "render_annotator_html_page",
     "render_annotator_page",
     "write_annotator_file",
 ]
@@ -106,16 +106,18 @@ def write_annotator_file(study: Path, annotator: str, out: Path, *, adjudicates:
             f"{annotator!r} is not a valid annotator name.",
             mend="Use only letters, digits, dots, dashes and underscores.",
         )
-    write_file_atomically(out, render_annotator_file(read_study(study), annotator, adjudicates=adjudicates))
+    write_file_atomically(
+        out, render_annotator_html_page(read_study(study), annotator, adjudicates=adjudicates)
+    )
     return out
 
 
-def render_annotator_file(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
+def render_annotator_html_page(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
     """The whole file. The same study, answers and annotator give the same bytes."""
     from embassay.report.html import build_security_policy, escape_json_for_script
 
     style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle_script_modules()
-    collect_items = _collect_adjudicator_items if adjudicates else _collect_annotator_items
+    collect_items = _build_adjudicator_file_data if adjudicates else _build_annotator_file_data
     page = (
         make_page_environment()
         .get_template("single.html")
@@ -130,9 +132,9 @@ def render_annotator_file(folder: StudyFolder, annotator: str, *, adjudicates: b
     return head + (style if style_place else "") + body + script + tail
 
 
-def _collect_annotator_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
+def _build_annotator_file_data(folder: StudyFolder, annotator: str) -> dict[str, Any]:
     study = folder.study
-    titles = task_titles(study.tasks)
+    titles = make_distinct_task_titles(study.tasks)
     items = {task.name: [item.id for item in folder.select_task_items(task.name)] for task in study.tasks}
     tasks = [
         build_task_for_page(
@@ -157,14 +159,15 @@ def _collect_annotator_items(folder: StudyFolder, annotator: str) -> dict[str, A
     }
 
 
-def _collect_adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
-    """What `_collect_annotator_items` is for annotators, with nothing but disputes and what people answered to them."""
-    rows = read_all_answer_rows(folder)
-    disputed = {task.name: find_answer_disputes(folder, task, rows) for task in folder.study.tasks}
+def _build_adjudicator_file_data(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
+    """What `_build_annotator_file_data` is for annotators, with nothing but disputes and what people answered to
+    them."""
+    rows = read_answers_of_files_and_store(folder)
+    disputed = {task.name: list_disputed_items(folder, task, rows) for task in folder.study.tasks}
     if not any(disputed.values()):
         raise UsageError("People do not disagree on any item.", mend="Wait until more people have answered.")
-    data, every = _collect_annotator_items(folder, adjudicator), {item.id: item for item in folder.items}
-    titles = task_titles(folder.study.tasks)
+    data, every = _build_annotator_file_data(folder, adjudicator), {item.id: item for item in folder.items}
+    titles = make_distinct_task_titles(folder.study.tasks)
     tasks = [
         {
             **build_task_for_page(

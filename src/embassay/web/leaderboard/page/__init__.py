@@ -17,7 +17,7 @@ from embassay.web.leaderboard.page import rows
 from embassay.web.leaderboard.page.rows import (
     arrange_board_table,
     arrange_card_scores,
-    draw_cell_mark,
+    draw_interval_mark_of_cell,
     draw_rank_range_mark,
     find_possible_leaders,
     format_rank_of_total,
@@ -91,7 +91,7 @@ def _template_environment() -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )  # fmt: skip
     environment.globals.update(
-        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=draw_cell_mark,
+        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=draw_interval_mark_of_cell,
         rank_mark=draw_rank_range_mark,
         sign=pick_kind_class,
         place=format_rank_of_total

@@ -16,11 +16,11 @@ from embassay.web.leaderboard.contract import (
     BoardColumn,
     BoardDataset,
     BoardSystemRow,
-    ColumnStanding,
     Leaderboard,
     OtherBoardStanding,
     SystemFacts,
     SystemProfile,
+    SystemStandingInColumn,
 )
 
 MOST_ROWS = 300
@@ -58,7 +58,7 @@ def arrange_board_table(board: Leaderboard) -> BoardTable:
     """What the page of a board shows before anything is chosen."""
     lead = next((column for column in board.columns if column.key == board.lead), None)
     others = [column for column in board.columns if column.overview and column is not lead]
-    groups = _group_board_rows(board, lead)
+    groups = _group_board_rows_by_ranking(board, lead)
     return BoardTable(
         lead,
         _column_scale(board, lead),
@@ -127,7 +127,7 @@ def pick_kind_class(kind: str) -> str:
     return marks.CLASSES.get("human" if kind == "person" else kind, "")
 
 
-def draw_cell_mark(cell: BoardCell, kind: str, scale: LinearScale, width: int = 72) -> Markup:
+def draw_interval_mark_of_cell(cell: BoardCell, kind: str, scale: LinearScale, width: int = 72) -> Markup:
     """The interval mark of a cell, drawn `width` pixels wide at least; the grid alone where its value lies outside of
     the scale."""
     if cell.value is None or not scale.low <= cell.value <= scale.high:
@@ -137,15 +137,15 @@ def draw_cell_mark(cell: BoardCell, kind: str, scale: LinearScale, width: int = 
 
 def draw_rank_range_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
     """A range of ranks on the scale from 1 to `of`; nothing without a rank."""
-    return Markup() if rank is None else marks.draw_rank_mark(*rank, of, pick_kind_class(kind))
+    return Markup() if rank is None else marks.draw_rank_range_bar(*rank, of, pick_kind_class(kind))
 
 
-def _group_board_rows(
+def _group_board_rows_by_ranking(
     board: Leaderboard, lead: BoardColumn | None
 ) -> tuple[tuple[str, tuple[BoardSystemRow, ...]], ...]:
     rows: Sequence[list[BoardSystemRow]] = ([], [], [], [])
     for system in board.systems[:MOST_ROWS]:
-        rows[_pick_row_group(board, system)].append(system)
+        rows[_choose_sort_group_of_system_row(board, system)].append(system)
     is_overall = lead is not None and lead.task == "overall"
     missing = MISSING if is_overall else UNVALUED
     if any(_lead_column_value(board, row) is not None for row in rows[2]):
@@ -154,7 +154,7 @@ def _group_board_rows(
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
 
 
-def _pick_row_group(board: Leaderboard, system: BoardSystemRow) -> int:
+def _choose_sort_group_of_system_row(board: Leaderboard, system: BoardSystemRow) -> int:
     ranks = board.ranks.get(board.lead, ())
     has_ranks = any(rank is not None for rank in ranks)
     if system.kind == "reference":
@@ -176,10 +176,10 @@ MOST = 300
 class SystemCardScores:
     """`overview` and `details` (by dataset) of a card; `more` counts the details that are not drawn."""
 
-    overview: tuple[ColumnStanding, ...]
-    details: tuple[ColumnStanding, ...]
+    overview: tuple[SystemStandingInColumn, ...]
+    details: tuple[SystemStandingInColumn, ...]
     more: int
-    missing: tuple[ColumnStanding, ...]
+    missing: tuple[SystemStandingInColumn, ...]
 
 
 def arrange_card_scores(card: SystemProfile) -> SystemCardScores:
@@ -190,7 +190,7 @@ def arrange_card_scores(card: SystemProfile) -> SystemCardScores:
     return SystemCardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
 
 
-def format_rank_of_total(stand: ColumnStanding | OtherBoardStanding) -> str:
+def format_rank_of_total(stand: SystemStandingInColumn | OtherBoardStanding) -> str:
     """Rank and number of those ranked, as `1–2 of 14`."""
     if stand.rank is None:
         return numbers.NONE
@@ -209,11 +209,11 @@ KINDS = {
 }  # fmt: skip
 
 
-def format_resamples_of_hundred(share: float) -> str:
+def format_count_of_hundred_resamples(share: float) -> str:
     """Of 100 resamples, rounded down; `over 99` from 99.5.
 
-    >>> format_resamples_of_hundred(0.999), format_resamples_of_hundred(0.876), format_resamples_of_hundred(1.0)
-    ('over 99', '87', 'over 99')
+    >>> format_count_of_hundred_resamples(0.999), format_count_of_hundred_resamples(0.876),
+    format_count_of_hundred_resamples(1.0) ('over 99', '87', 'over 99')
     """
     return "over 99" if share >= 0.995 else str(int(100 * share + 1e-9))
 
@@ -288,18 +288,21 @@ def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
             known.vectors_mb is not None and format_megabytes(known.vectors_mb),
         ),
         ("Memory for the index", known.index_mb is not None and format_megabytes(known.index_mb)),
-        ("Price per million tokens", _money_cell(known.usd_per_million_tokens)),
-        ("Price per thousand queries", _money_cell(known.usd_per_thousand_queries)),
+        ("Price per million tokens", _format_money_if_known(known.usd_per_million_tokens)),
+        ("Price per thousand queries", _format_money_if_known(known.usd_per_thousand_queries)),
         ("Latency, 95th percentile", seconds is not None and numbers.format_duration(seconds)),
         ("Time on this board", known.seconds is not None and numbers.format_duration(known.seconds)),
-        ("Texts per second", known.texts_per_second is not None and format_speed(known.texts_per_second)),
+        (
+            "Texts per second",
+            known.texts_per_second is not None and format_texts_per_second(known.texts_per_second),
+        ),
         ("Licence", known.licence),
         ("Last check", known.last_check),
     )
     return [(name, words) for name, words in lines if words]
 
 
-def _money_cell(dollars: float | None) -> str:
+def _format_money_if_known(dollars: float | None) -> str:
     return "" if dollars is None else format_money(dollars)
 
 
@@ -334,27 +337,27 @@ def format_megabytes(mb: float) -> str:
     return f"{numbers.format_count(round(mb)) if mb >= 10 else numbers.format_score(mb, 1)} MB"
 
 
-def format_speed(per_second: float) -> str:
+def format_texts_per_second(per_second: float) -> str:
     """Texts per second.
 
-    >>> format_speed(12480.3), format_speed(3.25)
+    >>> format_texts_per_second(12480.3), format_texts_per_second(3.25)
     ('12,480', '3.2')
     """
     return numbers.format_count(round(per_second)) if per_second >= 10 else f"{per_second:.1f}"
 
 
-def describe_board_size(data: Sequence[BoardDataset]) -> str:
+def describe_dataset_and_item_count(data: Sequence[BoardDataset]) -> str:
     """Describe how much data the board stands on."""
     items = f"n = {numbers.format_count(sum(dataset.n for dataset in data))}"
     return items if len(data) == 1 else f"{numbers.format_noun_count(len(data), 'dataset')}, {items}"
 
 
-def people_agreement_by_dataset(board: Leaderboard) -> dict[str, str]:
+def map_datasets_to_people_agreement(board: Leaderboard) -> dict[str, str]:
     """How well people agree, by dataset."""
     return {column.dataset: column.people for column in board.columns if column.people}
 
 
-def describe_complete_systems(board: Leaderboard) -> str:
+def describe_complete_system_count(board: Leaderboard) -> str:
     """How many systems have all that the board asks."""
     # Reference systems are there for comparison; nobody waits for them.
     asked = [system for system in board.systems if system.kind != "reference"]

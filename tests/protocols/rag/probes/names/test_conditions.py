@@ -17,7 +17,7 @@ from embassay.protocols.rag.probes.bundles import (
     AuthorName,
     BundleAuthorsAndTopics,
     Lang,
-    NameProbeBundle,
+    NameProbeQuerySpecification,
     compose_bundle_texts,
     make_name_probe_bundles,
     make_pseudonyms,
@@ -30,12 +30,14 @@ JEAN = AuthorName("Jean-Pierre", "Martin")
 OTHERS = (AuthorName("Bob", "Hill"), AuthorName("Eve", "Stone"), AuthorName("Jean-Pierre", "O’Neil"))
 
 
-def bundle(lang: Lang = "en", author: AuthorName = ALICE, index: int = 7) -> NameProbeBundle:
+def bundle(lang: Lang = "en", author: AuthorName = ALICE, index: int = 7) -> NameProbeQuerySpecification:
     topic, other = ("Y", "Z") if lang == "en" else ("Forêt", "Œuvre")
-    return NameProbeBundle(index, lang, author, OTHERS, topic, other, QUERIES[lang][0], TITLES[lang][0])
+    return NameProbeQuerySpecification(
+        index, lang, author, OTHERS, topic, other, QUERIES[lang][0], TITLES[lang][0]
+    )
 
 
-def written(condition: str, one: NameProbeBundle, seed: int = 12345) -> tuple[str, ...]:
+def written(condition: str, one: NameProbeQuerySpecification, seed: int = 12345) -> tuple[str, ...]:
     texts = CONDITIONS[condition].write(one, seed)
     return texts.query, *texts.passages
 
@@ -166,7 +168,7 @@ def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:
 
 
 def test_names_that_look_like_forms_are_left_alone() -> None:
-    odd = NameProbeBundle(
+    odd = NameProbeQuerySpecification(
         0, "en", AuthorName("{T}", "{A}"), OTHERS, "{A} and {T}", "z", QUERIES["en"][0], TITLES["en"][0]
     )
     assert compose_bundle_texts(odd).query == "Which works by {T} {A} on {A} and {T}?"

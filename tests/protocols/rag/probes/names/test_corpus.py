@@ -6,15 +6,15 @@ from collections import Counter
 
 import numpy as np
 
-from embassay.protocols.rag.probes.bundles import open_authors_and_topics
+from embassay.protocols.rag.probes.bundles import make_or_read_authors_and_topics
 from embassay.protocols.rag.probes.names import (
     compose_corpus_and_queries,
-    make_bundle_corpus,
-    make_bundles_of_all_runs,
+    locate_bundle_passages_in_corpus,
+    make_name_probe_bundles_per_run,
 )
 
-BY_RUN = make_bundles_of_all_runs(open_authors_and_topics("en"), 12, 4, 3)
-CORPUS = make_bundle_corpus(BY_RUN, 3)
+BY_RUN = make_name_probe_bundles_per_run(make_or_read_authors_and_topics("en"), 12, 4, 3)
+CORPUS = locate_bundle_passages_in_corpus(BY_RUN, 3)
 
 
 def test_grades_follow_author_and_topic() -> None:
@@ -46,8 +46,8 @@ def test_ablations_keep_grades_and_order() -> None:
     assert len(base) == len(masked) == len(named) == CORPUS.grades.shape[1]
     place = np.argmax(CORPUS.grades, axis=1) / len(base)
     assert 0.05 < place.mean() < 0.6
-    assert make_bundle_corpus(BY_RUN, 3).places == CORPUS.places
-    assert make_bundle_corpus(BY_RUN, 4).places != CORPUS.places
+    assert locate_bundle_passages_in_corpus(BY_RUN, 3).places == CORPUS.places
+    assert locate_bundle_passages_in_corpus(BY_RUN, 4).places != CORPUS.places
     # One author has one identifier in the whole collection.
     author = BY_RUN[0][0].author
     ids = {

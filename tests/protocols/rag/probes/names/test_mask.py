@@ -10,9 +10,9 @@ import pytest
 
 from embassay.protocols.rag.probes.bundles import Lang
 from embassay.protocols.rag.probes.names import (
-    make_name_probe_texts,
+    make_name_probe_texts_and_collections,
     measure_bundle_retrieval,
-    measure_name_margins,
+    measure_right_passage_margins,
 )
 from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.systems import open_system
@@ -31,8 +31,8 @@ def test_masked_names_hold_nothing_apart(name: str, lang: Lang) -> None:
         pytest.skip("minilm is not installed")
     system = open_system(name, tokenizer=open_tokenizer("words"))
     request = NamesRequest((name,), conditions=("hard_name_mask", "gibberish_name"), queries=4, runs=2)
-    texts, collections = make_name_probe_texts(request, lang)
-    found = measure_name_margins(system, texts)
+    texts, collections = make_name_probe_texts_and_collections(request, lang)
+    found = measure_right_passage_margins(system, texts)
     assert request.wanted_conditions == ("base", "hard_name_mask", "gibberish_name")
     assert (found.name[1] == 0.0).all()
     assert found.name.shape == (3, 2, 4)

@@ -7,14 +7,16 @@ import pytest
 
 from embassay.protocols.rag.probes import noise as noise
 from embassay.protocols.rag.probes.noise import COSINE
-from embassay.protocols.rag.probes.questions import NoisyQuestionVariant, name_noise_level
+from embassay.protocols.rag.probes.questions import QuestionWordingsAtNoiseLevel, name_noise_level
 from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.records import Score
 from embassay.text import open_tokenizer
 
 CONTEXT = SharedResamplesContext("bundled-en", open_tokenizer("words"), 1, 500)
 IDS = tuple(f"q{i}" for i in range(12))
-VARIANTS = [NoisyQuestionVariant(level, rewriter, ()) for rewriter in ("", "rules") for level in range(5)]
+VARIANTS = [
+    QuestionWordingsAtNoiseLevel(level, rewriter, ()) for rewriter in ("", "rules") for level in range(5)
+]
 
 
 def rows(cosines: np.ndarray, recall: np.ndarray | None = None) -> dict[tuple[str, str], Score]:

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.options import NoiseRequest
-from embassay.protocols.rag.probes.questions import list_probed_languages, load_dataset_questions
+from embassay.protocols.rag.probes.questions import list_probed_languages, load_noise_probe_questions
 
 
 def folder(path: Path, grades: dict[str, dict[str, int]], lang: str = "") -> str:
@@ -32,11 +32,13 @@ def folder(path: Path, grades: dict[str, dict[str, int]], lang: str = "") -> str
 @pytest.mark.parametrize(("lang", "need"), [("en", "works by "), ("fr", "travaux de ")])
 def test_bundled_questions_have_a_need_and_a_collection(lang: str, need: str) -> None:
     request = NoiseRequest(("bm25",), queries=9)
-    own = load_dataset_questions(request, "bundled", lang)  # type: ignore[arg-type]
+    own = load_noise_probe_questions(request, "bundled", lang)  # type: ignore[arg-type]
     assert (own.dataset, own.role, len(own)) == (f"bundled-{lang}", "query", 9)
     assert all(text.startswith(need) for text in own.references)
     assert own.counts()[:, 4].min() >= 1
-    passage = load_dataset_questions(NoiseRequest(("bm25",), queries=9, reference="passage"), "bundled", lang)  # type: ignore[arg-type]
+    passage = load_noise_probe_questions(
+        NoiseRequest(("bm25",), queries=9, reference="passage"), "bundled", lang
+    )  # type: ignore[arg-type]
     assert passage.role == "document"
     for q, text in enumerate(passage.references):
         assert own.grades[q][own.corpus.index(text)] == 5
@@ -45,7 +47,7 @@ def test_bundled_questions_have_a_need_and_a_collection(lang: str, need: str) ->
 def test_the_sample_in_both_languages() -> None:
     request = NoiseRequest(("bm25",), datasets=("sample",))
     assert list_probed_languages(request, "sample") == ("en", "fr")
-    english, french = (load_dataset_questions(request, "sample", lang) for lang in ("en", "fr"))  # type: ignore[arg-type]
+    english, french = (load_noise_probe_questions(request, "sample", lang) for lang in ("en", "fr"))  # type: ignore[arg-type]
     assert (english.dataset, french.dataset) == ("sample-en", "sample-fr")
     assert not set(english.ids) & set(french.ids)
     for own in (english, french):
@@ -60,14 +62,14 @@ def test_grades_of_binary_and_graded_judgements(tmp_path: Path) -> None:
     three = folder(tmp_path / "three", {"q1": {"d0": 3, "d1": 1}, "q2": {"d2": 2}}, "en")
     four = folder(tmp_path / "four", {"q1": {"d0": 4, "d1": 1}, "q2": {"d2": 3}}, "en")
     found = {
-        source: load_dataset_questions(NoiseRequest(("bm25",), datasets=(source,)), source, "en")
+        source: load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(source,)), source, "en")
         for source in (binary, three, four)
     }
     assert found[binary].grades == ({0: 5, 1: 1}, {2: 5})
     assert found[three].grades == ({0: 5, 1: 3}, {2: 4})
     assert found[four].grades == ({0: 5, 1: 2}, {2: 4})
     assert "0 is 1, 1 is 5" in found[binary].warnings[-1]
-    told = load_dataset_questions(
+    told = load_noise_probe_questions(
         NoiseRequest(("bm25",), datasets=(three,), grades="1=2,2=3,3=4"), three, "en"
     )
     assert told.grades == ({0: 4, 1: 2}, {2: 3})
@@ -77,9 +79,11 @@ def test_grades_of_binary_and_graded_judgements(tmp_path: Path) -> None:
 
 def test_a_limit_draws_queries_by_their_ids(tmp_path: Path) -> None:
     source = folder(tmp_path / "many", {f"q{i}": {"d0": 1} for i in range(40)}, "en")
-    some = load_dataset_questions(NoiseRequest(("bm25",), datasets=(source,), limit=5), source, "en")
-    more = load_dataset_questions(NoiseRequest(("bm25",), datasets=(source,), limit=9), source, "en")
-    other = load_dataset_questions(NoiseRequest(("bm25",), datasets=(source,), limit=5, seed=2), source, "en")
+    some = load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(source,), limit=5), source, "en")
+    more = load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(source,), limit=9), source, "en")
+    other = load_noise_probe_questions(
+        NoiseRequest(("bm25",), datasets=(source,), limit=5, seed=2), source, "en"
+    )
     assert len(some) == 5
     assert set(some.ids) < set(more.ids)
     assert some.ids != other.ids
@@ -100,4 +104,6 @@ def test_data_without_small_talk_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'en'"):
         list_probed_languages(NoiseRequest(("bm25",), datasets=(english,), langs=("fr",)), english)
     with pytest.raises(UsageError, match="--reference passage"):
-        load_dataset_questions(NoiseRequest(("bm25",), datasets=(english,), reference="need"), english, "en")
+        load_noise_probe_questions(
+            NoiseRequest(("bm25",), datasets=(english,), reference="need"), english, "en"
+        )

@@ -11,8 +11,8 @@ from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import (
     RewritingStore,
     add_small_talk_at_all_levels,
-    load_dataset_questions,
-    rewrite_variants,
+    apply_rewritings_to_variants,
+    load_noise_probe_questions,
 )
 
 
@@ -45,12 +45,12 @@ def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_wordings_keep_level_and_run() -> None:
-    own = load_dataset_questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
+    own = load_noise_probe_questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
     noisy = add_small_talk_at_all_levels(own, 2, 9)
     texts = {text: text.upper() for one in noisy for run in one.texts for text in run if text}
     lost = own.texts[1]
     del texts[lost]
-    made = rewrite_variants(noisy, "capitals", texts)
+    made = apply_rewritings_to_variants(noisy, "capitals", texts)
     assert [one.name for one in made] == [f"level={level}:capitals" for level in range(5)]
     assert made[0].texts[0] == (own.texts[0].upper(), None, own.texts[2].upper(), own.texts[3].upper())
     assert noisy[0].texts[0] == noisy[0].texts[1] == own.texts

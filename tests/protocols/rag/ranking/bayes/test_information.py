@@ -12,12 +12,12 @@ from embassay.protocols.rag.ranking.choice import (
     FISHER_EVERY,
     bound_log_det_information,
     list_neighbour_windows,
-    measure_window_information,
+    measure_window_and_fisher_information,
     sample_fisher_information,
 )
 from embassay.protocols.rag.ranking.posterior import (
+    accumulate_likelihood_and_slopes,
     compute_answers_log_likelihood,
-    compute_log_likelihood_slopes,
 )
 
 
@@ -42,7 +42,7 @@ def enumerated(scores, window):
     for draw in used:
         for chance, order in zip(chances[draw], orders, strict=True):
             curvature = np.zeros((x.shape[1], x.shape[1]))
-            compute_log_likelihood_slopes(
+            accumulate_likelihood_and_slopes(
                 x[draw], np.array([order]), nowhere, 0.0, np.zeros(x.shape[1]), curvature
             )
             fisher += chance * curvature[np.ix_(window, window)]
@@ -54,7 +54,7 @@ def test_information_is_that_of_all_orders(m):
     rng = np.random.default_rng(8)
     scores = 2 * rng.normal(size=(9, 6))
     windows = np.array([rng.permutation(6)[:m] for _ in range(3)])
-    information, fisher = measure_window_information(scores, windows)
+    information, fisher = measure_window_and_fisher_information(scores, windows)
     for window, found, matrix in zip(windows, information, fisher, strict=True):
         mutual, mean_curvature = enumerated(scores, window)
         assert found == pytest.approx(mutual, abs=1e-12)
@@ -64,9 +64,11 @@ def test_information_is_that_of_all_orders(m):
 def test_information_lies_between_none_and_all():
     """Nothing of what is known, log m! of a judge without noise on scores of which nothing is known."""
     known = np.tile(np.array([400.0, 300, 200, 100, 0]), (64, 1))
-    assert measure_window_information(known, np.arange(5)[None])[0][0] == pytest.approx(0, abs=1e-9)
+    assert measure_window_and_fisher_information(known, np.arange(5)[None])[0][0] == pytest.approx(
+        0, abs=1e-9
+    )
     unknown = 100.0 * np.array(list(permutations(range(5))), dtype=float)
-    assert measure_window_information(unknown, np.arange(5)[None])[0][0] == pytest.approx(
+    assert measure_window_and_fisher_information(unknown, np.arange(5)[None])[0][0] == pytest.approx(
         np.log(120), abs=1e-9
     )
 
@@ -75,7 +77,7 @@ def test_simulated_answers_give_the_same_fisher_information():
     rng = np.random.default_rng(9)
     scores = np.tile(rng.normal(size=5), (4000, 1))
     window = np.arange(5)[None]
-    _, exact = measure_window_information(scores[:1], window)
+    _, exact = measure_window_and_fisher_information(scores[:1], window)
     np.testing.assert_allclose(
         sample_fisher_information(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03
     )

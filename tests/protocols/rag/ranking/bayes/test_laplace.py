@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from embassay.protocols.rag.ranking.posterior import (
-    MixtureComponent,
-    compute_log_likelihood_slopes,
+    RankingPosteriorMixturePoint,
+    accumulate_likelihood_and_slopes,
     factor_cholesky_in_place,
     factor_posterior_precision,
-    learn_newest_answer,
+    learn_answer_and_return_evidence,
     solve_cholesky_system,
     solve_upper_triangular,
 )
@@ -33,9 +33,11 @@ def test_at_the_mode_prior_and_answers_pull_alike():
         mean, precision, orders, places = problem(sharpness)
         modes = mean[None].copy()
         for calls in range(1, len(orders) + 1):
-            learn_newest_answer(modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02)
+            learn_answer_and_return_evidence(
+                modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02
+            )
         slope, curvature = -precision * (modes[0] - mean), np.diag(precision)
-        compute_log_likelihood_slopes(modes[0], orders, places, 0.02, slope, curvature)
+        accumulate_likelihood_and_slopes(modes[0], orders, places, 0.02, slope, curvature)
         left = slope @ np.linalg.solve(curvature, slope)
         assert left < 1e-3, f"{left} nats to gain at sharpness {sharpness}"
 
@@ -43,10 +45,10 @@ def test_at_the_mode_prior_and_answers_pull_alike():
 def test_factor_draws_and_covariance_are_those_of_the_curvature():
     mean, precision, orders, places = problem(4.0)
     curvature = np.diag(precision)
-    compute_log_likelihood_slopes(mean, orders, places, 0.02, np.zeros(len(mean)), curvature)
+    accumulate_likelihood_and_slopes(mean, orders, places, 0.02, np.zeros(len(mean)), curvature)
     factor = np.triu(factor_posterior_precision(mean, precision, orders, places, 0.02))
     np.testing.assert_allclose(factor.T @ factor, curvature, atol=1e-12)
-    part = MixtureComponent(1.0, 4.0, 0.9, mean, factor)
+    part = RankingPosteriorMixturePoint(1.0, 4.0, 0.9, mean, factor)
     np.testing.assert_allclose(part.compute_score_covariance(), np.linalg.inv(curvature), atol=1e-10)
     np.testing.assert_allclose(
         factor @ solve_upper_triangular(factor, np.eye(len(mean))), np.eye(len(mean)), atol=1e-12

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.ranking.posterior import (
+    accumulate_likelihood_and_slopes,
     compute_answers_log_likelihood,
-    compute_log_likelihood_slopes,
 )
 
 
@@ -28,7 +28,7 @@ def some_answers(rng, n=6, calls=4, m=4):
 
 def slopes(x, orders, places, random):
     slope, curvature = np.zeros(len(x)), np.zeros((len(x), len(x)))
-    value = compute_log_likelihood_slopes(x, orders, places, random, slope, curvature)
+    value = accumulate_likelihood_and_slopes(x, orders, places, random, slope, curvature)
     return value, slope, curvature
 
 

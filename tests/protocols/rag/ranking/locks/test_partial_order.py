@@ -15,15 +15,15 @@ Pairs = list[tuple[int, int]]
 def test_worked_orders() -> None:
     """Scores a4.1 b5 c4.5 d4.5 e2: with a over b and e over c it is d a b e c, without pairs b c d a e."""
     order = PartialOrder(5)
-    assert order.sort_items_by_score(SCORES, range(5)) == (1, 2, 3, 0, 4)
+    assert order.sort_items_respecting_order(SCORES, range(5)) == (1, 2, 3, 0, 4)
     order.add(0, 1)
     order.add(4, 2)
-    assert order.sort_items_by_score(SCORES, range(5)) == (3, 0, 1, 4, 2)
+    assert order.sort_items_respecting_order(SCORES, range(5)) == (3, 0, 1, 4, 2)
 
 
 def test_ties_go_by_what_is_given_for_them() -> None:
     """Equal scores stand by their ties, not by position."""
-    assert PartialOrder(3).sort_items_by_score([1.0, 1.0, 1.0], [2, 0, 1]) == (1, 2, 0)
+    assert PartialOrder(3).sort_items_respecting_order([1.0, 1.0, 1.0], [2, 0, 1]) == (1, 2, 0)
 
 
 def test_a_cycle_is_an_error() -> None:
@@ -57,6 +57,6 @@ def test_paths_are_those_of_a_search(data: st.DataObject, n: int) -> None:
             waiting += following
         assert reached == {item for item in range(n) if order.is_known_better(start, item)}
     scores = data.draw(st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=n, max_size=n))
-    found = order.sort_items_by_score(scores, range(n))
+    found = order.sort_items_respecting_order(scores, range(n))
     assert sorted(found) == list(range(n))
     assert all(found.index(better) < found.index(worse) for better, worse in order.pairs)

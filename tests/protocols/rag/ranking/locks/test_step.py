@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from embassay.protocols.rag.ranking.locks import (
     clip_score_change,
+    compute_lock_step_size_of_turn,
     compute_plackett_luce_step,
-    compute_step_size,
 )
 
 
@@ -32,8 +32,8 @@ def test_unequal_scores() -> None:
 @pytest.mark.parametrize(("turn", "size"), [(0, 0.05), (50, 0.035355), (150, 0.025), (1200, 0.01)])
 def test_step_size_falls(turn: int, size: float) -> None:
     """The step falls with the root of the turn, down to its least."""
-    assert compute_step_size(turn, 0.05, 0.01, "inv_sqrt") == pytest.approx(size, abs=1e-6)
-    assert compute_step_size(turn, 0.05, 0.01, "constant") == 0.05
+    assert compute_lock_step_size_of_turn(turn, 0.05, 0.01, "inv_sqrt") == pytest.approx(size, abs=1e-6)
+    assert compute_lock_step_size_of_turn(turn, 0.05, 0.01, "constant") == 0.05
 
 
 def test_the_clip_never_binds_at_the_usual_step() -> None:

@@ -15,8 +15,8 @@ from embassay.protocols.rag.sweep.findings import arrays as timing
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
 from embassay.protocols.rag.sweep.findings.arrays import (
     StackArrays,
-    average_defined_rows,
-    make_interval_estimate,
+    average_columns_ignoring_nan,
+    make_estimate_from_replicates,
 )
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepMeasurements, SweepRules
 
@@ -48,7 +48,7 @@ def test_a_slow_session_moves_p95_and_not_p50(samples: np.ndarray) -> None:
 
 
 def test_means_leave_out_what_is_undefined() -> None:
-    found = average_defined_rows(np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.nan]]))
+    found = average_columns_ignoring_nan(np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.nan]]))
     assert found[:2].tolist() == [2.0, 5.0]
     assert np.isnan(found[2])
 
@@ -85,7 +85,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:
-    found = make_interval_estimate(1e-17, np.array([1e-17, -1e-17, 0.0]), 3)
+    found = make_estimate_from_replicates(1e-17, np.array([1e-17, -1e-17, 0.0]), 3)
     assert (found.value, found.low, found.high) == (0.0, None, None)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.conclusions import estimate_index_bytes
-from embassay.protocols.rag.sweep.findings.record import SourceAdviceVerdict
+from embassay.protocols.rag.sweep.findings.conclusions import estimate_vector_and_graph_bytes
+from embassay.protocols.rag.sweep.findings.record import PaperGuidanceVerdict
 from embassay.protocols.rag.sweep.stacks import (
     MeasuredStack,
     StackConfiguration,
@@ -27,7 +27,7 @@ Row = tuple[StackConfiguration, float, float, float]
 
 def advice(
     line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise: float = 0.01
-) -> SourceAdviceVerdict:
+) -> PaperGuidanceVerdict:
     """The line, for stacks of these gains at 10, and at 30 where they are given."""
     deep = deep or [row[1] for row in rows]
     measured = []
@@ -172,20 +172,23 @@ GIB = 2**30
 )  # fmt: skip
 def test_memory_by_formula(index: str, vectors: float, graph: float) -> None:
     """Spec rag 3.6, per million vectors of 1024 dimensions."""
-    found = estimate_index_bytes(index, IndexFacts(1_000_000, 1024, 0.0, None, None))
+    found = estimate_vector_and_graph_bytes(index, IndexFacts(1_000_000, 1024, 0.0, None, None))
     assert [None if one is None else one / GIB for one in found] == pytest.approx([vectors, graph], abs=1e-6)
 
 
 def test_a_product_code_has_parts_of_eight_values_unless_told() -> None:
     one = IndexFacts(1000, 64, 0.0, None, None)
     assert (
-        estimate_index_bytes("pq", one)
-        == estimate_index_bytes("pq?m=8", one)
+        estimate_vector_and_graph_bytes("pq", one)
+        == estimate_vector_and_graph_bytes("pq?m=8", one)
         == (1000 * 8 + 256 * 64 * 4, 0.0)
     )
-    assert estimate_index_bytes("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
-    assert estimate_index_bytes("pq?nbits=4", one)[0] is None
+    assert estimate_vector_and_graph_bytes("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
+    assert estimate_vector_and_graph_bytes("pq?nbits=4", one)[0] is None
 
 
 def test_no_formula_for_a_server() -> None:
-    assert estimate_index_bytes("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)
+    assert estimate_vector_and_graph_bytes("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (
+        None,
+        None,
+    )

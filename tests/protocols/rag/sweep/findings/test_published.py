@@ -61,7 +61,7 @@ def test_a_target_leaves_what_is_within_jitter_to_price_and_time() -> None:
 
 def test_frontiers_of_the_scenarios() -> None:
     def ids(name: str, measure: str) -> set[str]:
-        found = part(measure=measure).find_frontier(name)
+        found = part(measure=measure).find_frontier_by_name(name)
         assert found is not None
         return set(found.stacks)
 
@@ -212,6 +212,6 @@ def test_changes_of_an_index_against_flat() -> None:
 
 def test_every_cutoff_is_an_objective_of_its_own() -> None:
     """`small` is no better than `push` at 30 and no cheaper, but better at 10."""
-    found = part().find_frontier("cost, latency, every cutoff")
+    found = part().find_frontier_by_name("cost, latency, every cutoff")
     assert found is not None
     assert set(found.stacks) == {SCENARIO[name] for name in ("base", "saver", "push", "small")}

@@ -9,7 +9,10 @@ import pytest
 
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.tables import build_sweep_tables, find_dearest_and_cheapest
+from embassay.protocols.rag.sweep.findings.tables import (
+    build_sweep_tables,
+    find_dearest_and_cheapest_reranker,
+)
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
@@ -36,11 +39,13 @@ def rows(table: ColumnTable) -> list[dict[str, str]]:
 
 
 def test_the_dearer_reranker_is_the_strong_one() -> None:
-    assert find_dearest_and_cheapest(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=5)) == (
+    assert find_dearest_and_cheapest_reranker(
+        compute_sweep_findings(constant(ROWS, SweepRules()), resamples=5)
+    ) == (
         "strong",
         "lite",
     )  # type: ignore[arg-type]
-    assert find_dearest_and_cheapest(compute_sweep_findings(scenarios(), resamples=5)) == (
+    assert find_dearest_and_cheapest_reranker(compute_sweep_findings(scenarios(), resamples=5)) == (
         "rerank-2.5",
         "rerank-2.5-lite",
     )

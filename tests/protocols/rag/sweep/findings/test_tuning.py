@@ -9,7 +9,10 @@ from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays
 from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack
 from embassay.protocols.rag.sweep.findings.record import FusionTuning
-from embassay.protocols.rag.sweep.findings.tuning import cross_validate_fusion_choice, tune_fusions
+from embassay.protocols.rag.sweep.findings.tuning import (
+    cross_validate_fusion_choice,
+    iterate_cross_validated_fusion_choices,
+)
 from embassay.protocols.rag.sweep.stacks import (
     MeasuredStack,
     StackConfiguration,
@@ -42,7 +45,7 @@ def ground_of(values: np.ndarray, groups: np.ndarray | None = None) -> StackArra
 
 def tune(values: np.ndarray, groups: np.ndarray | None = None) -> FusionTuning:
     """The one tuning of such a sweep."""
-    (tuning,) = tune_fusions(ground_of(values, groups))
+    (tuning,) = iterate_cross_validated_fusion_choices(ground_of(values, groups))
     return tuning
 
 
@@ -115,4 +118,4 @@ def test_chance_is_seldom_recommended_and_the_honest_value_is_true() -> None:
 
 def test_one_fusion_and_no_hybrid_need_no_tuning() -> None:
     """Nothing to choose from."""
-    assert not list(tune_fusions(ground_of(noise(1, 40, 1))))
+    assert not list(iterate_cross_validated_fusion_choices(ground_of(noise(1, 40, 1))))

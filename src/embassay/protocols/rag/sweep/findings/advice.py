@@ -24,8 +24,8 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     find_estimate_range,
     find_measure_at_cutoff,
     list_axis_values,
-    list_usual_measures,
-    make_interval_estimate,
+    list_deciding_and_averaged_measures,
+    make_estimate_from_replicates,
     name_stack_family,
     pair_stacks_differing_in_axis,
 )
@@ -34,10 +34,10 @@ from embassay.protocols.rag.sweep.findings.record import (
     AxisValueEffect,
     CandidateDepthStep,
     EscalationThreshold,
+    PaperGuidanceVerdict,
     RoutingGainOverFixedK,
     RoutingResult,
-    SourceAdviceVerdict,
-    StackQuality,
+    StackMeasureWithCeiling,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
     format_ms_difference,
@@ -65,17 +65,19 @@ def list_candidate_depth_steps(ground: StackArrays) -> Iterator[CandidateDepthSt
     ]
     if not pairs:
         return
-    for measure in list_usual_measures(ground):
+    for measure in list_deciding_and_averaged_measures(ground):
         less, more = np.array(pairs).T
         columns = {
             name: column[:, more] - column[:, less] for name, column in ground.columns(measure).items()
         }
         for (i, j), gain in zip(pairs, ground.estimate_column_means(columns), strict=True):
             if gain.value is not None:
-                yield _make_depth_step(ground, i, j, measure, gain)
+                yield _make_candidate_depth_step(ground, i, j, measure, gain)
 
 
-def _make_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> CandidateDepthStep:
+def _make_candidate_depth_step(
+    ground: StackArrays, i: int, j: int, measure: str, gain: Estimate
+) -> CandidateDepthStep:
     less, more = (
         StackCostLatencyQuality(
             ground.ids[at], float(ground.cost[at]), float(ground.latencies_of_stacks[at]), {measure: value}
@@ -87,12 +89,14 @@ def _make_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Es
         family=name_stack_family(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
-        text=_describe_depth_step(gain, step.milliseconds, step.usd, ground.jitter_ms),
+        text=_describe_gain_and_cost_of_depth(gain, step.milliseconds, step.usd, ground.jitter_ms),
         p95=float(ground.p95_latencies_of_stacks[j] - ground.p95_latencies_of_stacks[i])
     )  # fmt: skip
 
 
-def _describe_depth_step(gain: Estimate, milliseconds: float, usd: float, jitter_ms: float) -> str:
+def _describe_gain_and_cost_of_depth(
+    gain: Estimate, milliseconds: float, usd: float, jitter_ms: float
+) -> str:
     """Describe what a step gains, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
     if find_estimate_range(gain) == (0.0, 0.0):
@@ -156,7 +160,7 @@ def mark_queries_where_signal_fires(limit: EscalationThreshold, values: Floats) 
         return np.asarray(values < limit.value if limit.below else values > limit.value)
 
 
-def join_escalation_masks(masks: Iterable[Mask]) -> Mask:
+def mark_queries_escalated_by_any_signal(masks: Iterable[Mask]) -> Mask:
     """Which queries at least one signal asks for."""
     return np.asarray(np.logical_or.reduce(list(masks)))
 
@@ -165,7 +169,7 @@ CUTOFFS = (10, 30)
 
 
 @dataclass(frozen=True)
-class _EscalationRoute:
+class _EscalationBetweenStacks:
     """Which evaluation queries of each dataset are escalated, between which stacks, by which thresholds."""
 
     less: int
@@ -192,26 +196,26 @@ def evaluate_escalation_routes(ground: StackArrays) -> Iterator[RoutingResult]:
 
 def _list_escalation_routes(
     ground: StackArrays, split: Mapping[str, ThresholdAndTestQueries], less: int, more: int
-) -> Iterator[_EscalationRoute]:
+) -> Iterator[_EscalationBetweenStacks]:
     alone = [
         route
         for name in SIGNALS
-        if (route := _make_route_by_signal(ground, split, less, more, name)) is not None
+        if (route := _make_escalation_route_by_signal(ground, split, less, more, name)) is not None
     ]
     yield from alone
     if len(alone) > 1:
         together = {
-            name: join_escalation_masks([route.escalated[name] for route in alone])
+            name: mark_queries_escalated_by_any_signal([route.escalated[name] for route in alone])
             for name in ground.datasets
         }
-        yield _EscalationRoute(
+        yield _EscalationBetweenStacks(
             less, more, ANY, tuple(t for route in alone for t in route.thresholds), together
         )
 
 
-def _make_route_by_signal(
+def _make_escalation_route_by_signal(
     ground: StackArrays, split: Mapping[str, ThresholdAndTestQueries], less: int, more: int, signal: str
-) -> _EscalationRoute | None:
+) -> _EscalationBetweenStacks | None:
     """Make a route by one signal; None where the signal is missing on a dataset."""
     limits, masks = [], {}
     for name, half in split.items():
@@ -221,34 +225,34 @@ def _make_route_by_signal(
             return None
         limits.append(limit)
         masks[name] = mark_queries_where_signal_fires(limit, values[half.evaluation])
-    return _EscalationRoute(less, more, signal, tuple(limits), masks)
+    return _EscalationBetweenStacks(less, more, signal, tuple(limits), masks)
 
 
 def _measure_escalation_routes(
     ground: StackArrays,
     split: Mapping[str, ThresholdAndTestQueries],
-    routes_: Sequence[_EscalationRoute],
+    routes_: Sequence[_EscalationBetweenStacks],
     measures: Sequence[str],
 ) -> Iterator[RoutingResult]:
     """Measure all routes, resampled together: rates, then of each measure value and differences."""
     rates = ground.estimate_column_means({
         name: np.column_stack([route.escalated[name] for route in routes_]).astype(np.float64) for name in split
     })  # fmt: skip
-    figures = {measure: _measure_route_quality(ground, split, routes_, measure) for measure in measures}
+    figures = {measure: _estimate_quality_of_routes(ground, split, routes_, measure) for measure in measures}
     for i, route in enumerate(routes_):
-        quality = [StackQuality(measure, figures[measure][0][i]) for measure in measures]
+        quality = [StackMeasureWithCeiling(measure, figures[measure][0][i]) for measure in measures]
         against = [
             RoutingGainOverFixedK(k, measure, figures[measure][side][i])
             for measure in measures
             for side, k in ((1, LESS), (2, MORE))
         ]
-        yield _make_routing_result(ground, split, route, rates[i], quality, against)
+        yield _make_escalation_routing_result(ground, split, route, rates[i], quality, against)
 
 
-def _measure_route_quality(
+def _estimate_quality_of_routes(
     ground: StackArrays,
     split: Mapping[str, ThresholdAndTestQueries],
-    routes_: Sequence[_EscalationRoute],
+    routes_: Sequence[_EscalationBetweenStacks],
     measure: str,
 ) -> list[list[Estimate]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
@@ -261,21 +265,23 @@ def _measure_route_quality(
     return [ground.estimate_column_means(columns) for columns in (routed, from_less, from_more)]
 
 
-def _make_routing_result(
+def _make_escalation_routing_result(
     ground: StackArrays,
     split: Mapping[str, ThresholdAndTestQueries],
-    route: _EscalationRoute,
+    route: _EscalationBetweenStacks,
     rate: Estimate,
-    quality: Sequence[StackQuality],
+    quality: Sequence[StackMeasureWithCeiling],
     against: Sequence[RoutingGainOverFixedK],
 ) -> RoutingResult:
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
-        _list_numbers_of_stack_pair(ground, route, lambda stack: stack.cost),
-        _list_numbers_of_stack_pair(ground, route, _average_query_median_ms),
+        _compute_stack_pair_values_by_dataset(ground, route, lambda stack: stack.cost),
+        _compute_stack_pair_values_by_dataset(ground, route, _average_query_median_ms),
     )
     # Each query pays for the stack that it is routed to.
-    usd_routed, ms_routed = (float(compute_routing_costs(part, shares).mean()) for part in (costs, times))
+    usd_routed, ms_routed = (
+        float(compute_routing_cost_by_share(part, shares).mean()) for part in (costs, times)
+    )
     return RoutingResult(
         family=name_stack_family(ground.configurations[route.less]),
         less=ground.ids[route.less],
@@ -297,17 +303,17 @@ def _make_routing_result(
     )
 
 
-def compute_routing_costs(each: Floats, shares: Floats) -> Floats:
+def compute_routing_cost_by_share(each: Floats, shares: Floats) -> Floats:
     """Compute what routing costs if a share of queries is escalated, from `each` (2, n) of both K.
 
-    >>> compute_routing_costs(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
+    >>> compute_routing_cost_by_share(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
     [1.25]
     """
     return np.asarray((1 - shares) * each[0] + shares * each[1])
 
 
-def _list_numbers_of_stack_pair(
-    ground: StackArrays, route: _EscalationRoute, of: Callable[[MeasuredStack], float]
+def _compute_stack_pair_values_by_dataset(
+    ground: StackArrays, route: _EscalationBetweenStacks, of: Callable[[MeasuredStack], float]
 ) -> Floats:
     """List a number of the two stacks on each dataset: (2, datasets)."""
     return np.array(
@@ -324,7 +330,7 @@ def _describe_depth_routing(
     rate: Estimate,
     usd_routed: float,
     ms_routed: float,
-    quality: Sequence[StackQuality],
+    quality: Sequence[StackMeasureWithCeiling],
     against: Sequence[RoutingGainOverFixedK],
 ) -> str:
     parts = [
@@ -358,13 +364,17 @@ def estimate_axis_effects(ground: StackArrays) -> Iterator[AxisValueEffect]:
     ]
     if not compared:
         return
-    for measure in list_usual_measures(ground):
+    for measure in list_deciding_and_averaged_measures(ground):
         columns = ground.columns(measure)
         averaged = {
-            name: np.column_stack([average_paired_differences(column, pairs) for *_, pairs in compared])
+            name: np.column_stack(
+                [average_stack_pair_differences_by_query(column, pairs) for *_, pairs in compared]
+            )
             for name, column in columns.items()
         }
-        for (axis, value, other, pairs), quality in zip(compared, ground.estimate_column_means(averaged), strict=True):
+        for (axis, value, other, pairs), quality in zip(
+            compared, ground.estimate_column_means(averaged), strict=True
+        ):
             yield AxisValueEffect(
                 axis, describe_axis_value(axis, value), describe_axis_value(axis, other), len(pairs), measure, quality,
                 estimate_latency_change(ground, pairs),
@@ -374,7 +384,7 @@ def estimate_axis_effects(ground: StackArrays) -> Iterator[AxisValueEffect]:
             )  # fmt: skip
 
 
-def average_paired_differences(columns: Floats, pairs: Pairs) -> Floats:
+def average_stack_pair_differences_by_query(columns: Floats, pairs: Pairs) -> Floats:
     """Of each query the mean over pairs of the first stack's value less the second's: (queries,); NaN where it is
     undefined in one of them, as it then is in all (a query without relevant passages)."""
     first, second = np.array(pairs).T
@@ -387,18 +397,18 @@ def estimate_latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
     value = float((ground.latencies_of_stacks[first] - ground.latencies_of_stacks[second]).mean())
     replicates = (ground.latency_replicates[:, first] - ground.latency_replicates[:, second]).mean(axis=1)
-    return make_interval_estimate(value, replicates, timed)
+    return make_estimate_from_replicates(value, replicates, timed)
 
 
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
 
 
-def judge_difference_status(value: Estimate, least: float = 0.0) -> str:
+def choose_difference_status_word(value: Estimate, least: float = 0.0) -> str:
     """Judge whether a difference lies over `least` with its whole interval, under it, or on both.
 
-    >>> judge_difference_status(Estimate(0.05, 0.01, 0.09)), judge_difference_status(Estimate(-0.05, -0.09, -0.01))
-    ('holds', 'does not hold')
-    >>> judge_difference_status(Estimate(0.01, -0.02, 0.04))
+    >>> choose_difference_status_word(Estimate(0.05, 0.01, 0.09)), choose_difference_status_word(Estimate(-0.05, -0.09,
+    -0.01)) ('holds', 'does not hold')
+    >>> choose_difference_status_word(Estimate(0.01, -0.02, 0.04))
     'open'
     """
     ends = find_estimate_range(value)
@@ -412,23 +422,26 @@ def reverse_advice_status(found: str) -> str:
     return {"holds": "does not hold", "does not hold": "holds"}.get(found, found)
 
 
-def make_untested_advice(line: str, needs: str) -> SourceAdviceVerdict:
+def make_untested_advice(line: str, needs: str) -> PaperGuidanceVerdict:
     """Make the verdict on a line that the sweep says nothing of, with what it needs."""
-    return SourceAdviceVerdict(line, "not tested", f"Not tested on this data: {needs}.")
+    return PaperGuidanceVerdict(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def make_source_advice_verdict(line: str, found: str, text: str, *evidence: Estimate) -> SourceAdviceVerdict:
+def make_source_advice_verdict(line: str, found: str, text: str, *evidence: Estimate) -> PaperGuidanceVerdict:
     """A line with its status, told by its figures."""
-    return SourceAdviceVerdict(line, found, f"{text} {MEANING[found]}", evidence)
+    return PaperGuidanceVerdict(line, found, f"{text} {MEANING[found]}", evidence)
 
 
-def measure_paired_difference(
+def measure_mean_difference_of_stack_pairs(
     ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False
 ) -> Estimate:
     """Measure the mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.estimate_column_means(
-        {name: average_paired_differences(column, pairs)[:, None] for name, column in columns.items()}
+        {
+            name: average_stack_pair_differences_by_query(column, pairs)[:, None]
+            for name, column in columns.items()
+        }
     )[0]
 
 
@@ -437,11 +450,11 @@ def find_deciding_measure_at_cutoff(ground: StackArrays, k: int) -> str | None:
     return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
 
-def estimate_relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
+def estimate_relative_quality_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
     """Estimate the difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
-    value = measure_paired_difference(ground, measure, pairs)
+    value = measure_mean_difference_of_stack_pairs(ground, measure, pairs)
     if value.value is None or before <= 0:
         return Estimate(None, n=value.n, reason="nothing to lose")
     low, high = (None if end is None else end / before for end in (value.low, value.high))
@@ -473,13 +486,13 @@ def estimate_ceiling_share_change(ground: StackArrays, measure: str, pairs: Pair
         values = ground.values(above) / ground.values(below)
         replicates = ground.replicates(above) / ground.replicates(below)
     n = sum(int((~np.isnan(column[:, 0])).sum()) for column in above.values())
-    return make_interval_estimate(
+    return make_estimate_from_replicates(
         float((values[first] - values[second]).mean()),
         (replicates[:, first] - replicates[:, second]).mean(axis=1), n
     )  # fmt: skip
 
 
-def is_ceiling_known(ground: StackArrays, measure: str) -> bool:
+def is_proc_known_of_all_stacks(ground: StackArrays, measure: str) -> bool:
     """Whether PROC of the measure is known for every stack."""
     return all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
 
@@ -515,23 +528,25 @@ HARDLY = 0.01
 HALF_A_SECOND = 500.0
 
 
-def advise_on_hnsw_loss(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_hnsw_loss(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether the loss of hnsw-f32 against flat search stays within 2%."""
     line = "HNSW f32 by default, tuned until within 1-2% of flat"
     pairs = _pair_stacks_by_index(ground, "hnsw-f32", "flat")
     if not pairs:
         return make_untested_advice(line, "needs hnsw-f32 and flat")
     measure = ground.rules.measure
-    change = estimate_relative_change(ground, measure, pairs)
+    change = estimate_relative_quality_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
     text = (
         f"Compared with flat search, hnsw-f32 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
-    return make_source_advice_verdict(line, judge_difference_status(change, -TOLERANCE), text, change, time)
+    return make_source_advice_verdict(
+        line, choose_difference_status_word(change, -TOLERANCE), text, change, time
+    )
 
 
-def advise_on_int8_loss(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_int8_loss(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether int8 loses more than 1% against f32, for which memory would speak."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
     pairs = _pair_stacks_by_index(ground, "hnsw-int8", "hnsw-f32") or _pair_stacks_by_index(
@@ -540,14 +555,14 @@ def advise_on_int8_loss(ground: StackArrays) -> SourceAdviceVerdict:
     if not pairs:
         return make_untested_advice(line, "needs an int8 index and the same index in f32")
     measure = ground.rules.measure
-    change = estimate_relative_change(ground, measure, pairs)
+    change = estimate_relative_quality_change(ground, measure, pairs)
     time = estimate_latency_change(ground, pairs)
     text = (
         f"Compared with f32, int8 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
     return make_source_advice_verdict(
-        line, reverse_advice_status(judge_difference_status(change, -HARDLY)), text, change, time
+        line, reverse_advice_status(choose_difference_status_word(change, -HARDLY)), text, change, time
     )
 
 
@@ -560,7 +575,7 @@ def _pair_stacks_by_index(ground: StackArrays, name: str, other: str) -> Pairs:
     ]
 
 
-def advise_on_dimensions(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_dimensions(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether 2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
     at_10, at_30 = find_deciding_measure_at_cutoff(ground, 10), find_deciding_measure_at_cutoff(ground, 30)
@@ -570,12 +585,12 @@ def advise_on_dimensions(ground: StackArrays) -> SourceAdviceVerdict:
             line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30"
         )
     shallow, deep = (
-        measure_paired_difference(ground, at_10, pairs),
-        measure_paired_difference(ground, at_30, pairs),
+        measure_mean_difference_of_stack_pairs(ground, at_10, pairs),
+        measure_mean_difference_of_stack_pairs(ground, at_30, pairs),
     )
     # The advice says that nothing is gained at 10, so a gain there speaks against it.
     verdict = combine_advice_statuses(
-        [reverse_advice_status(judge_difference_status(shallow)), judge_difference_status(deep)]
+        [reverse_advice_status(choose_difference_status_word(shallow)), choose_difference_status_word(deep)]
     )
     first, second = (
         format_score_with_interval(shallow, signed=True),
@@ -585,21 +600,21 @@ def advise_on_dimensions(ground: StackArrays) -> SourceAdviceVerdict:
     return make_source_advice_verdict(line, verdict, text, shallow, deep)
 
 
-def advise_on_depth_at_cutoff_10(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_depth_at_cutoff_10(ground: StackArrays) -> PaperGuidanceVerdict:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
-    return _advise_on_depth_at_cutoff(ground, line, 10, reverse_advice_status)
+    return _make_candidate_depth_advice_at_cutoff(ground, line, 10, reverse_advice_status)
 
 
-def advise_on_depth_at_cutoff_30(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_depth_at_cutoff_30(ground: StackArrays) -> PaperGuidanceVerdict:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
-    return _advise_on_depth_at_cutoff(ground, line, 30, str)
+    return _make_candidate_depth_advice_at_cutoff(ground, line, 30, str)
 
 
-def _advise_on_depth_at_cutoff(
+def _make_candidate_depth_advice_at_cutoff(
     ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]
-) -> SourceAdviceVerdict:
+) -> PaperGuidanceVerdict:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
     measure = find_deciding_measure_at_cutoff(ground, cutoff)
     pairs = [
@@ -609,8 +624,8 @@ def _advise_on_depth_at_cutoff(
     ]
     if not pairs or measure is None:
         return make_untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
-    gain = measure_paired_difference(ground, measure, pairs)
-    verdict = judge_difference_status(gain, HARDLY if turn is reverse_advice_status else 0.0)
+    gain = measure_mean_difference_of_stack_pairs(ground, measure, pairs)
+    verdict = choose_difference_status_word(gain, HARDLY if turn is reverse_advice_status else 0.0)
     text = f"K 100 minus K 50: {format_score_with_interval(gain, signed=True)} of {measure}."
     return make_source_advice_verdict(line, turn(verdict), text, gain)
 
@@ -619,7 +634,7 @@ def _are_candidates_reordered(ground: StackArrays, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
-def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_half_second_reranking(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether reranking 100 candidates takes under half a second, and more does not."""
     line = "At most 100 candidates for half a second"
     reranked = [i for i in range(len(ground.ids)) if _are_candidates_reordered(ground, i)]
@@ -642,7 +657,7 @@ def advise_on_half_second_reranking(ground: StackArrays) -> SourceAdviceVerdict:
     return make_source_advice_verdict(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
 
 
-def advise_on_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_default_stack(ground: StackArrays) -> PaperGuidanceVerdict:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
     strong = find_dearest_reranker(ground)
@@ -650,7 +665,9 @@ def advise_on_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
     if strong is None or len(pairs) < 3:
         return make_untested_advice(line, "needs dense and hybrid stacks, each with and without a reranker")
     measure = ground.rules.measure
-    gains = {name: measure_paired_difference(ground, measure, pair) for name, pair in pairs.items()}
+    gains = {
+        name: measure_mean_difference_of_stack_pairs(ground, measure, pair) for name, pair in pairs.items()
+    }
     words = ", ".join(
         f"{format_score_with_interval(gain, signed=True)} compared with {name}"
         for name, gain in gains.items()
@@ -658,7 +675,7 @@ def advise_on_default_stack(ground: StackArrays) -> SourceAdviceVerdict:
     text = f"Hybrid with {strong}, {measure}: {words}."
     return make_source_advice_verdict(
         line,
-        combine_advice_statuses(judge_difference_status(gain) for gain in gains.values()),
+        combine_advice_statuses(choose_difference_status_word(gain) for gain in gains.values()),
         text,
         *gains.values(),
     )
@@ -680,7 +697,7 @@ def _pair_default_stack_variants(ground: StackArrays, strong: str) -> Mapping[st
     return by_name
 
 
-def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_cheaper_reranker(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether the cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
     strong = find_dearest_reranker(ground)
@@ -689,32 +706,32 @@ def advise_on_cheaper_reranker(ground: StackArrays) -> SourceAdviceVerdict:
     if not pairs:
         return make_untested_advice(line, "needs two rerankers")
     measure = ground.rules.measure
-    loss = measure_paired_difference(ground, measure, pairs)
+    loss = measure_mean_difference_of_stack_pairs(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
     minus = f"{names[0]} minus {strong}: {format_score_with_interval(loss, signed=True)} of {measure}"
     text = f"{minus}; {names[0]} saves {format_usd_per_1000_queries(saved)} per 1,000 queries."
     return make_source_advice_verdict(
         line,
-        reverse_advice_status(judge_difference_status(loss)) if saved > 0 else "does not hold",
+        reverse_advice_status(choose_difference_status_word(loss)) if saved > 0 else "does not hold",
         text,
         loss,
         Estimate(saved),
     )
 
 
-def advise_on_query_rewriting(ground: StackArrays) -> SourceAdviceVerdict:
+def make_query_rewriting_advice(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether rewritten queries find more."""
     return _advise_on_switching_axis_on(
         ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
     )
 
 
-def advise_on_unicode_nfc(_: StackArrays) -> SourceAdviceVerdict:
+def advise_on_unicode_nfc(_: StackArrays) -> PaperGuidanceVerdict:
     """Advise on nothing for Unicode NFC, as every text is normalised and nothing can be compared."""
     return make_untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
 
 
-def advise_on_deduplication(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_deduplication(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether candidates without copies give better lists."""
     line = "Deduplicate before reranking"
     return _advise_on_switching_axis_on(
@@ -722,7 +739,7 @@ def advise_on_deduplication(ground: StackArrays) -> SourceAdviceVerdict:
     )
 
 
-def advise_on_chunking(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_chunking(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
     return _advise_on_switching_axis_on(
@@ -732,53 +749,53 @@ def advise_on_chunking(ground: StackArrays) -> SourceAdviceVerdict:
 
 def _advise_on_switching_axis_on(
     ground: StackArrays, line: str, axis: str, off: object, needs: str
-) -> SourceAdviceVerdict:
+) -> PaperGuidanceVerdict:
     """Advise on an axis that is on against the same off."""
     values = [value for value in list_axis_values(ground, axis) if value != off]
     pairs = [pair for value in values for pair in pair_stacks_differing_in_axis(ground, axis, value, off)]
     if not pairs:
         return make_untested_advice(line, needs)
-    gain = measure_paired_difference(ground, ground.rules.measure, pairs)
+    gain = measure_mean_difference_of_stack_pairs(ground, ground.rules.measure, pairs)
     text = f"{ground.rules.measure} with minus without: {format_score_with_interval(gain, signed=True)}."
-    return make_source_advice_verdict(line, judge_difference_status(gain), text, gain)
+    return make_source_advice_verdict(line, choose_difference_status_word(gain), text, gain)
 
 
-def advise_on_hybrid_pool(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_hybrid_pool_ceiling(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether a hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
     pairs = pair_stacks_differing_in_axis(ground, "mode", "hybrid", "dense")
-    if not pairs or not is_ceiling_known(ground, measure):
+    if not pairs or not is_proc_known_of_all_stacks(ground, measure):
         return make_untested_advice(line, "needs dense and hybrid stacks, and PROC")
-    gain = measure_paired_difference(ground, measure, pairs, ceiling=True)
+    gain = measure_mean_difference_of_stack_pairs(ground, measure, pairs, ceiling=True)
     text = f"A hybrid pool changes PROC of {measure} by {format_score_with_interval(gain, signed=True)}."
-    return make_source_advice_verdict(line, judge_difference_status(gain), text, gain)
+    return make_source_advice_verdict(line, choose_difference_status_word(gain), text, gain)
 
 
-def advise_on_reranker_ordering(ground: StackArrays) -> SourceAdviceVerdict:
+def advise_on_improving_order_by_reranker(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether a reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
     measure, strong = ground.rules.measure, find_dearest_reranker(ground)
     pairs = pair_stacks_differing_in_axis(ground, "reranker", strong, NONE) if strong else []
-    if not pairs or not is_ceiling_known(ground, measure):
+    if not pairs or not is_proc_known_of_all_stacks(ground, measure):
         return make_untested_advice(line, "needs stacks with and without a reranker, and PROC")
     gain = estimate_ceiling_share_change(ground, measure, pairs)
     ends = "" if gain.low is None else f" ({' to '.join(map(format_percentage_points, gain.ends))})"
     text = f"{strong} changes %PROC of {measure} by {format_percentage_points(gain.value or 0.0)}{ends}."
-    return make_source_advice_verdict(line, judge_difference_status(gain), text, gain)
+    return make_source_advice_verdict(line, choose_difference_status_word(gain), text, gain)
 
 
 LINES = (
     advise_on_hnsw_loss, advise_on_int8_loss, advise_on_dimensions, advise_on_depth_at_cutoff_10,
     advise_on_depth_at_cutoff_30,
     advise_on_half_second_reranking,
-    advise_on_default_stack, advise_on_cheaper_reranker, advise_on_query_rewriting, advise_on_unicode_nfc,
+    advise_on_default_stack, advise_on_cheaper_reranker, make_query_rewriting_advice, advise_on_unicode_nfc,
     advise_on_deduplication, advise_on_chunking,
-    advise_on_hybrid_pool,
-    advise_on_reranker_ordering
+    advise_on_hybrid_pool_ceiling,
+    advise_on_improving_order_by_reranker
 )  # fmt: skip
 
 
-def list_all_advice(ground: StackArrays) -> tuple[SourceAdviceVerdict, ...]:
+def list_all_advice(ground: StackArrays) -> tuple[PaperGuidanceVerdict, ...]:
     """List the advice on every line with its status and figures, in the order of the spec."""
     return tuple(line(ground) for line in LINES)

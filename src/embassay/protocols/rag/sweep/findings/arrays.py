@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.rag.sweep.findings.record import StageTime
+from embassay.protocols.rag.sweep.findings.record import StageTimePercentiles
 from embassay.protocols.rag.sweep.stacks import (
     NONE,
     SIGNALS,
@@ -74,16 +74,16 @@ def estimate_session_jitter(samples: Sequence[Floats], percentile: float) -> flo
     return float(np.percentile(apart, 95)) if apart else None
 
 
-def summarise_stage_time(stage: str, samples: Floats) -> StageTime:
+def summarise_stage_time(stage: str, samples: Floats) -> StageTimePercentiles:
     """Summarise a stage's time, from (sessions, queries)."""
     p50, p95 = compute_time_percentile(samples, MEDIAN), compute_time_percentile(samples, 95.0)
-    return StageTime(stage, p50, p95, samples.size, samples.shape[1], samples.size < FEW)
+    return StageTimePercentiles(stage, p50, p95, samples.size, samples.shape[1], samples.size < FEW)
 
 
-def average_stage_times(times: list[StageTime]) -> StageTime:
+def average_stage_times_over_datasets(times: list[StageTimePercentiles]) -> StageTimePercentiles:
     """Average the times of stages over datasets; samples are counted together."""
     samples = sum(time.samples for time in times)
-    return StageTime(
+    return StageTimePercentiles(
         times[0].stage, float(np.mean([time.p50 for time in times])), float(np.mean([time.p95 for time in times])),
         samples, sum(time.queries for time in times), any(time.few for time in times)
     )  # fmt: skip
@@ -221,7 +221,9 @@ class StackArrays:
 
     def values(self, columns: Mapping[str, Floats]) -> Floats:
         """Average columns over their defined queries, then over datasets: (columns,), NaN for nowhere."""
-        return np.asarray(np.mean([average_defined_rows(column) for column in columns.values()], axis=0))
+        return np.asarray(
+            np.mean([average_columns_ignoring_nan(column) for column in columns.values()], axis=0)
+        )
 
     def replicates(self, columns: Mapping[str, Floats]) -> Floats:
         """Resample the mean of each column: (B, columns)."""
@@ -250,7 +252,9 @@ class StackArrays:
         """Estimate each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
-        return list(starmap(make_interval_estimate, zip(values, replicates.T, counts.tolist(), strict=True)))
+        return list(
+            starmap(make_estimate_from_replicates, zip(values, replicates.T, counts.tolist(), strict=True))
+        )
 
     def estimate_ratios_to_ceiling(self, measure: str) -> list[Estimate]:
         """Estimate %PROC of each stack: mean of a measure over the mean of its ceiling."""
@@ -264,7 +268,9 @@ class StackArrays:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.where(bottom > 0, top / bottom, np.nan)
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        return list(starmap(make_interval_estimate, zip(values, ratios.T, counts.tolist(), strict=True)))
+        return list(
+            starmap(make_estimate_from_replicates, zip(values, ratios.T, counts.tolist(), strict=True))
+        )
 
     def list_stacks_with_measures(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
         """List the stacks as rules and frontiers see them, without those where a measure is undefined."""
@@ -278,7 +284,7 @@ class StackArrays:
         ]  # fmt: skip
 
 
-def average_defined_rows(columns: Floats) -> Floats:
+def average_columns_ignoring_nan(columns: Floats) -> Floats:
     """Average each column over its rows that are not NaN; NaN where there are none."""
     defined = ~np.isnan(columns)
     counts = defined.sum(axis=0)
@@ -289,7 +295,7 @@ def average_defined_rows(columns: Floats) -> Floats:
     return means
 
 
-def make_interval_estimate(
+def make_estimate_from_replicates(
     value: float, replicates: Floats, n: int, why: str = "it is undefined for every query"
 ) -> Estimate:
     """Make an estimate with the interval of its replicates; what differs from 0 by rounding is 0."""
@@ -355,13 +361,13 @@ def name_stack_family(configuration: StackConfiguration) -> str:
     return configuration.id.replace(f"/k{configuration.k}/", "/", 1)
 
 
-def list_usual_measures(ground: StackArrays) -> list[str]:
+def list_deciding_and_averaged_measures(ground: StackArrays) -> list[str]:
     """List the measures that effects are told by: the one that decides, then those of AvgPerf."""
     first, weighed = ground.rules.measure, ground.rules.efficiency
     return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]
 
 
-def list_deciding_at_other_cutoffs(ground: StackArrays) -> list[str]:
+def list_other_cutoffs_of_deciding_measure(ground: StackArrays) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
     return [
@@ -381,7 +387,7 @@ LESS, MORE = 50, 100
 """Candidates between which queries are routed."""
 
 
-def explain_missing_routes(ground: StackArrays) -> Iterator[str]:
+def explain_unrouted_signals(ground: StackArrays) -> Iterator[str]:
     """Explain of each signal by which no stack is routed why; nothing where no stack has both K."""
     stacks = {i for pair in pair_stacks_differing_in_axis(ground, "k", MORE, LESS) for i in pair}
     for signal in SIGNALS if stacks else ():

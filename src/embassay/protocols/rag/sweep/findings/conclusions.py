@@ -24,29 +24,29 @@ from embassay.protocols.rag.sweep.findings.advice import (
 from embassay.protocols.rag.sweep.findings.arrays import (
     Pairs,
     StackArrays,
-    average_defined_rows,
-    average_stage_times,
+    average_columns_ignoring_nan,
+    average_stage_times_over_datasets,
     compute_time_percentile,
     estimate_session_jitter,
-    explain_missing_routes,
+    explain_unrouted_signals,
     find_measure_at_cutoff,
     list_axis_values,
-    list_deciding_at_other_cutoffs,
-    list_usual_measures,
+    list_deciding_and_averaged_measures,
+    list_other_cutoffs_of_deciding_measure,
     pair_stacks_differing_in_axis,
     summarise_stage_time,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack, select_decidable_stacks
+from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack, select_stacks_with_measures
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     GenerationSpeed,
     IndexMemory,
     IndexVersusFlat,
     ScenarioStack,
+    StackMeasureWithCeiling,
     StackParetoFrontier,
-    StackQuality,
     StackSummary,
-    StageTime,
+    StageTimePercentiles,
     SweepDatasetFindings,
     SweepFindings,
     SweepRulesPricesAndSeed,
@@ -54,13 +54,13 @@ from embassay.protocols.rag.sweep.findings.record import (
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
-    describe_alternatives,
+    add_texts_to_alternatives,
     list_sweep_lede_sentences,
     list_sweep_notes,
-    phrase_sweep_verdict,
+    make_recommended_stack_heading,
 )
 from embassay.protocols.rag.sweep.findings.tables import build_sweep_tables
-from embassay.protocols.rag.sweep.findings.tuning import tune_fusions
+from embassay.protocols.rag.sweep.findings.tuning import iterate_cross_validated_fusion_choices
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
     FIRST_WORD,
@@ -86,7 +86,7 @@ from embassay.protocols.rag.tradeoffs import (
     compute_hnsw_graph_bytes,
     compute_performance_per_second,
     compute_stored_vector_bytes,
-    estimate_quantized_bytes,
+    estimate_product_quantized_bytes,
     find_undominated_stacks,
 )
 from embassay.records import ResultRow
@@ -110,7 +110,7 @@ def find_tradeoff_frontiers(ground: StackArrays) -> Iterator[StackParetoFrontier
         yield _make_frontier(ground, name + STRICT, [measure], axes, "strict")
     for slo in ground.rules.slos_ms:
         yield _make_frontier(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
-    others = list_deciding_at_other_cutoffs(ground)
+    others = list_other_cutoffs_of_deciding_measure(ground)
     for other in others:
         yield _make_frontier(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
         yield _make_frontier(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
@@ -130,7 +130,10 @@ def _make_frontier(
     slo_ms: float | None = None,
 ) -> StackParetoFrontier:
     members = find_undominated_stacks(
-        [_negate_lower_is_better(stack) for stack in select_decidable_stacks(ground, *measures)],
+        [
+            _negate_lower_better_measures_of_stack(stack)
+            for stack in select_stacks_with_measures(ground, *measures)
+        ],
         measures,
         axes=axes,
         dominance=dominance,
@@ -144,7 +147,7 @@ def _make_frontier(
     )
 
 
-def _negate_lower_is_better(stack: StackCostLatencyQuality) -> StackCostLatencyQuality:
+def _negate_lower_better_measures_of_stack(stack: StackCostLatencyQuality) -> StackCostLatencyQuality:
     """Turn measures round of which less is better: a frontier takes more for better."""
     lower = {
         name
@@ -160,26 +163,26 @@ def _negate_lower_is_better(stack: StackCostLatencyQuality) -> StackCostLatencyQ
 DEEP = 30
 
 
-def list_stack_scenarios(ground: StackArrays) -> Iterator[ScenarioStack]:
+def list_best_stacks_by_scenario(ground: StackArrays) -> Iterator[ScenarioStack]:
     """List stacks of named scenarios first, then the best under each limit of the rules."""
     measure = ground.rules.measure
-    stacks = select_decidable_stacks(ground, measure)
-    yield from _list_named_scenarios(ground, stacks)
+    stacks = select_stacks_with_measures(ground, measure)
+    yield from _iterate_best_stacks_by_scenario(ground, stacks)
     words = _select_stacks_by_axis_value(ground, stacks, "mode", SPARSE)
     if words and len(words) < len(stacks):
-        yield _make_best_scenario(
+        yield _choose_stack_for_scenario(
             "words",
             f"highest {measure} of lexical search",
             [word for word in words if _has_no_reranker(ground, word)] or words,
             measure,
         )
-    yield _make_best_scenario(
+    yield _choose_stack_for_scenario(
         "cheapest", "lowest price, then the best quality", _find_cheapest_stacks(stacks), measure
     )
     yield ScenarioStack(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
     )
-    yield _make_best_scenario("best", f"highest {measure}", stacks, measure)
+    yield _choose_stack_for_scenario("best", f"highest {measure}", stacks, measure)
     for slo in ground.rules.slos_ms:
         yield _make_scenario_under_limits(ground, stacks, f"at most {slo:g} ms", StackLimits(sla_ms=slo))
     rules = ground.rules
@@ -197,29 +200,31 @@ def list_stack_scenarios(ground: StackArrays) -> Iterator[ScenarioStack]:
         )
 
 
-def _list_named_scenarios(
+def _iterate_best_stacks_by_scenario(
     ground: StackArrays, stacks: Sequence[StackCostLatencyQuality]
 ) -> Iterator[ScenarioStack]:
     measure = ground.rules.measure
     shallow, deep = list_axis_values(ground, "k")[0], list_axis_values(ground, "k")[-1]
     least = list_axis_values(ground, "dims")[0]
     at_30 = find_measure_at_cutoff(ground.measures, measure, DEEP) or measure
-    thorough = select_decidable_stacks(ground, at_30)
-    yield _make_best_scenario(
+    thorough = select_stacks_with_measures(ground, at_30)
+    yield _choose_stack_for_scenario(
         "base",
         f"highest {measure} with K {shallow}",
         _select_stacks_by_axis_value(ground, stacks, "k", shallow),
         measure,
     )
-    yield _make_best_scenario(
+    yield _choose_stack_for_scenario(
         "saver", f"lowest price, then the highest {measure}", _find_cheapest_stacks(stacks), measure
     )
-    yield _make_best_scenario("push", f"highest {at_30}", thorough, at_30)
+    yield _choose_stack_for_scenario("push", f"highest {at_30}", thorough, at_30)
     if len(list_axis_values(ground, "dims")) > 1:
         few = _select_stacks_by_axis_value(ground, thorough, "dims", least)
-        yield _make_best_scenario("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
+        yield _choose_stack_for_scenario(
+            "small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30
+        )
     if deep != shallow:
-        yield _make_best_scenario(
+        yield _choose_stack_for_scenario(
             "highK",
             f"highest {measure} with K {deep}",
             _select_stacks_by_axis_value(ground, stacks, "k", deep),
@@ -245,7 +250,7 @@ def _find_cheapest_stacks(stacks: Sequence[StackCostLatencyQuality]) -> list[Sta
     return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 
-def _make_best_scenario(
+def _choose_stack_for_scenario(
     name: str, how: str, stacks: Sequence[StackCostLatencyQuality], measure: str
 ) -> ScenarioStack:
     return ScenarioStack(name, how, choose_stack(stacks, measure).nearest.id if stacks else "")
@@ -268,7 +273,7 @@ LINKS, PART = 16, 8
 
 def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
     """List the facts of every stack, in the order of the sweep."""
-    qualities = _list_stack_qualities(ground)
+    qualities = _list_qualities_of_all_stacks(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
         _make_stack_summary(ground, i, qualities[i], (float(low[i]), float(high[i])))
@@ -276,18 +281,18 @@ def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
     )
 
 
-def _list_stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]:
+def _list_qualities_of_all_stacks(ground: StackArrays) -> list[tuple[StackMeasureWithCeiling, ...]]:
     """List the measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
         values = ground.estimate_column_means(ground.columns(measure))
         bounded = all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
         if not bounded:
-            by_measure.append([StackQuality(measure, value) for value in values])
+            by_measure.append([StackMeasureWithCeiling(measure, value) for value in values])
             continue
         ceilings = ground.values(ground.columns(measure, ceiling=True))
         by_measure.append([
-            StackQuality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
+            StackMeasureWithCeiling(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
             for value, ceiling,
             reached in zip(values, ceilings, ground.estimate_ratios_to_ceiling(measure), strict=True)
         ])  # fmt: skip
@@ -295,17 +300,20 @@ def _list_stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]
 
 
 def _make_stack_summary(
-    ground: StackArrays, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
+    ground: StackArrays, i: int, quality: tuple[StackMeasureWithCeiling, ...], latency: tuple[float, float]
 ) -> StackSummary:
     rows = [ground.rows[name][i] for name in ground.datasets]
-    times = _list_stage_times(rows)
-    average = _average_quality(quality, ground.rules.efficiency)
+    times = _list_average_stage_times(rows)
+    average = _average_stack_quality_over_measures(quality, ground.rules.efficiency)
     rerank = next((time.p50 for time in times if time.stage == "rerank"), 0.0)
     total = next(time.p50 for stage in (WHOLE, TOTAL) for time in times if time.stage == stage)
     parts = sorted({part for row in rows for part in row.usd})
     usd = {part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts}
     tokens, spread = (float(np.mean([row.tokens[place] for row in rows])) for place in (0, 1))
-    recall = {str(k): float(np.mean([row.recall[k] for row in rows])) for k in _list_recall_cutoffs(rows)}
+    recall = {
+        str(k): float(np.mean([row.recall[k] for row in rows]))
+        for k in _list_recall_cutoffs_of_all_stacks(rows)
+    }
     return StackSummary(
         id=ground.ids[i],
         axes=asdict(ground.configurations[i]),
@@ -325,13 +333,13 @@ def _make_stack_summary(
         memory=sum_index_memory(rows),
         recall=recall,
         average=average,
-        per_rerank_second=_measure_known_efficiency(average, rerank),
-        per_second=_measure_known_efficiency(average, total),
-        ef=_find_widest_search(rows)
+        per_rerank_second=_compute_performance_per_second_or_none(average, rerank),
+        per_second=_compute_performance_per_second_or_none(average, total),
+        ef=_find_largest_search_width(rows)
     )  # fmt: skip
 
 
-def _measure_known_efficiency(average: float | None, milliseconds: float) -> float | None:
+def _compute_performance_per_second_or_none(average: float | None, milliseconds: float) -> float | None:
     return (
         compute_performance_per_second(average, milliseconds)
         if average is not None and milliseconds > 0
@@ -339,36 +347,40 @@ def _measure_known_efficiency(average: float | None, milliseconds: float) -> flo
     )
 
 
-def _list_stage_times(rows: Sequence[MeasuredStack]) -> list[StageTime]:
+def _list_average_stage_times(rows: Sequence[MeasuredStack]) -> list[StageTimePercentiles]:
     stages = [
         stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
     ]
     return [
-        average_stage_times([summarise_stage_time(stage, row.times.stages[stage]) for row in rows])
+        average_stage_times_over_datasets(
+            [summarise_stage_time(stage, row.times.stages[stage]) for row in rows]
+        )
         for stage in stages
     ]
 
 
-def _find_widest_search(rows: Sequence[MeasuredStack]) -> int | None:
+def _find_largest_search_width(rows: Sequence[MeasuredStack]) -> int | None:
     """The largest search width that was found for the index over the datasets."""
     return max((row.ef for row in rows if row.ef is not None), default=None)
 
 
-def _summarise_time_under_load(rows: Sequence[MeasuredStack]) -> StageTime | None:
+def _summarise_time_under_load(rows: Sequence[MeasuredStack]) -> StageTimePercentiles | None:
     """Summarise the total times with several queries in flight, where they were timed."""
     if not all(row.times.together.size for row in rows):
         return None
-    return average_stage_times(
+    return average_stage_times_over_datasets(
         [summarise_stage_time("together", row.times.together[None, :]) for row in rows]
     )
 
 
-def _average_quality(quality: Sequence[StackQuality], weights: Mapping[str, float]) -> float | None:
+def _average_stack_quality_over_measures(
+    quality: Sequence[StackMeasureWithCeiling], weights: Mapping[str, float]
+) -> float | None:
     values = {q.measure: q.value.value for q in quality if q.value.value is not None}
     return average_weighted_measures(values, weights) if set(weights) <= set(values) else None
 
 
-def _list_recall_cutoffs(rows: Sequence[MeasuredStack]) -> list[int]:
+def _list_recall_cutoffs_of_all_stacks(rows: Sequence[MeasuredStack]) -> list[int]:
     return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
@@ -377,7 +389,7 @@ def sum_index_memory(rows: Sequence[MeasuredStack]) -> IndexMemory:
     formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
     estimates = [
         (None, None) if row.configuration.encoder.partition("?")[0].partition(":")[0] in RAGGED
-        else estimate_index_bytes(row.configuration.index, row.index)
+        else estimate_vector_and_graph_bytes(row.configuration.index, row.index)
         for row in rows
     ]  # fmt: skip
     disks, memories = [row.index.disk_bytes for row in rows], [row.index.memory_bytes for row in rows]
@@ -385,16 +397,16 @@ def sum_index_memory(rows: Sequence[MeasuredStack]) -> IndexMemory:
     return IndexMemory(
         _sum_or_none(vectors),
         _sum_or_none(graphs),
-        _round_or_none(_sum_or_none(disks)),
-        _round_or_none(_sum_or_none(memories)),
+        _convert_to_int_or_none(_sum_or_none(disks)),
+        _convert_to_int_or_none(_sum_or_none(memories)),
     )
 
 
-def estimate_index_bytes(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
+def estimate_vector_and_graph_bytes(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
     """Bytes of vectors (or codes with their books) and of the graph that the formulas of spec rag 3.6 give; None where
     there is none for the kind of index.
 
-    >>> vectors, graph = estimate_index_bytes("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
+    >>> vectors, graph = estimate_vector_and_graph_bytes("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
     >>> vectors, round(graph or 0)
     (64000, 284129)
     """
@@ -405,7 +417,7 @@ def estimate_index_bytes(index: str, facts: IndexFacts) -> tuple[float | None, f
         parts = links or find_nearest_divisor(facts.dim, max(1, facts.dim // PART))
         if facts.dim % parts or spec.params.get("nbits", 8) != 8:
             return None, 0.0
-        return estimate_quantized_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
+        return estimate_product_quantized_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
     whole, is_small = (
         compute_stored_vector_bytes(facts.n, facts.dim),
         compute_stored_vector_bytes(facts.n, facts.dim, bytes_per_value=1),
@@ -425,7 +437,7 @@ def _sum_or_none(values: Sequence[float | None]) -> float | None:
     return sum(parts) if len(parts) == len(values) else None
 
 
-def _round_or_none(value: float | None) -> int | None:
+def _convert_to_int_or_none(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
@@ -453,11 +465,11 @@ def measure_index_qualities(ground: StackArrays) -> Iterator[IndexVersusFlat]:
                 ]  # fmt: skip
                 if index != flat and pairs:
                     yield _measure_index_quality(
-                        ground, index, _select_pairs_by_vectors_alone(ground, pairs) or pairs
+                        ground, index, _keep_pairs_of_dense_only_stacks(ground, pairs) or pairs
                     )
 
 
-def _select_pairs_by_vectors_alone(ground: StackArrays, pairs: Pairs) -> Pairs:
+def _keep_pairs_of_dense_only_stacks(ground: StackArrays, pairs: Pairs) -> Pairs:
     stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
     return [
         pair
@@ -469,15 +481,15 @@ def _select_pairs_by_vectors_alone(ground: StackArrays, pairs: Pairs) -> Pairs:
 def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexVersusFlat:
     changes = {
         name: change
-        for name in list_usual_measures(ground)
-        if (change := _compute_percent_change(ground, name, pairs)) is not None
+        for name in list_deciding_and_averaged_measures(ground)
+        if (change := _compute_percent_change_of_stack_means(ground, name, pairs)) is not None
     }
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
     # Each index is compared with flat search of the same vectors.
-    p50, p95 = _average_retrieval_times(ground, [i for i, _ in pairs])
-    flat_p50, flat_p95 = _average_retrieval_times(ground, [j for _, j in pairs])
+    p50, p95 = _average_retrieval_p50_and_p95(ground, [i for i, _ in pairs])
+    flat_p50, flat_p95 = _average_retrieval_p50_and_p95(ground, [j for _, j in pairs])
     return IndexVersusFlat(
         encoder=rows[0].configuration.encoder,
         dims=rows[0].configuration.dims,
@@ -491,20 +503,22 @@ def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> Ind
         flat_memory=sum_index_memory(flat),
         build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
-        ef=_find_widest_search(rows),
+        ef=_find_largest_search_width(rows),
         retrieve_p95=p95,
         retrieve_p95_flat=flat_p95,
     )
 
 
-def _compute_percent_change(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
+def _compute_percent_change_of_stack_means(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
     """Compute the percent by which the mean over stacks changes; None if flat has nothing to lose."""
-    means = np.mean([average_defined_rows(column) for column in ground.columns(measure).values()], axis=0)
+    means = np.mean(
+        [average_columns_ignoring_nan(column) for column in ground.columns(measure).values()], axis=0
+    )
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
 
-def _average_retrieval_times(ground: StackArrays, places: list[int]) -> tuple[float, float]:
+def _average_retrieval_p50_and_p95(ground: StackArrays, places: list[int]) -> tuple[float, float]:
     """Average p50 and p95 of retrieval in ms over stacks; 0 where nothing was timed."""
     rows: list[MeasuredStack] = [ground.rows[name][i] for name in ground.datasets for i in places]
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
@@ -561,7 +575,7 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
         UnmeasuredStack(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped
     )
     first, *others = (
-        _make_sweep_dataset_findings(ground, asked, left, measure_generation_speed(ground, sweep.generator))
+        _make_sweep_dataset_findings(ground, asked, left, summarise_generation_speed(ground, sweep.generator))
         for ground in grounds
     )
     gone = (
@@ -574,7 +588,7 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
     )
 
 
-def measure_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> GenerationSpeed | None:
+def summarise_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> GenerationSpeed | None:
     """How fast the generator answers, as it was timed or is assumed; None where there is none. Tokens per second are
     those of an answer beyond its first word, over the time beyond that of a first word."""
     if not said:
@@ -629,7 +643,7 @@ def _make_sweep_dataset_findings(
     left: Sequence[UnmeasuredStack],
     answers: GenerationSpeed | None,
 ) -> SweepDatasetFindings:
-    tunings = tuple(tune_fusions(ground))
+    tunings = tuple(iterate_cross_validated_fusion_choices(ground))
     recommendation = recommend_stack(ground, tunings)
     # Found once: each stack is told which frontiers it is on.
     drawn = tuple(find_tradeoff_frontiers(ground))
@@ -640,29 +654,31 @@ def _make_sweep_dataset_findings(
         queries=sum(ground.queries.values()),
         timed=sum(shape[1] for shape in shapes),
         sessions=max(shape[0] for shape in shapes),
-        stacks=tuple(_add_frontier_names(fact, drawn) for fact in list_stack_summaries(ground)),
+        stacks=tuple(_add_names_of_frontiers_to_stack(fact, drawn) for fact in list_stack_summaries(ground)),
         frontiers=drawn,
-        recommendation=replace(recommendation, alternatives=describe_alternatives(recommendation, asked)),
+        recommendation=replace(recommendation, alternatives=add_texts_to_alternatives(recommendation, asked)),
         steps=tuple(list_candidate_depth_steps(ground)),
         effects=tuple(estimate_axis_effects(ground)),
-        scenarios=tuple(list_stack_scenarios(ground)),
+        scenarios=tuple(list_best_stacks_by_scenario(ground)),
         routes=tuple(evaluate_escalation_routes(ground)),
         indexes=tuple(measure_index_qualities(ground)),
         guidance=list_all_advice(ground),
         generation=answers,
         tunings=tunings,
-        unrouted=tuple(explain_missing_routes(ground)),
+        unrouted=tuple(explain_unrouted_signals(ground)),
     )
     notes = tuple(list_sweep_notes(part, asked, left))
     return replace(
         part,
-        verdict=phrase_sweep_verdict(part),
+        verdict=make_recommended_stack_heading(part),
         lede=tuple(list_sweep_lede_sentences(part, asked)),
         notes=notes,
     )
 
 
-def _add_frontier_names(stack: StackSummary, drawn: Sequence[StackParetoFrontier]) -> StackSummary:
+def _add_names_of_frontiers_to_stack(
+    stack: StackSummary, drawn: Sequence[StackParetoFrontier]
+) -> StackSummary:
     """Add to a stack the names of the frontiers that it is on."""
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 

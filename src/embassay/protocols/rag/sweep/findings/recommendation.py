@@ -76,26 +76,26 @@ def choose_stack_in_each_resample(
     if limits.target is not None:
         running &= defined >= limits.target - ROUNDING
     if limits.target is None:
-        tied = _mark_lowest_of_rows(-defined, running, ROUNDING)
+        tied = _mark_near_lowest_in_rows(-defined, running, ROUNDING)
     else:
-        tied = _mark_lowest_of_rows(
+        tied = _mark_near_lowest_in_rows(
             np.broadcast_to(cost, defined.shape),
-            _mark_lowest_of_rows(latency, running, jitter_ms),
+            _mark_near_lowest_in_rows(latency, running, jitter_ms),
             ROUNDING,
             cost_share,
         )
-    left = _mark_lowest_of_rows(np.broadcast_to(prompt, defined.shape), tied, 0.0)
-    left = _mark_lowest_of_rows(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
+    left = _mark_near_lowest_in_rows(np.broadcast_to(prompt, defined.shape), tied, 0.0)
+    left = _mark_near_lowest_in_rows(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
     # The source's order ends with the time; quality decides only what is as fast.
     for key in (latency, -defined):
-        left = _mark_lowest_of_rows(key, left, 0.0)
+        left = _mark_near_lowest_in_rows(key, left, 0.0)
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return ResampledWinningStacks(np.where(left.any(axis=1), places, NOBODY), tied)
 
 
-def _mark_lowest_of_rows(
+def _mark_near_lowest_in_rows(
     values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
 ) -> NDArray[np.bool_]:
     """Mark of those running the ones within a tolerance of the lowest of their row."""
@@ -157,7 +157,7 @@ def describe_axis_value(axis: str, value: object) -> str:
     return str(value)
 
 
-def collect_stack_limits(ground: StackArrays) -> StackLimits:
+def make_stack_limits_from_sweep_rules(ground: StackArrays) -> StackLimits:
     """Collect the limits that a stack must keep by the sweep's rules."""
     return StackLimits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
@@ -165,9 +165,9 @@ def collect_stack_limits(ground: StackArrays) -> StackLimits:
 def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -> StackRecommendation:
     """The recommendation; of fusions that were tuned only one that is better on questions that did not choose it.
     UsageError where the measure that decides is nowhere defined."""
-    measure, limits = ground.rules.measure, collect_stack_limits(ground)
+    measure, limits = ground.rules.measure, make_stack_limits_from_sweep_rules(ground)
     refused = {id for tuning in tunings for id in tuning.refused}
-    stacks = [stack for stack in select_decidable_stacks(ground, measure) if stack.id not in refused]
+    stacks = [stack for stack in select_stacks_with_measures(ground, measure) if stack.id not in refused]
     choice = choose_stack(stacks, measure, limits, **ground.equal)
     places = [ground.place[stack.id] for stack in stacks]
     winners = choose_stack_in_each_resample(
@@ -191,7 +191,7 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
             if chosen and stack is not chosen and abs(stack.latency - chosen.latency) <= ground.jitter_ms
         ),
         alike=tuple(stack.id for stack in alike),
-        misses=measure_missed_limits(choice.nearest, measure, limits) if chosen is None else {},
+        misses=measure_excess_over_stack_limits(choice.nearest, measure, limits) if chosen is None else {},
         resamples=ground.resamples,
         share=winners.share(at) if chosen else None,
         among_best=winners.compute_share_among_best(at) if chosen else None,
@@ -199,11 +199,11 @@ def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -
         runners=list_runner_up_shares(winners, ids, chosen.id if chosen else ""),
         by_axis=list_win_shares_by_axis_value(winners, [ground.configurations[i] for i in places]),
         alternatives=tuple(_find_alternative_stacks(ground, stacks, choice, alike, differences)) if chosen else (),
-        undecided=tuple(_find_nearest_undecided_stack(choice.nearest, alike, differences)) if chosen else ()
+        undecided=tuple(_find_stack_nearest_to_distinguishable(choice.nearest, alike, differences)) if chosen else ()
     )  # fmt: skip
 
 
-def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[StackCostLatencyQuality]:
+def select_stacks_with_measures(ground: StackArrays, *measures: str) -> list[StackCostLatencyQuality]:
     """Select the stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
@@ -226,7 +226,7 @@ def measure_differences_from_stack(ground: StackArrays, measure: str, id: str) -
     return dict(zip(ground.ids, ground.estimate_column_means(columns), strict=True))
 
 
-def measure_missed_limits(
+def measure_excess_over_stack_limits(
     stack: StackCostLatencyQuality, measure: str, limits: StackLimits
 ) -> dict[str, float]:
     """Measure by how much a stack misses each limit that it misses: time, dollars, quality."""
@@ -280,7 +280,7 @@ def _find_alternative_stacks(
 ) -> Iterator[AlternativeStack]:
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
-    chosen, measure, limits = choice.nearest, ground.rules.measure, collect_stack_limits(ground)
+    chosen, measure, limits = choice.nearest, ground.rules.measure, make_stack_limits_from_sweep_rules(ground)
     jitter, equal = ground.jitter_ms, ground.equal
     dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
     cheaper = [stack for stack in stacks if stack.cost < dear]
@@ -309,11 +309,11 @@ def _find_alternative_stacks(
     for kind, stack in named:
         yield AlternativeStack(
             kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
-            measure_missed_limits(stack, measure, limits)
+            measure_excess_over_stack_limits(stack, measure, limits)
         )  # fmt: skip
 
 
-def _find_nearest_undecided_stack(
+def _find_stack_nearest_to_distinguishable(
     chosen: StackCostLatencyQuality,
     alike: Sequence[StackCostLatencyQuality],
     differences: Mapping[str, Estimate],

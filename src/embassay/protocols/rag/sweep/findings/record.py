@@ -21,7 +21,7 @@ FILE = "sweep.json"
 
 
 @dataclass(frozen=True)
-class StageTime:
+class StageTimePercentiles:
     """A stage, `total`, or with a generator `generate` and `end to end`: p50 and p95 over `samples` of `queries` timed
     queries. `few` samples make an unsure p95."""
 
@@ -34,7 +34,7 @@ class StageTime:
 
 
 @dataclass(frozen=True)
-class StackQuality:
+class StackMeasureWithCeiling:
     """A measure of a stack with its interval; `ceiling` is the mean of the best that its candidates could give (PROC),
     `reached` the share of it that is reached (%PROC, 1 is all of it)."""
 
@@ -72,10 +72,10 @@ class StackSummary:
     latency_low: float | None
     latency_high: float | None
     prompt_tokens: float
-    times: tuple[StageTime, ...]
-    together: StageTime | None
+    times: tuple[StageTimePercentiles, ...]
+    together: StageTimePercentiles | None
     concurrency: int
-    quality: tuple[StackQuality, ...]
+    quality: tuple[StackMeasureWithCeiling, ...]
     usd: Mapping[str, float]
     tokens: float
     tokens_sd: float
@@ -88,7 +88,7 @@ class StackSummary:
     on: tuple[str, ...] = ()
     ef: int | None = None
 
-    def find_measured_quality(self, measure: str) -> StackQuality | None:
+    def find_measured_quality(self, measure: str) -> StackMeasureWithCeiling | None:
         """Its quality by a measure, None where that is not there."""
         return next((quality for quality in self.quality if quality.measure == measure), None)
 
@@ -97,7 +97,7 @@ class StackSummary:
         quality = self.find_measured_quality(measure)
         return None if quality is None else quality.value.value
 
-    def time(self, stage: str) -> StageTime | None:
+    def time(self, stage: str) -> StageTimePercentiles | None:
         """Find the time of a stage that the stack has, else None."""
         return next((time for time in self.times if time.stage == stage), None)
 
@@ -256,7 +256,7 @@ class RoutingResult:
     milliseconds: float
     milliseconds_less: float
     milliseconds_more: float
-    quality: tuple[StackQuality, ...]
+    quality: tuple[StackMeasureWithCeiling, ...]
     against: tuple[RoutingGainOverFixedK, ...]
     text: str = ""
 
@@ -285,7 +285,7 @@ class IndexVersusFlat:
 
 
 @dataclass(frozen=True)
-class SourceAdviceVerdict:
+class PaperGuidanceVerdict:
     """A line of the source's guidance: `holds`, `does not hold`, `open` (the interval has both) or `not tested`, with
     the figures it was judged by."""
 
@@ -356,7 +356,7 @@ class SweepDatasetFindings:
     scenarios: tuple[ScenarioStack, ...] = ()
     routes: tuple[RoutingResult, ...] = ()
     indexes: tuple[IndexVersusFlat, ...] = ()
-    guidance: tuple[SourceAdviceVerdict, ...] = ()
+    guidance: tuple[PaperGuidanceVerdict, ...] = ()
     verdict: str = ""
     lede: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -369,7 +369,7 @@ class SweepDatasetFindings:
         """Find the summary of the stack of this id."""
         return next(stack for stack in self.stacks if stack.id == id)
 
-    def find_frontier(self, name: str) -> StackParetoFrontier | None:
+    def find_frontier_by_name(self, name: str) -> StackParetoFrontier | None:
         """Find the frontier of this name, None where there is none."""
         return next((frontier for frontier in self.frontiers if frontier.name == name), None)
 

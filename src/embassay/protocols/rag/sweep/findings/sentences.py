@@ -94,7 +94,7 @@ OFTEN = 0.5
 """A value of an axis that wins in more than half of the resamples is worth a word."""
 
 
-def phrase_sweep_verdict(part: SweepDatasetFindings) -> str:
+def make_recommended_stack_heading(part: SweepDatasetFindings) -> str:
     """Phrase the heading: which stack to use, or that none keeps the limits."""
     recommendation = part.recommendation
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
@@ -107,11 +107,11 @@ def list_qualifying_stacks(
     return tuple(
         stack
         for stack in part.stacks
-        if stack.value(asked.measure) is not None and not _misses_limits(stack, asked)
+        if stack.value(asked.measure) is not None and not _is_stack_outside_limits(stack, asked)
     )
 
 
-def _misses_limits(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> bool:
+def _is_stack_outside_limits(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> bool:
     over = asked.sla_ms is not None and stack.latency > asked.sla_ms
     dear = asked.budget is not None and stack.cost > asked.budget
     short = asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - ROUNDING
@@ -127,16 +127,16 @@ def list_sweep_claims(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
         return
     stack = recommendation.stack
     yield Claim(stack, "keeps", "limits", n=len(able), of=recommendation.stacks)
-    yield claim_chosen_stack(part, asked)
+    yield make_chosen_stack_claim(part, asked)
     yield Claim(
         stack, "level", recommendation.measure, recommendation.alike,
         n=len(recommendation.alike), of=len(able) - 1
     )  # fmt: skip
     for alternative in recommendation.alternatives:
-        yield from _list_alternative_claims(alternative, recommendation, asked)
+        yield from _list_claims_about_alternative_stack(alternative, recommendation, asked)
 
 
-def claim_chosen_stack(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Claim:
+def make_chosen_stack_claim(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> Claim:
     """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
     fastest, or as fast as the fastest but for jitter."""
     able, chosen = list_qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
@@ -149,7 +149,7 @@ def claim_chosen_stack(part: SweepDatasetFindings, asked: SweepRulesPricesAndSee
     return Claim(chosen.id, "near least", "milliseconds", others, chosen.latency, asked.jitter_ms)
 
 
-def _list_alternative_claims(
+def _list_claims_about_alternative_stack(
     alternative: AlternativeStack, recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed
 ) -> Iterator[Claim]:
     """List what an alternative's kind says of it, and whether it keeps the limits."""
@@ -181,7 +181,7 @@ def list_sweep_lede_sentences(part: SweepDatasetFindings, asked: SweepRulesPrice
 
 def _phrase_stack_choice(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
     """Phrase among how many stacks one was chosen, and what it is among these."""
-    recommendation, claim = part.recommendation, claim_chosen_stack(part, asked)
+    recommendation, claim = part.recommendation, make_chosen_stack_claim(part, asked)
     quality = _phrase_stack_quality(part.stack(claim.subject), recommendation.measure)
     stacks = numbers.format_noun_count(recommendation.stacks, "stack")
     if claim.relation == "most":
@@ -197,7 +197,7 @@ def _phrase_stack_choice(part: SweepDatasetFindings, asked: SweepRulesPricesAndS
     )
 
 
-def describe_alternatives(
+def add_texts_to_alternatives(
     recommendation: StackRecommendation, asked: SweepRulesPricesAndSeed
 ) -> tuple[AlternativeStack, ...]:
     """Describe the alternatives in words; one that stands for several kinds is told once."""
@@ -205,18 +205,20 @@ def describe_alternatives(
     for alternative in recommendation.alternatives:
         kinds.setdefault(alternative.stack, []).append(alternative.kind)
     return tuple(
-        replace(other, text=_describe_alternative(other, kinds[other.stack], recommendation.measure, asked))
+        replace(
+            other, text=_describe_alternative_stack(other, kinds[other.stack], recommendation.measure, asked)
+        )
         if kinds[other.stack][0] == other.kind
         else other
         for other in recommendation.alternatives
     )
 
 
-def _describe_alternative(
+def _describe_alternative_stack(
     alternative: AlternativeStack, kinds: Sequence[str], measure: str, asked: SweepRulesPricesAndSeed
 ) -> str:
     """Describe what another choice would give and take."""
-    names = [_explain_alternative_kind(kind, alternative, measure, asked) for kind in kinds]
+    names = [_explain_why_alternative_is_named(kind, alternative, measure, asked) for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
     time = format_ms_difference(alternative.milliseconds)
     if abs(alternative.milliseconds) <= asked.jitter_ms:
@@ -230,12 +232,12 @@ def _describe_alternative(
     )
 
 
-def _explain_alternative_kind(
+def _explain_why_alternative_is_named(
     kind: str, alternative: AlternativeStack, measure: str, asked: SweepRulesPricesAndSeed
 ) -> str:
     """Explain why an alternative is named, by its numbers."""
     if kind == "better":
-        return f"Higher {measure}, but {_explain_stack_drawback(alternative, asked)}"
+        return f"Higher {measure}, but {_explain_alternative_stack_rejection(alternative, asked)}"
     return {
         "cheaper": "The best cheaper stack",
         "faster": f"The best stack that is faster by more than {describe_latency_jitter(asked)}",
@@ -244,7 +246,9 @@ def _explain_alternative_kind(
     }[kind]
 
 
-def _explain_stack_drawback(alternative: AlternativeStack, asked: SweepRulesPricesAndSeed) -> str:
+def _explain_alternative_stack_rejection(
+    alternative: AlternativeStack, asked: SweepRulesPricesAndSeed
+) -> str:
     """Explain what a stack of higher quality was not taken for: a limit, its time or its price."""
     if alternative.misses:
         return "over the limits"

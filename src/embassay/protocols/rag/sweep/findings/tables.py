@@ -12,8 +12,8 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
     interval_columns,
+    make_percentage_point_column,
     number_column,
-    points_column,
     text,
     whole_number_column,
 )
@@ -79,7 +79,7 @@ def _make_quality_getter(measure: str) -> Callable[[SweepTableRow], Any]:
     return lambda row: row.stack and row.stack.find_measured_quality(measure)
 
 
-def _make_cost_and_quality_fields(findings: SweepFindings) -> tuple[ComputedColumn, ...]:
+def _make_price_time_and_measure_columns(findings: SweepFindings) -> tuple[ComputedColumn, ...]:
     """Make the fields of price, times and every measure."""
     return (
         number_column("USD per 1,000", "stack.cost"), _make_stage_time_column("total", "p50 ms"),
@@ -132,11 +132,11 @@ def _build_unnumbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     yield _build_frontiers_table(findings)
     yield _build_alternatives_table(findings)
     yield _build_win_shares_table(findings)
-    yield _build_depth_steps_table(findings)
+    yield _build_larger_k_gain_table(findings)
     yield _build_axis_effects_table(findings)
     if any(part.tunings for part in findings.parts):
-        yield _build_fusions_table(findings)
-    yield _build_routing_table(findings)
+        yield _build_table_of_chosen_fusions(findings)
+    yield _make_routing_findings_table(findings)
     yield _build_guidance_table(findings)
     yield _build_left_out_stacks_table(findings)
 
@@ -145,7 +145,7 @@ def _build_stacks_table(findings: SweepFindings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     return ColumnTable.of(
         "rag_stacks", "Every stack", _list_stack_rows(findings, _make_axis_filter()), *STACK,
-        *_make_cost_and_quality_fields(findings),
+        *_make_price_time_and_measure_columns(findings),
         *(number_column(f"USD {name}", ("stack", "usd", name), 4) for name in parts),
         number_column("AvgPerf", "stack.average", 3),
         whole_number_column("At once", lambda row: row.stack.together and row.stack.concurrency),
@@ -160,7 +160,7 @@ def _build_stacks_table(findings: SweepFindings) -> ColumnTable:
 def _build_frontiers_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_frontier", "Frontiers", _list_frontier_rows(findings), text("Frontier", "of.name"),
-        text("Measure", "of.measure"), *STACK, *_make_cost_and_quality_fields(findings)
+        text("Measure", "of.measure"), *STACK, *_make_price_time_and_measure_columns(findings)
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def _list_win_shares(part: SweepDatasetFindings) -> Iterator[WinShare]:
     yield from (*recommendation.runners, *recommendation.by_axis)
 
 
-def _build_depth_steps_table(findings: SweepFindings) -> ColumnTable:
+def _build_larger_k_gain_table(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_steps", "What a larger K gains", _list_rows_of_sweep_parts(findings, attrgetter("steps")), DATASET,
         text("Family", "of.family"), whole_number_column("K", "of.k"),
@@ -209,15 +209,15 @@ def _build_depth_steps_table(findings: SweepFindings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _build_fusions_table(findings: SweepFindings) -> ColumnTable:
+def _build_table_of_chosen_fusions(findings: SweepFindings) -> ColumnTable:
     return ColumnTable.of(
         "rag_fusions", "Fusions chosen on some questions and tested on others",
         _list_rows_of_sweep_parts(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
         whole_number_column("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
         number_column("On the questions used to choose it", "of.best", 3),
         number_column("On others", "of.honest", 3),
-        number_column("Optimism", "of.optimism", 3), *_make_difference_columns("of.gain", "Gain over the first"),
-        points_column("% of folds", "of.picked"), whole_number_column("n", "of.questions"),
+        number_column("Optimism", "of.tuning_optimism", 3), *_make_difference_columns("of.gain", "Gain over the first"),
+        make_percentage_point_column("% of folds", "of.picked"), whole_number_column("n", "of.questions"),
         text("Verdict", "of.verdict")
     )  # fmt: skip
 
@@ -235,7 +235,7 @@ def _build_axis_effects_table(findings: SweepFindings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _build_routing_table(findings: SweepFindings) -> ColumnTable:
+def _make_routing_findings_table(findings: SweepFindings) -> ColumnTable:
     rows = list(_list_rows_of_sweep_parts(findings, attrgetter("routes")))
     lacking = dict.fromkeys(reason for part in findings.parts for reason in part.unrouted)
     note = f"Without a row: {'; '.join(lacking)}." if lacking else ""
@@ -320,12 +320,12 @@ def _estimate_index_bytes(index: IndexVersusFlat) -> float | None:
     return None if vectors is None or graph is None else vectors + graph
 
 
-def _build_scenarios_table(findings: SweepFindings) -> ColumnTable:
+def _build_stack_choice_scenarios_table(findings: SweepFindings) -> ColumnTable:
     """Build table 8: the stacks that stand for ways to choose."""
     return ColumnTable.of(
         "rag_table8", "Scenarios", _list_scenario_rows(findings), text("Scenario", "of.name"), text("How", "of.how"),
         DATASET, text("Stack", lambda row: row.stack.id if row.stack else f"none; nearest: {row.of.nearest}"), *AXES,
-        *_make_cost_and_quality_fields(findings)
+        *_make_price_time_and_measure_columns(findings)
     )  # fmt: skip
 
 
@@ -335,7 +335,7 @@ def _list_scenario_rows(findings: SweepFindings) -> Iterator[SweepTableRow]:
             yield SweepTableRow(part, part.stack(scenario.stack) if scenario.stack else None, scenario)
 
 
-def _build_efficiency_table(findings: SweepFindings) -> ColumnTable:
+def _build_reranking_efficiency_table(findings: SweepFindings) -> ColumnTable:
     """Build table 9: AvgPerf over the seconds of reranking and of the whole query."""
 
     def efficiency_sort_key(stack: StackSummary) -> tuple[float, float, str]:
@@ -363,7 +363,7 @@ def _build_efficiency_table(findings: SweepFindings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _build_candidate_tokens_table(findings: SweepFindings) -> ColumnTable:
+def _build_tokens_per_candidate_table(findings: SweepFindings) -> ColumnTable:
     """Build table 14: tokens of one candidate: query, passage and metadata."""
     return ColumnTable.of(
         "rag_table14", "Tokens per candidate", _list_stack_rows(findings, _is_reranked), *STACK,
@@ -374,11 +374,11 @@ def _build_candidate_tokens_table(findings: SweepFindings) -> ColumnTable:
 def _build_reranking_times_table(findings: SweepFindings, table: int, name: str) -> ColumnTable:
     """Build tables 15 and 16: times of one reranker, all K."""
 
-    def is_timed(stack: StackSummary) -> bool:
+    def is_timed_with_reranker(stack: StackSummary) -> bool:
         return bool(stack.axes["reranker"] == name) and stack.time("rerank") is not None
 
     return ColumnTable.of(
-        f"rag_table{table}", f"Time of {name} by K", _list_stack_rows(findings, is_timed), *STACK,
+        f"rag_table{table}", f"Time of {name} by K", _list_stack_rows(findings, is_timed_with_reranker), *STACK,
         _make_stage_time_column("rerank", "Rerank p50 ms"), _make_stage_time_column("rerank", "Rerank p95 ms", "p95"),
         _make_stage_time_column("rerank", "n", "samples", 0)
     )  # fmt: skip
@@ -391,11 +391,11 @@ def build_sweep_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
 
 
 def _build_numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
-    yield _build_quality_table(
+    yield _build_stack_quality_and_time_table(
         findings, "table1", "Dense search alone", _make_axis_filter(mode="dense", reranker=NONE)
     )
-    yield _make_best_stacks_table(findings)
-    yield _build_quality_table(
+    yield _build_best_stack_by_reranker_table(findings)
+    yield _build_stack_quality_and_time_table(
         findings, "sparse", "Lexical search alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
     )
     yield _build_ceilings_table(
@@ -405,16 +405,16 @@ def _build_numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     for table, cutoff in ((5, 10), (6, 30)):
         yield _build_leaderboard_table(findings, table, cutoff)
     yield _build_index_quality_table(findings)
-    yield _build_scenarios_table(findings)
-    yield _build_efficiency_table(findings)
-    yield _build_candidate_tokens_table(findings)
-    strong, lite = find_dearest_and_cheapest(findings)
+    yield _build_stack_choice_scenarios_table(findings)
+    yield _build_reranking_efficiency_table(findings)
+    yield _build_tokens_per_candidate_table(findings)
+    strong, lite = find_dearest_and_cheapest_reranker(findings)
     for table, name in ((15, strong), (16, lite)):
         if name:
             yield _build_reranking_times_table(findings, table, name)
     for i, k in enumerate(_list_sweep_candidate_depths(findings)[:4]):
         if lite:
-            yield _build_quality_table(
+            yield _build_stack_quality_and_time_table(
                 findings, f"table{17 + i}", f"{lite}, K {k}", _make_axis_filter(reranker=lite, k=k)
             )
         title = f"Ceilings (PROC) of dense pools, K {k}"
@@ -428,7 +428,7 @@ def _list_sweep_candidate_depths(findings: SweepFindings) -> list[int]:
     return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
 
-def find_dearest_and_cheapest(findings: SweepFindings) -> tuple[str, str]:
+def find_dearest_and_cheapest_reranker(findings: SweepFindings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
     for stack in filter(_is_reranked, findings.parts[0].stacks):
@@ -438,7 +438,9 @@ def find_dearest_and_cheapest(findings: SweepFindings) -> tuple[str, str]:
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
-def _build_quality_table(findings: SweepFindings, name: str, title: str, pick: Pick) -> ColumnTable:
+def _build_stack_quality_and_time_table(
+    findings: SweepFindings, name: str, title: str, pick: Pick
+) -> ColumnTable:
     return ColumnTable.of(
         f"rag_{name}", title, _list_stack_rows(findings, pick), *STACK, *_make_measure_columns(findings),
         *_make_stage_percentile_columns("embed", "Embed"),
@@ -447,7 +449,7 @@ def _build_quality_table(findings: SweepFindings, name: str, title: str, pick: P
     )  # fmt: skip
 
 
-def _make_best_stacks_table(findings: SweepFindings) -> ColumnTable:
+def _build_best_stack_by_reranker_table(findings: SweepFindings) -> ColumnTable:
     """Tabulate of each mode and reranker the best stack by the measure that decides."""
     measure = findings.asked.measure
     values: dict[Any, float] = {}
@@ -459,7 +461,7 @@ def _make_best_stacks_table(findings: SweepFindings) -> ColumnTable:
                 values[key], best[key] = value, SweepTableRow(part, stack)
     title = f"The best stack of each mode and reranker by {measure}"
     return ColumnTable.of(
-        "rag_table2", title, best.values(), *STACK, *_make_cost_and_quality_fields(findings)
+        "rag_table2", title, best.values(), *STACK, *_make_price_time_and_measure_columns(findings)
     )
 
 
@@ -504,6 +506,6 @@ def _build_leaderboard_table(findings: SweepFindings, table: int, cutoff: int) -
     return ColumnTable.of(
         f"rag_table{table}", f"Leaderboard by {measure}", rows, whole_number_column("Rank", "place"), *STACK,
         *interval_columns("of.value", (measure, *ENDS), "number", 3, 1), number_column("PROC", "of.ceiling", 3),
-        points_column("%PROC", "of.reached.value"),
+        make_percentage_point_column("%PROC", "of.reached.value"),
         note="Rows are ordered by mean; neighbours with overlapping intervals may not differ."
     )  # fmt: skip

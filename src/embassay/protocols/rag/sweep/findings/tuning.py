@@ -22,7 +22,7 @@ LEAST = 30
 Labels = NDArray[np.int64]
 
 
-def tune_fusions(ground: StackArrays) -> Iterator[FusionTuning]:
+def iterate_cross_validated_fusion_choices(ground: StackArrays) -> Iterator[FusionTuning]:
     """Choose which of the stacks that differ in their fusion alone to use, by the deciding measure.
 
     The best of many has too high a value on the questions that chose it. So questions are split into `FOLDS` parts, and
@@ -31,13 +31,13 @@ def tune_fusions(ground: StackArrays) -> Iterator[FusionTuning]:
     cross-validation depend on one another: an interval over them would be too narrow.
     """
     columns = ground.columns(ground.rules.measure)
-    for places in _list_fusion_families(ground.configurations):
+    for places in _group_stacks_differing_in_fusion(ground.configurations):
         yield _tune_fusion_family(
             ground, places, {name: column[:, places] for name, column in columns.items()}
         )
 
 
-def _list_fusion_families(configurations: Sequence[StackConfiguration]) -> Iterator[list[int]]:
+def _group_stacks_differing_in_fusion(configurations: Sequence[StackConfiguration]) -> Iterator[list[int]]:
     """Places of the stacks that differ in their fusion alone, the usual one first."""
     families: dict[StackConfiguration, list[int]] = {}
     for place, configuration in enumerate(configurations):
@@ -58,8 +58,8 @@ def _tune_fusion_family(
     chosen = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
     honest, best = float(np.mean([fold.honest for fold in folds])), float(means[chosen])
     independent = sum(fold.groups for fold in folds)
-    gain = _estimate_simultaneous_gain(ground, values, chosen, independent)
-    verdict = _phrase_tuning_verdict(independent, gain)
+    gain = _estimate_gain_of_chosen_fusion(ground, values, chosen, independent)
+    verdict = _phrase_fusion_tuning_verdict(independent, gain)
     fusions = tuple(ground.configurations[place].fusion for place in places)
     refused = [place for place in places[1:] if verdict != USE or place != places[chosen]]
     return FusionTuning(
@@ -74,7 +74,7 @@ def _blank_partly_defined_rows(column: Floats) -> Floats:
     return np.where(np.isnan(column).any(axis=1, keepdims=True), np.nan, column)
 
 
-def _estimate_simultaneous_gain(
+def _estimate_gain_of_chosen_fusion(
     ground: StackArrays, values: Mapping[str, Floats], chosen: int, independent: int
 ) -> Estimate:
     """Estimate the chosen fusion's gain over the first, with an interval for all fusions at once."""
@@ -94,14 +94,14 @@ def _estimate_simultaneous_gain(
     return Estimate(gain, gain - half, gain + half, n, "bootstrap over queries, all fusions at once")
 
 
-def _phrase_tuning_verdict(independent: int, gain: Estimate) -> str:
+def _phrase_fusion_tuning_verdict(independent: int, gain: Estimate) -> str:
     if independent < LEAST:
         return "too few questions to tune on"
     return USE if gain.low is not None and gain.low > 0 else "not shown to be better"
 
 
 @dataclass(frozen=True)
-class FusionFoldResult:
+class CrossValidatedFusionMean:
     """The mean by the fusion that did best on other questions, how often each was picked, (fusions,), and how many
     questions are independent."""
 
@@ -110,14 +110,16 @@ class FusionFoldResult:
     groups: int
 
 
-def _tune_fusion_on_dataset(ground: StackArrays, name: str, values: Floats) -> FusionFoldResult:
+def _tune_fusion_on_dataset(ground: StackArrays, name: str, values: Floats) -> CrossValidatedFusionMean:
     defined = ~np.isnan(values[:, 0])
     labels = ground.groups.get(name)
     groups = (np.arange(len(values)) if labels is None else np.asarray(labels))[defined]
     picked, shares = cross_validate_fusion_choice(
         values[defined], groups, make_seeded_generator(ground.seed, "sweep", "fusion", name)
     )
-    return FusionFoldResult(float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups)))
+    return CrossValidatedFusionMean(
+        float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups))
+    )
 
 
 def cross_validate_fusion_choice(
